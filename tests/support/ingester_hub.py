@@ -25,6 +25,8 @@ from quarterdeck.inventory.push.messages import (
     RegisterRequest,
 )
 from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit.metrics import Registry
+from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
 from quarterdeck.services.ingester.server import Ingester
 
@@ -80,7 +82,14 @@ class Hub:
         self.state = state
         self.history = history
         self.options = IngesterOptions(port=0)
-        self.ingester = Ingester(state, history, options=self.options, clock=CLOCK)
+        self.registry = Registry()
+        self.ingester = Ingester(
+            state,
+            history,
+            options=self.options,
+            clock=CLOCK,
+            metrics=IngesterMetrics(self.registry),
+        )
 
     async def issue(self, cluster: str) -> str:
         return (await tokens.issue_token(self.state, cluster, at=CLOCK.now())).reveal()

@@ -1,7 +1,8 @@
 """The ingester of this process: it listens from the first ClusterConnection in push mode on.
 
 Nobody who only pulls pays for gRPC: neither the start nor the memory nor the port. What keeps it
-from listening is logged and ends nothing: the hub goes on reading those clusters itself.
+from listening is logged, is in CollectorReady, and ends nothing: the hub reads those clusters
+itself, and listening is tried again.
 """
 
 import asyncio
@@ -12,15 +13,18 @@ from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.host import Host
 from quarterdeck.hubstate.lifetimes import Lifetimes
 from quarterdeck.hubstate.ports import History, StateStore
+from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import CollectorOptions, Hub
 from quarterdeck.runtime.observability.logging import get_logger
 
 if TYPE_CHECKING:
     from quarterdeck.services.ingester.options import IngesterOptions
+    from quarterdeck.services.ingester.server import Ingester
 
 EMBEDDED_IMAGE = "quarterdeck"
 """In `up`, where pods are simulated."""
+_RETRY_S = 30.0
 _LOOPBACK = "127.0.0.1"
 _ALL_INTERFACES = "0.0.0.0"
 _ADVICE = (
@@ -40,32 +44,54 @@ class IngesterAddress:
 def add_ingester(
     host: Host, settings: Settings, hub: Hub, *, state: StateStore, history: History
 ) -> IngesterAddress:
-    """Serve collectors as long as the manager runs."""
-    address, log = IngesterAddress(), get_logger("ingester")
+    """Serve collectors as long as the manager runs.
+
+    Replicas that share the clusters all serve: what a collector needs is in the store. Otherwise
+    the leader serves.
+    """
+    address = IngesterAddress()
 
     async def run() -> None:
         await hub.push_wanted.wait()
         await asyncio.to_thread(_load)
-        from quarterdeck.services.ingester.server import Ingester, ListenFailed
+        from quarterdeck.services.ingester.metrics import IngesterMetrics
+        from quarterdeck.services.ingester.server import Ingester
 
-        options = build_options(host, settings)
-        ingester = Ingester(state, history, options=options, clock=host.clock)
-        try:
-            async with ingester.running():
-                address.port = ingester.port
-                address.listening.set()
-                log.info("serving collectors", address=f"{options.host}:{ingester.port}")
-                await asyncio.Event().wait()
-        except ListenFailed as error:
-            hub.ingester_problem = f"{error}; {_ADVICE}"
-            log.error("collectors cannot connect", reason=hub.ingester_problem)
-            await asyncio.Event().wait()
+        ingester = Ingester(
+            state,
+            history,
+            options=build_options(host, settings),
+            clock=host.clock,
+            metrics=IngesterMetrics(host.manager.metrics.registry),
+        )
+        await _serve(ingester, hub, address, clock=host.clock)
 
     if settings.ingester_enabled:
         host.manager.add_runnable("ingester", run, needs_leader=not hub.is_shared)
     else:
         hub.ingester_problem = "the ingester is switched off; set INGESTER_ENABLED=true"
     return address
+
+
+async def _serve(ingester: "Ingester", hub: Hub, address: IngesterAddress, *, clock: Clock) -> None:
+    """Listen; try again while a file is missing or the port is taken."""
+    from quarterdeck.services.ingester.server import ListenFailed
+
+    log = get_logger("ingester")
+    while True:
+        try:
+            async with ingester.running():
+                hub.ingester_problem = ""
+                address.port = ingester.port
+                address.listening.set()
+                log.info("serving collectors", port=ingester.port)
+                await asyncio.Event().wait()
+        except ListenFailed as error:
+            problem = f"{error}; {_ADVICE}"
+            if problem != hub.ingester_problem:
+                log.error("collectors cannot connect", reason=problem)
+            hub.ingester_problem = problem
+        await clock.sleep(_RETRY_S)
 
 
 def build_options(host: Host, settings: Settings) -> "IngesterOptions":

@@ -4,6 +4,8 @@ On one server they are written by one transaction. On Redis Cluster each key is 
 so a reader may meet two collections: it tries again until all three are of the same moment.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from quarterdeck.engine.results import AggregationResults, CollectionMeta, ResourceCollection
@@ -44,6 +46,40 @@ async def read_collection(
         found = _decode(await state.get_many(names), names)
         if found is None or found.is_consistent:
             return found
+    return found
+
+
+class StoredSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a source has of a cluster, without its rows."""
+
+    aggregations: AggregationResults
+    meta: CollectionMeta
+
+
+async def read_summaries(
+    state: StateReader, source_id: str, clusters: Sequence[str]
+) -> dict[str, StoredSummary]:
+    """Aggregations and meta of many clusters in one round trip; clusters without any are left out.
+
+    Raises:
+        StoreUnavailable: if the store cannot be reached.
+        StoreRefused: if a value has another shape.
+    """
+    parts = ("aggregations", "meta")
+    names = [keys.custom(each, source_id, part) for each in clusters for part in parts]
+    values = iter(await state.get_many(names))
+    found: dict[str, StoredSummary] = {}
+    for cluster, aggregations, meta in zip(clusters, values, values, strict=True):
+        if aggregations is None or meta is None:
+            continue
+        try:
+            found[cluster] = StoredSummary(
+                aggregations=msgspec.json.decode(aggregations, type=AggregationResults),
+                meta=msgspec.json.decode(meta, type=CollectionMeta),
+            )
+        except msgspec.DecodeError as error:
+            name = keys.custom(cluster, source_id, "meta")
+            raise StoreRefused(f"{name} or its siblings have another shape: {error}") from error
     return found
 
 

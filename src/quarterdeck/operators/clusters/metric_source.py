@@ -20,6 +20,7 @@ from quarterdeck.engine.target import guess_resource
 from quarterdeck.hubstate import collection_records, keys, series, source_writes
 from quarterdeck.hubstate.collect.source import SourceCollector, SourceResult
 from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.hubstate.readers import read_summaries
 from quarterdeck.hubstate.source_writes import SourceHead
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen
@@ -82,11 +83,14 @@ class Sources:
         is_ours = self._is_ours(source, ctx)
         known = self._compile(source, ctx)
         known.problem = await self._store_definition(source, known, ctx) if is_ours else None
-        clusters = self._connected(await ctx.list(ClusterConnection))
+        clusters = self._find_connected(await ctx.list(ClusterConnection))
         connected = {name: c for name, c in clusters.items() if self._hub.ownership.owns(name)}
         await self._drop_gone(source, known, connected)
         began = self._hub.clock.monotonic()
-        await self._collect_due(source, known, connected)
+        pushed = {name for name, each in connected.items() if _is_pushed(each)}
+        await self._take_pushed(source, known, sorted(pushed))
+        pulled = {name: each for name, each in connected.items() if name not in pushed}
+        await self._collect_due(source, known, pulled)
         took_s = self._hub.clock.monotonic() - began
         if is_ours:
             others = clusters.keys() - connected.keys()
@@ -209,13 +213,13 @@ class Sources:
         known.is_stored = problem is None
         return problem
 
-    def _connected(self, connections: Sequence[ClusterConnection]) -> dict[str, ClusterConnection]:
+    def _find_connected(
+        self, connections: Sequence[ClusterConnection]
+    ) -> dict[str, ClusterConnection]:
         return {
             each.metadata.name: each
             for each in connections
-            if each.status.phase == "Connected"
-            and not each.is_deleting
-            and not _is_pushed(each)  # its collector has the sources
+            if each.status.phase == "Connected" and not each.is_deleting
         }
 
     async def _drop_gone(
@@ -227,6 +231,22 @@ class Sources:
             del known.outcomes[name]
             self._hub.metrics.unexport(identity, name)
 
+    async def _take_pushed(
+        self, source: MetricSource, known: Collections, clusters: Sequence[str]
+    ) -> None:
+        """Count and export what collectors have stored; they collect on their own."""
+        identity, hub = keys.source_id(*source.key), self._hub
+        try:
+            found = await read_summaries(hub.state, identity, clusters)
+        except HubStateError as error:
+            known.problem = StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
+            return
+        for name, each in found.items():
+            values, at = each.aggregations.values, rfc3339.parse(each.aggregations.computed_at)
+            samples = series.build_aggregation_samples(name, identity, values, at)
+            hub.metrics.export(identity, name, samples)
+            known.outcomes[name] = source_report.build_outcome(each.meta)
+
     async def _collect_due(
         self, source: MetricSource, known: Collections, connected: dict[str, ClusterConnection]
     ) -> None:
@@ -235,7 +255,7 @@ class Sources:
         gate = asyncio.Semaphore(self._hub.options.source_workers)
         for name, connection in connected.items():
             last = known.outcomes.get(name)
-            is_due = last is None or last.due_at <= now + _SLACK_S
+            is_due = last is None or last.due_at <= now + _SLACK_S or last.is_foreign
             if name in known.running or not is_due or self._tasks is None:
                 continue
             work = self._collect_gated(source, known, connection, gate)
@@ -310,6 +330,7 @@ class Sources:
             errors=len(result.errors),
             problem=result.errors[0] if result.errors else "",
             due_at=self._hub.clock.monotonic() + delay_s,
+            at=result.at,
             result=msgspec.structs.replace(result, resources=[], values={}),
         )
 

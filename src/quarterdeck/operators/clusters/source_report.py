@@ -25,7 +25,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     due_at: float
     """When the next one is due, on the monotonic clock."""
+    at: datetime | None = None
+    """When the newest reading was made; None if there is none."""
     result: SourceResult | None = None
+    """What the hub itself has read, for the validation of fields."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether somebody else collects: when that ends, we begin at once."""
+        return self.due_at == _NEVER
 
 
 def set_source_status(
@@ -38,21 +46,22 @@ def set_source_status(
     """What a visit to the clusters of a source found."""
     errors = sum(each.errors for each in outcomes)
     results = [each.result for each in outcomes if each.result is not None]
+    times = [each.at for each in outcomes if each.at is not None]
     problem = next((each.problem for each in outcomes if each.problem), "")
     before = source.status
     resources = sum(each.resources for each in outcomes)
     ctx.status.set(
         phase="Active",
         resources_collected=resources,
-        clusters_collected=len(results),
+        clusters_collected=len(times),
         errors_last_run=errors,
         message=f"Collected with {errors} errors" if errors else "Collection successful",
         field_validation=engine.validate_fields(source.spec, results),
     )
     reason = Reason.PARTIAL if errors else Reason.COLLECTED
-    text = problem or f"{len(results)} clusters were read"
-    ctx.status.set_condition(READY, TRUE if results or not errors else FALSE, reason, text)
-    newest = max((each.at for each in results), default=None)
+    text = problem or f"{len(times)} clusters were read"
+    ctx.status.set_condition(READY, TRUE if times or not errors else FALSE, reason, text)
+    newest = max(times, default=None)
     if newest is not None and (ctx.status.current != before or _is_older(before, newest)):
         ctx.status.set(
             last_collection_time=rfc3339.format_time(newest),
@@ -65,31 +74,26 @@ def set_source_status(
 def read_outcome(data: bytes) -> Outcome:
     """What the store says of a collection that another replica made."""
     try:
-        meta = msgspec.json.decode(data, type=CollectionMeta)
-        at = rfc3339.parse(meta.last_collection_time)
+        return build_outcome(msgspec.json.decode(data, type=CollectionMeta))
     except (msgspec.DecodeError, ValueError):
         return Outcome(due_at=_NEVER)
+
+
+def build_outcome(meta: CollectionMeta) -> Outcome:
+    """How a collection went that somebody else made: another replica, or a collector.
+
+    Raises:
+        ValueError: if its time cannot be read.
+    """
+    problem = f"{meta.cluster_name}: {meta.last_error}" if meta.last_error else ""
     if meta.error_count and not meta.resource_count:
-        problem = f"{meta.cluster_name}: {meta.last_error}"
         return Outcome(errors=meta.error_count, problem=problem, due_at=_NEVER)
-    result = SourceResult(
-        at=at,
-        duration_ms=meta.duration_ms,
-        resource="",
-        resources=[],
-        values={},
-        truncated=meta.truncated,
-        errors=(),
-        count=0,  # its rows were not seen here: they tell nothing about fields
-        found=frozenset(),
-        converted=frozenset(),
-    )
     return Outcome(
         resources=meta.resource_count,
         errors=meta.error_count,
-        problem=meta.last_error,
+        problem=problem,
         due_at=_NEVER,
-        result=result,
+        at=rfc3339.parse(meta.last_collection_time),
     )
 
 

@@ -5,7 +5,7 @@ because such messages can get lost.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
@@ -37,6 +37,9 @@ class Configs:
         self.version = ""
         """Changes with the configuration; empty until it was read."""
         self.message = b""
+        self.intervals: dict[str, int] = {}
+        """Seconds between two collections of each source, by its identity."""
+        self.on_change: Callable[[], None] = lambda: None
         self._changed = asyncio.Event()
 
     async def wait_changed(self, version: str) -> str:
@@ -69,8 +72,10 @@ class Configs:
         version = hash_sources(sources)
         if version == self.version:
             return
+        self.intervals = dict(map(_read_interval, sources))
         update = ConfigUpdate(metric_sources_json=sources)
         self.version, self.message = version, encode_response(ConnectResponse(config=update))
+        self.on_change()
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
@@ -78,6 +83,26 @@ class Configs:
         async for message in messages:
             if _read_type(message.data) in _CHANGES:
                 await self.refresh()
+
+
+class _Collection(msgspec.Struct, frozen=True, rename="camel"):
+    interval_seconds: int = 60
+
+
+class _SourceSpec(msgspec.Struct, frozen=True):
+    collection: _Collection = _Collection()
+
+
+class _Source(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    spec: _SourceSpec = _SourceSpec()
+
+
+def _read_interval(document: bytes) -> tuple[str, int]:
+    source = msgspec.json.decode(document, type=_Source)
+    identity = keys.source_id(source.namespace, source.name)
+    return identity, source.spec.collection.interval_seconds
 
 
 def _read_type(data: bytes) -> str:

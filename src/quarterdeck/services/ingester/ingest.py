@@ -5,10 +5,13 @@ committed together: a hub that is killed between the two writes stores the batch
 sent again, and one that is killed after the commit recognises it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
+import msgspec
+
 from quarterdeck.hubstate import cluster_records, collection_records, keys, series
+from quarterdeck.hubstate.cluster_writes import Stay
 from quarterdeck.hubstate.errors import HistoryUnavailable, HubStateError
 from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.hubstate.ports import History, Sample, StateStore
@@ -21,6 +24,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.services.ingester import marks
 from quarterdeck.services.ingester.errors import TokenRefused
 from quarterdeck.services.ingester.marks import Mark
+from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
 
 
@@ -28,12 +32,21 @@ class Ingest:
     """Stores batches."""
 
     def __init__(
-        self, state: StateStore, history: History, *, options: IngesterOptions, clock: Clock
+        self,
+        state: StateStore,
+        history: History,
+        *,
+        options: IngesterOptions,
+        clock: Clock,
+        metrics: IngesterMetrics | None = None,
     ) -> None:
         self._state = state
         self._history = history
         self._options = options
         self._clock = clock
+        self.metrics = metrics or IngesterMetrics()
+        self.intervals: Mapping[str, int] = {}
+        """Seconds between two collections of each source."""
         self.stored = 0
         self.duplicates = 0
         self.refused = 0
@@ -44,13 +57,18 @@ class Ingest:
         Raises:
             TokenRefused: if the token has been replaced since the stream began.
         """
+        before = self.duplicates
         try:
             ack = await self._ingest(cluster, token_hash, batch)
         except BadBatch as error:
             self.refused += 1
+            self.metrics.count_batch("refused")
             return Ack(batch_id=batch.batch_id, error=str(error), is_permanent=True)
         except HubStateError as error:
+            self.metrics.count_batch("failed")
             return Ack(batch_id=batch.batch_id, error=str(error))
+        result = "stored" if self.duplicates == before else "duplicate"
+        self.metrics.count_batch(result if ack.success else "failed")
         return ack
 
     async def _ingest(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
@@ -58,8 +76,8 @@ class Ingest:
             raise BadBatch(
                 f"the batch is about cluster {batch.cluster_name[:80]!r}; its sender is {cluster!r}"
             )
-        names = (tokens.get_key(cluster), marks.get_key(cluster))
-        record, stored = await self._state.get_many(names)
+        names = (tokens.get_key(cluster), marks.get_key(cluster), keys.cluster(cluster, "spec"))
+        record, stored, spec = await self._state.get_many(names)
         if not tokens.matches(record, token_hash):
             raise TokenRefused(cluster)
         mark = marks.decode_mark(stored)
@@ -69,9 +87,9 @@ class Ingest:
             return done
         sources = await self._state.members(keys.ENABLED_SOURCES)
         plan = _BatchPlan(cluster, batch, mark, sources=sources, now=self._clock.now())
-        plan.read(self._options)
+        plan.read(self._find_ttl)
         nodes = await self._state.members(keys.cluster(cluster, "nodes"))
-        writes = plan.build_writes(nodes, self._options)
+        writes = plan.build_writes(nodes, self._options.build_stay(_read_interval(spec)))
         try:
             await self._history.write(plan.samples)
         except HistoryUnavailable as error:
@@ -81,6 +99,27 @@ class Ingest:
         await self._state.commit([*writes, SetValue(marks.get_key(cluster), json.encode(after))])
         self.stored += 1
         return done
+
+    def _find_ttl(self, source: str) -> int:
+        """How long rows of a source are kept: at least three of its own intervals."""
+        interval_s = self.intervals.get(source, self._options.interval_s)
+        return self._options.lifetimes.cached(interval_s)
+
+
+class _Monitoring(msgspec.Struct, frozen=True):
+    interval: int = 0
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    monitoring: _Monitoring = _Monitoring()
+
+
+def _read_interval(spec: bytes | None) -> int:
+    """The interval of a cluster as the hub has stored it; 0 if it is not known."""
+    try:
+        return msgspec.json.decode(spec, type=_Spec).monitoring.interval if spec else 0
+    except msgspec.DecodeError:
+        return 0
 
 
 class _BatchPlan:
@@ -105,7 +144,7 @@ class _BatchPlan:
         self.samples: list[Sample] = []
         self._source_writes: list[Write] = []
 
-    def read(self, options: IngesterOptions) -> None:
+    def read(self, find_ttl: Callable[[str], int]) -> None:
         """Decode everything, before anything is written.
 
         Raises:
@@ -114,10 +153,10 @@ class _BatchPlan:
         self._collected = read_cluster(self._batch, self.at)
         if self._collected is not None:
             self.samples += cluster_records.build_samples(self._cluster, self._collected)
-        ttl_s = options.lifetimes.cached(options.interval_s)
         for each in self._batch.custom_resources:
             if each.source_id not in self._sources:
                 continue  # deleted since it was collected
+            ttl_s = find_ttl(each.source_id)
             is_new = self.at.timestamp() > self._mark.sources_at.get(each.source_id, 0.0)
             if each.failure:
                 if is_new:
@@ -136,14 +175,12 @@ class _BatchPlan:
                     each.source_id, self._cluster, result, ttl_s
                 )
 
-    def build_writes(self, nodes: frozenset[str], options: IngesterOptions) -> list[Write]:
+    def build_writes(self, nodes: frozenset[str], stay: Stay) -> list[Write]:
         """Writes of what is newer than what is stored; buffered batches only add to the history."""
         writes = list(self._source_writes)
         if self._collected is None or self.at.timestamp() <= self._mark.cluster_at:
             return writes
-        writes += cluster_records.plan_collected(
-            self._cluster, self._collected, nodes, options.stay()
-        )
+        writes += cluster_records.plan_collected(self._cluster, self._collected, nodes, stay)
         writes += self._plan_notice()
         return writes
 

@@ -38,11 +38,12 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     scan_interval_s: int = 300
     lifetimes: Lifetimes = Lifetimes()
 
-    def stay(self) -> Stay:
-        """How long what collectors send is kept."""
+    def build_stay(self, interval_s: int = 0) -> Stay:
+        """How long what a collector sends is kept, by the interval of its cluster."""
+        interval_s = interval_s or self.interval_s
         return Stay(
-            interval_s=self.interval_s,
-            cache_s=self.lifetimes.cached(self.interval_s),
-            scan_s=self.lifetimes.cached(max(self.interval_s, self.scan_interval_s)),
+            interval_s=interval_s,
+            cache_s=self.lifetimes.cached(interval_s),
+            scan_s=self.lifetimes.cached(max(interval_s, self.scan_interval_s)),
             retention_s=self.lifetimes.retention_s,
         )

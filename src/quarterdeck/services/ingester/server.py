@@ -13,6 +13,7 @@ from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.ingester.configs import Configs
 from quarterdeck.services.ingester.errors import ProtocolError, TokenRefused
 from quarterdeck.services.ingester.ingest import Ingest
+from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
 from quarterdeck.services.ingester.session import Session
 
@@ -31,14 +32,23 @@ class Ingester:
     """Serves collectors."""
 
     def __init__(
-        self, state: StateStore, history: History, *, options: IngesterOptions, clock: Clock
+        self,
+        state: StateStore,
+        history: History,
+        *,
+        options: IngesterOptions,
+        clock: Clock,
+        metrics: IngesterMetrics | None = None,
     ) -> None:
         self._state = state
         self._options = options
         self._clock = clock
-        self._ingest = Ingest(state, history, options=options, clock=clock)
+        self._metrics = metrics or IngesterMetrics()
+        self._ingest = Ingest(state, history, options=options, clock=clock, metrics=self._metrics)
         self._configs = Configs(state, clock=clock)
+        self._configs.on_change = self._take_intervals
         self._sessions: dict[str, Session] = {}
+        self._metrics.follow_connections(lambda: len(self._sessions))
         self._is_draining = False
         self.port = 0
 
@@ -62,6 +72,9 @@ class Ingester:
                 yield
             finally:
                 await self._drain(server)
+
+    def _take_intervals(self) -> None:
+        self._ingest.intervals = self._configs.intervals
 
     def statistics(self) -> dict[str, int]:
         """Streams and batches of this process."""
@@ -132,12 +145,15 @@ class Ingester:
         try:
             await self._serve(session)
         except TokenRefused as error:
+            self._metrics.count_refusal("token")
             _log.warning("a collector was refused", peer=context.peer())
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except ProtocolError as error:
+            self._metrics.count_refusal("protocol")
             _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except HubStateError as error:
+            self._metrics.count_refusal("store")
             _log.warning("the store does not answer", cluster=session.cluster, reason=str(error))
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the hub's store does not answer")
         if self._is_draining:

@@ -156,12 +156,15 @@ class Session:
             return None
 
     async def _take(self, chunk: MetricsBatch, size: int) -> None:
+        metrics, began = self._ingest.metrics, self._clock.monotonic()
+        metrics.count_bytes(size)
         batch = self._assembly.add(chunk, size)
         if batch is None:
             return
         ack = await self._ingest.ingest(self.cluster, self._token_hash, batch)
         if not ack.success:
             _log.warning("a batch was not stored", cluster=self.cluster, reason=ack.error)
+        metrics.observe_batch(self._clock.monotonic() - began)
         await self._write(encode_response(ConnectResponse(ack=ack)))
 
     async def _renew(self, report: HealthReport) -> None:

@@ -11,7 +11,12 @@ from quarterdeck.hubstate import keys
 from quarterdeck.hubstate.push import leases, tokens
 from quarterdeck.hubstate.push.leases import CollectorLease
 from quarterdeck.inventory.nodes import NodeFacts
-from quarterdeck.inventory.push.messages import ClusterMetrics, MetricsBatch
+from quarterdeck.inventory.push.messages import (
+    ClusterMetrics,
+    CustomCollectedResource,
+    CustomResourceBatch,
+    MetricsBatch,
+)
 from quarterdeck.kit import rfc3339
 from quarterdeck.operators.clusters.collector import TOKEN_HASH
 from quarterdeck.services.ingester.ingest import Ingest
@@ -20,22 +25,43 @@ from quarterdeck.services.ingester.options import IngesterOptions
 Make = Callable[[], AbstractAsyncContextManager[World]]
 
 
-async def push(w: World) -> None:
+POD_PHASES = {
+    "source": {"apiVersion": "v1", "kind": "Pod"},
+    "fields": [{"name": "phase", "path": ".status.phase"}],
+    "aggregations": [{"name": "total", "function": "count"}],
+    "rbac": {"resourceTypeName": "pod"},
+}
+
+
+async def push(w: World, *, pods: int = 0) -> None:
     """What a connected collector leaves in the store."""
     token = (await tokens.issue_token(w.state, "east", at=w.clock.now())).reveal()
     ingest = Ingest(w.state, w.history, options=IngesterOptions(), clock=w.clock)
     batch = MetricsBatch(
-        batch_id="b",
+        batch_id=f"b{w.clock.now()}",
         collected_at=w.clock.now(),
         cluster_metrics=ClusterMetrics(nodes=7),
         node_metrics=tuple(
             NodeFacts(name=f"pushed-{n}", timestamp="", status="Ready") for n in range(7)
         ),
+        custom_resources=_build_rows(pods) if pods else (),
     )
     assert (await ingest.ingest("east", tokens.hash_token("east", token), batch)).success
     now = rfc3339.format_time(w.clock.now())
     lease = CollectorLease(session="s", version="9.9", connected_at=now, last_heartbeat=now)
     await w.state.commit([leases.plan_renewal("east", lease)])
+
+
+def _build_rows(count: int) -> tuple[CustomResourceBatch, ...]:
+    rows = tuple(
+        CustomCollectedResource(id=f"d/{n}", namespace="d", name=f"{n}", values_json=b"{}")
+        for n in range(count)
+    )
+    return (
+        CustomResourceBatch(
+            source_id="default/pods", resources=rows, aggregation_values={"total": float(count)}
+        ),
+    )
 
 
 async def test_the_hub_pulls_unless_a_collector_is_connected(world: Make) -> None:
@@ -91,3 +117,32 @@ async def test_the_hash_on_a_connection_becomes_the_token_of_its_cluster(world: 
             stored = await w.state.get(tokens.get_key("east"))
             assert stored is not None
             assert msgspec.json.decode(stored)["hash"] == hashed
+
+
+async def test_a_source_counts_and_exports_what_collectors_push(world: Make) -> None:
+    async with world() as w:
+        await w.spoke()
+        await w.secret()
+        await w.connect(collectionMode="push", ingesterAddress="hub:9443")
+        await w.create("MetricSource", "pods", POD_PHASES)
+        async with w.operator() as manager:
+            await w.health("healthy")
+            await push(w, pods=9)
+
+            async def is_counted() -> bool:
+                await push(w, pods=9)  # keeps the lease
+                status = (await w.source("pods")).status
+                return (status.clusters_collected, status.resources_collected) == (1, 9)
+
+            await w.until(is_counted)
+            page = manager.metrics.registry.render().decode()
+            assert 'cluster="east"' in page
+            line = next(
+                each for each in page.splitlines() if each.startswith("clusterpulse_custom")
+            )
+            assert 'source="default/pods"' in line and line.endswith(" 9")
+
+            async def is_read_by_the_hub() -> bool:
+                return (await w.source("pods")).status.resources_collected not in (0, 9)
+
+            await w.until(is_read_by_the_hub, within_s=600)  # the lease has ended

@@ -1,0 +1,59 @@
+"""Metrics of the ingester: streams, batches by what became of them, bytes and time."""
+
+from collections.abc import Callable
+
+from quarterdeck.kit.metrics import Registry
+
+_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class IngesterMetrics:
+    """Declared once; in a registry of its own unless one is given."""
+
+    def __init__(self, registry: Registry | None = None) -> None:
+        self._registry = r = registry if registry is not None else Registry()
+        self._connected = r.gauge(
+            "clusterpulse_ingester_connected_collectors", "Collectors connected to this process"
+        )
+        self._batches = r.counter(
+            "clusterpulse_ingester_batches_total",
+            "Batches by result: stored, duplicate, refused for good, or failed to be stored",
+            ("result",),
+        )
+        self._bytes = r.counter(
+            "clusterpulse_ingester_received_bytes_total", "Bytes of batches received"
+        )
+        self._seconds = r.histogram(
+            "clusterpulse_ingester_batch_seconds",
+            "Time from the last chunk of a batch to its acknowledgement",
+            buckets=_SECONDS,
+        )
+        self._refused = r.counter(
+            "clusterpulse_ingester_refused_streams_total",
+            "Streams that were ended, by reason",
+            ("reason",),
+        )
+
+    def follow_connections(self, count: Callable[[], int]) -> None:
+        """Show how many collectors are connected."""
+
+        def read() -> None:
+            self._connected.labels().value = float(count())
+
+        self._registry.add_collector(read)
+
+    def count_batch(self, result: str) -> None:
+        """A batch was stored, recognised, refused or not stored."""
+        self._batches.labels(result).value += 1
+
+    def count_bytes(self, size: int) -> None:
+        """A chunk of a batch came in."""
+        self._bytes.labels().value += size
+
+    def observe_batch(self, took_s: float) -> None:
+        """A complete batch was answered."""
+        self._seconds.labels().observe(took_s)
+
+    def count_refusal(self, reason: str) -> None:
+        """A stream was ended."""
+        self._refused.labels(reason).value += 1

@@ -1,0 +1,107 @@
+"""What collectors push outlives the intervals it comes in, and is counted."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from ingester_hub import Hub, make_batch, with_hub
+
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.embedded.history import open_history
+from quarterdeck.hubstate.embedded.state import EmbeddedState, open_embedded
+from quarterdeck.hubstate.push import tokens
+from quarterdeck.hubstate.writes import AddMembers, SetValue
+from quarterdeck.inventory.push.messages import (
+    ConnectRequest,
+    CustomResourceBatch,
+    RegisterRequest,
+)
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.services.ingester.configs import Configs
+from quarterdeck.services.ingester.ingest import Ingest
+from quarterdeck.services.ingester.options import IngesterOptions
+
+SOURCE = "default/slow"
+
+
+class World:
+    """An ingester without its listener, on virtual time."""
+
+    def __init__(self, state: EmbeddedState, ingest: Ingest, clock: VirtualClock) -> None:
+        self.state = state
+        self.ingest = ingest
+        self.clock = clock
+
+    async def push(self, **changes: Any) -> None:
+        token = (await tokens.issue_token(self.state, "east", at=self.clock.now())).reveal()
+        batch = make_batch(collected_at=self.clock.now(), **changes)
+        hashed = tokens.hash_token("east", token)
+        assert (await self.ingest.ingest("east", hashed, batch)).success
+
+
+@contextlib.asynccontextmanager
+async def running_world(*, source_interval_s: int = 60) -> AsyncIterator[World]:
+    clock = VirtualClock()
+    state, history = open_embedded(None, clock=clock), open_history(None, clock=clock)
+    spec = msgspec.json.encode({"collection": {"intervalSeconds": source_interval_s}})
+    definition = b'{"name":"slow","namespace":"default"}'
+    await state.commit(
+        [
+            SetValue(keys.source("default", "slow"), definition),
+            SetValue(keys.source("default", "slow") + ":spec", spec),
+            AddMembers(keys.ENABLED_SOURCES, (SOURCE,)),
+        ]
+    )
+    configs = Configs(state, clock=clock)
+    await configs.refresh()
+    ingest = Ingest(state, history, options=IngesterOptions(), clock=clock)
+    ingest.intervals = configs.intervals
+    yield World(state, ingest, clock)
+    await history.aclose()
+    await state.aclose()
+
+
+async def test_rows_of_an_hourly_source_are_there_for_three_hours() -> None:
+    async with running_world(source_interval_s=3600) as world:
+        await world.push(custom_resources=(CustomResourceBatch(source_id=SOURCE),))
+        key = keys.custom("east", SOURCE, "resources")
+        await world.clock.advance(3 * 3600 - 10)
+        assert await world.state.get(key) is not None
+        await world.clock.advance(20)
+        assert await world.state.get(key) is None
+
+
+async def test_rows_of_a_quick_source_live_as_long_as_the_cache() -> None:
+    async with running_world() as world:
+        await world.push(custom_resources=(CustomResourceBatch(source_id=SOURCE),))
+        await world.clock.advance(610)
+        assert await world.state.get(keys.custom("east", SOURCE, "resources")) is None
+
+
+async def test_a_cluster_that_is_read_seldom_stays_known() -> None:
+    async with running_world() as world:
+        spec = msgspec.json.encode({"monitoring": {"interval": 1800}})
+        await world.state.commit([SetValue(keys.cluster("east", "spec"), spec)])
+        await world.push()
+        await world.clock.advance(3 * 1800 - 10)
+        assert await world.state.get(keys.cluster("east", "metrics")) is not None
+
+
+@with_hub
+async def test_streams_and_batches_are_counted(hub: Hub) -> None:
+    token = await hub.issue("east")
+    async with hub.connect("east", token) as wire:
+        assert (await wire.push(make_batch(1))).success
+        assert (await wire.push(make_batch(1))).success
+        assert not (await wire.push(make_batch(2, cluster_name="west"))).success
+        page = hub.registry.render().decode()
+        assert "clusterpulse_ingester_connected_collectors 1" in page
+    for result in ("stored", "duplicate", "refused"):
+        assert f'clusterpulse_ingester_batches_total{{result="{result}"}} 1' in page
+    assert "clusterpulse_ingester_batch_seconds_count 3" in page
+    async with hub.dial("qdc_wrong") as wire:
+        await wire.send(ConnectRequest(register=RegisterRequest(cluster_name="east")))
+        await wire.wait_refused()
+    page = hub.registry.render().decode()
+    assert 'clusterpulse_ingester_refused_streams_total{reason="token"} 1' in page
