@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quarterdeck import apis
-from quarterdeck.app import bootstrap_manifests, hub_manifests
+from quarterdeck.app import bootstrap_manifests, hub_manifests, ingester_manifests
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
@@ -272,6 +272,7 @@ def components(place: Place = HERE) -> dict[str, dict[str, Document]]:
         },
         "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
         "hub": hub_manifests.build_hub(place.namespace, place.image),
+        "ingester": ingester_manifests.build_ingester(place.namespace, LABELS),
     }
 
 
@@ -280,6 +281,11 @@ def component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
     return {
         "cert-manager": {"manager_certificate": _mounted_certificate(place)},
         "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, NAME)},
+        "ingester": {
+            "manager_ingester": ingester_manifests.build_manager_patch(
+                place.namespace, NAME, place.image
+            )
+        },
     }
 
 

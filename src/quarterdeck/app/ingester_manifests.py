@@ -1,0 +1,72 @@
+"""The ingester in a cluster: Service, NetworkPolicy, and what the manager needs for it. Pure.
+
+The ingester is part of the manager, so it has no Deployment of its own; a Redis shared by replicas
+lets each of them serve. Its certificate is the Secret `ingester-serving-cert`, which OpenShift
+makes for the annotated Service, and cert-manager or people elsewhere. Its authority is the
+ConfigMap `ingester-ca`, which OpenShift fills, and of which collectors get a copy.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Document = Mapping[str, Any]
+
+NAME = "clusterpulse-ingester"
+"""INGESTER_SERVICE_NAME; the certificate must be for NAME.NAMESPACE.svc."""
+CERTIFICATE_SECRET = "ingester-serving-cert"
+AUTHORITY_MAP = "ingester-ca"
+PORT = 9443
+_FOLDER = "/etc/ingester-tls"
+_OPENSHIFT = "service.beta.openshift.io"
+
+
+def build_ingester(namespace: str, labels: Mapping[str, str]) -> dict[str, Document]:
+    """Service, authority and network policy, by file name."""
+    service = _object(namespace, "v1", "Service", NAME, labels)
+    service["metadata"]["annotations"] = {
+        f"{_OPENSHIFT}/serving-cert-secret-name": CERTIFICATE_SECRET
+    }
+    authority = _object(namespace, "v1", "ConfigMap", AUTHORITY_MAP, labels)
+    authority["metadata"]["annotations"] = {f"{_OPENSHIFT}/inject-cabundle": "true"}
+    port = {"name": "grpc", "port": PORT, "protocol": "TCP", "targetPort": "ingester"}
+    return {
+        "service": {**service, "spec": {"selector": dict(labels), "ports": [port]}},
+        "authority": authority,
+        "network_policy": {
+            **_object(namespace, "networking.k8s.io/v1", "NetworkPolicy", NAME, labels),
+            "spec": {
+                "podSelector": {"matchLabels": dict(labels)},
+                "policyTypes": ["Ingress"],
+                "ingress": [{"ports": [{"port": PORT, "protocol": "TCP"}]}],
+            },
+        },
+    }
+
+
+def build_manager_patch(namespace: str, manager: str, image: str) -> Document:
+    """The manager with the port, the certificate and the image that it deploys collectors with."""
+    container = {
+        "name": "manager",
+        "env": [{"name": "COLLECTOR_IMAGE", "value": image}],
+        "ports": [{"name": "ingester", "containerPort": PORT, "protocol": "TCP"}],
+        "volumeMounts": [{"name": "ingester-tls", "mountPath": _FOLDER, "readOnly": True}],
+    }
+    secret = {"secretName": CERTIFICATE_SECRET, "optional": True}
+    volumes = [{"name": "ingester-tls", "secret": secret}]
+    spec = {"template": {"spec": {"containers": [container], "volumes": volumes}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": manager, "namespace": namespace},
+        "spec": spec,
+    }
+
+
+def _object(
+    namespace: str, api_version: str, kind: str, name: str, labels: Mapping[str, str]
+) -> dict[str, Any]:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
+    }

@@ -1,0 +1,54 @@
+"""Manifests of the ingester: an API server takes them, and they fit the settings' defaults."""
+
+from pathlib import Path
+
+from quarterdeck.app import definitions, ingester_manifests
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.app.clusters_settings import Settings
+from quarterdeck.app.manifests import (
+    HERE,
+    LABELS,
+    component_patches,
+    components,
+    manager,
+    namespace,
+)
+from quarterdeck.app.resolution import list_fields
+from quarterdeck.client.interfaces import PatchType
+from quarterdeck.kit import json
+from quarterdeck.meta.identity import GVR
+from quarterdeck.wire.path import ResourcePath
+
+
+async def test_an_api_server_takes_the_manifests_and_the_patch() -> None:
+    async with Cluster() as cluster:
+        api = cluster.client.raw
+        documents = [namespace(HERE), *components(HERE)["ingester"].values()]
+        await definitions.apply(api, [*documents, manager(HERE)["manager"]])
+        patch = component_patches(HERE)["ingester"]["manager_ingester"]
+        name = patch["metadata"]["name"]
+        deployments = cluster.client.resource(GVR("apps", "v1", "deployments"))
+        changed = await deployments.patch(
+            name, dict(patch), namespace=HERE.namespace, kind=PatchType.STRATEGIC
+        )
+        volumes = changed["spec"]["template"]["spec"]["volumes"]
+        assert {"tmp", "ingester-tls"} <= {each["name"] for each in volumes}
+        path = ResourcePath("", "v1", "services", HERE.namespace, ingester_manifests.NAME)
+        service = json.decode(await api.get(path))
+        assert service["spec"]["selector"] == LABELS
+
+
+def test_the_service_the_certificate_and_the_authority_are_those_of_the_defaults() -> None:
+    settings = Settings()
+    assert settings.ingester_service_name == ingester_manifests.NAME
+    assert settings.collector_ca_configmap == ingester_manifests.AUTHORITY_MAP
+    patch = component_patches(HERE)["ingester"]["manager_ingester"]
+    (container,) = patch["spec"]["template"]["spec"]["containers"]
+    (mount,) = container["volumeMounts"]
+    assert mount["mountPath"] == str(Path(settings.ingester_tls_cert).parent)
+    assert mount["mountPath"] == str(Path(settings.ingester_tls_key).parent)
+    known = {name for field in list_fields() for name in field.option.env}
+    assert {each["name"] for each in container["env"]} <= known
+    (port,) = container["ports"]
+    service = components(HERE)["ingester"]["service"]
+    assert service["spec"]["ports"][0]["targetPort"] == port["name"]
