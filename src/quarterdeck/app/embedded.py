@@ -113,6 +113,7 @@ async def start(
             plan.options,
             certificate_authority=pem,
             signing_key=plan.options.signing_key or authority.signing_key,
+            cluster_signing=(authority.certificate("authority"), authority.key("authority")),
         ),
         clock=clock,
         rng=random.Random(),

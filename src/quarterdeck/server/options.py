@@ -109,6 +109,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The PEM key that signs the tokens of service accounts; without one a key is generated, and
     tokens end with the server."""
 
+    cluster_signing: tuple[Path, Path] | None = None
+    """PEM files of the authority that signs approved certificate requests, and its key; without
+    them nothing signs. Part of the life cycle."""
+
     service_account_keys: tuple[Path, ...] = ()
     """PEM files of further keys whose tokens of service accounts are accepted."""
 

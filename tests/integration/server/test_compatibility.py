@@ -37,7 +37,9 @@ SIMULATED = """## Simulated
 """
 STORED = """## Stored, without effect yet
 Validated and kept like any other object, but nothing acts on them: API services and flow schemas.
-Certificate signing requests are checked, approved and denied by those who may; nothing signs them.
+Certificate signing requests are checked, approved and denied by those who may. The server signs
+those to `kubernetes.io/kube-apiserver-client`, `…-client-kubelet` and `kubelet-serving` with its
+own authority; requests to other signers wait for these.
 
 ## Behind a feature gate
 `--feature-gates MutatingAdmissionPolicy=true` serves MutatingAdmissionPolicies and their bindings

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from quarterdeck.server.core import Core
 from quarterdeck.server.lifecycle.controllers.account_tokens import AccountTokens
+from quarterdeck.server.lifecycle.controllers.certificate_signing import CertificateSigning
 from quarterdeck.server.lifecycle.controllers.endpoints import ServiceEndpoints
 from quarterdeck.server.lifecycle.controllers.event_expiry import EventExpiry
 from quarterdeck.server.lifecycle.controllers.garbage_collector import GarbageCollector
@@ -40,6 +41,13 @@ class Lifecycle:
         await self.engine.wait_until_idle()
 
 
+def _build_signing(core: Core) -> Iterator[Controller]:
+    """Signing of certificates, where there is an authority to sign with."""
+    files = core.options.cluster_signing
+    if files is not None:
+        yield CertificateSigning(*files, core.clock)
+
+
 def _build_controllers(core: Core) -> Iterator[Controller]:
     yield NamespaceContents(core.options.certificate_authority)
     yield NamespaceTermination()
@@ -47,6 +55,7 @@ def _build_controllers(core: Core) -> Iterator[Controller]:
     yield RoleAggregation()
     yield PolicyStatus(core.registry)
     yield AccountTokens(core.accounts.key, core.options.certificate_authority)
+    yield from _build_signing(core)
     yield EventExpiry(core.clock)
     yield ServiceEndpoints()
     yield VolumeProtection()
