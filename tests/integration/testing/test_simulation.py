@@ -132,3 +132,14 @@ def test_a_scenario_that_can_never_end_is_reported() -> None:
 
     with pytest.raises(SimulationFailed, match="TimeoutError"):
         simulate(scenario, seeds=[4])
+
+
+def test_idle_connections_end_whatever_moment_they_began() -> None:
+    """0.005 + 30 - 30 is less than 0.005: a sweep that subtracts would never find it due."""
+
+    async def scenario(world: World) -> None:
+        await world.clock.sleep(0.005)
+        await world.client.list(ConfigMap)
+        await world.clock.sleep(40)
+
+    assert simulate(scenario, seeds=range(3)) == 3

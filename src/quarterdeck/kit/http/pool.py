@@ -135,15 +135,19 @@ class Pool:
         return False
 
     def _close_idle(self) -> None:
-        """Close what has been idle for too long."""
+        """Close what has been idle for too long.
+
+        The same sum decides what is due and when to look again: a difference of one rounding would
+        set the timer to a moment that has come already, again and again.
+        """
         self._sweeper = None
-        oldest = self.time() - self._limits.idle_timeout_s
-        expired = [each for each in self._idle if each.idle_since <= oldest]
-        self._idle = [each for each in self._idle if each.idle_since > oldest]
+        now, timeout_s = self.time(), self._limits.idle_timeout_s
+        expired = [each for each in self._idle if each.idle_since + timeout_s <= now]
+        self._idle = [each for each in self._idle if each.idle_since + timeout_s > now]
         for connection in expired:
             connection.close()
         if self._idle:
-            due = min(each.idle_since for each in self._idle) + self._limits.idle_timeout_s
+            due = min(each.idle_since for each in self._idle) + timeout_s
             self._sweeper = self._timers.call_at(due, self._close_idle)
 
     def _drop_idle(self) -> None:
