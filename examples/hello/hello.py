@@ -1,9 +1,5 @@
 """A whole operator: every Greeting gets a ConfigMap with its text, and says so in its status."""
 
-import sys
-
-sys.path.pop(0)  # this folder: its `operator` would hide the standard library's
-
 import asyncio
 
 from quarterdeck.apis.core import ConfigMap

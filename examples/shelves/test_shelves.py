@@ -1,10 +1,10 @@
 """The operator against a real API server: children follow the spec, whoever touches them."""
 
-import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+
+from shelves import Book, Shelf, ShelfSpec, controller
 
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.client import Client
@@ -12,24 +12,12 @@ from quarterdeck.kit import yaml
 from quarterdeck.meta import crd
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.identity import GVR
-from quarterdeck.meta.objects import to_builtins
+from quarterdeck.meta.objects import ObjectMeta, to_builtins
 from quarterdeck.runtime import Manager
 from quarterdeck.testing import assert_converges, eventually
 
 HERE = Path(__file__).parent
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-
-
-def load(path: Path) -> Any:
-    """The operator as a module; it is a script, and its name is one of the standard library's."""
-    spec = importlib.util.spec_from_file_location("children_operator", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-shelves = load(HERE / "operator.py")
 
 
 class Library:
@@ -40,13 +28,13 @@ class Library:
         self.namespace = namespace
 
     async def put(self, *books: str, room: int = 10) -> None:
-        spec = shelves.ShelfSpec(books=tuple(shelves.Book(name=b) for b in books), room=room)
-        found = await self.client.list(shelves.Shelf, self.namespace)
+        spec = ShelfSpec(books=tuple(Book(name=b) for b in books), room=room)
+        found = await self.client.list(Shelf, self.namespace)
         if found:
             await self.client.patch(found[0], {"spec": to_builtins(spec)})
         else:
-            metadata = shelves.ObjectMeta(name="s", namespace=self.namespace)
-            await self.client.create(shelves.Shelf(metadata=metadata, spec=spec))
+            metadata = ObjectMeta(name="s", namespace=self.namespace)
+            await self.client.create(Shelf(metadata=metadata, spec=spec))
 
     async def stands(self, *books: str) -> None:
         async def same() -> bool:
@@ -57,7 +45,7 @@ class Library:
 
     async def says(self, reason: str) -> None:
         async def same() -> bool:
-            shelf = await self.client.get(shelves.Shelf, "s", self.namespace)
+            shelf = await self.client.get(Shelf, "s", self.namespace)
             ready = find(shelf.status.conditions, "Ready")
             return ready is not None and ready.reason == reason
 
@@ -68,7 +56,7 @@ class Library:
 async def library(client: Client, namespace: str) -> AsyncIterator[Library]:
     await client.resource(CRDS).create(yaml.load((HERE / "crd.yaml").read_text()))
     manager = Manager(client, name="children")
-    manager.add(shelves.controller)
+    manager.add(controller)
     async with manager.running():
         yield Library(client, namespace)
 
@@ -101,7 +89,7 @@ async def test_books_go_with_their_shelf(client: Client, namespace: str) -> None
     async with library(client, namespace) as at:
         await at.put("emma")
         await at.stands("emma")
-        await client.delete(shelves.Shelf, "s", namespace)
+        await client.delete(Shelf, "s", namespace)
         await at.stands()
 
 
@@ -113,12 +101,12 @@ async def test_it_ends_in_one_state_whatever_happens_on_the_way() -> None:
         await at.put("walden")
 
     await assert_converges(
-        lambda: [shelves.controller],
+        lambda: [controller],
         refill,
-        definitions=[shelves.Shelf],
-        compare=[shelves.Shelf, ConfigMap],
+        definitions=[Shelf],
+        compare=[Shelf, ConfigMap],
     )
 
 
 def test_the_definition_is_that_of_the_type() -> None:
-    assert yaml.load((HERE / "crd.yaml").read_text()) == crd.build_manifest([shelves.Shelf])
+    assert yaml.load((HERE / "crd.yaml").read_text()) == crd.build_manifest([Shelf])

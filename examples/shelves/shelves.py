@@ -1,9 +1,5 @@
 """Owned children: every book on a Shelf is a ConfigMap; books taken off the shelf are pruned."""
 
-import sys
-
-sys.path.pop(0)  # this folder: its `operator` would hide the standard library's
-
 import asyncio
 
 from quarterdeck.apis.core import ConfigMap
