@@ -91,6 +91,34 @@ def _decode(kind: Any, document: Document) -> Any:
     return decode(kind, json.encode(document))
 
 
+# --- experiments of the cluster
+
+
+async def get_experiment(client: "Client", name: str, namespace: str) -> "Experiment":
+    """An experiment of the cluster.
+
+    Raises:
+        CommandError: if there is none, with the namespaces that have one of that name.
+    """
+    from quarterdeck.apis.experiments.v1alpha1 import Experiment
+    from quarterdeck.wire.query import ListOptions
+    from quarterdeck.wire.status import ApiError, NotFound
+
+    try:
+        return await client.get(Experiment, name, namespace)
+    except NotFound as error:
+        message = f"experiment {namespace}/{name} does not exist"
+        try:
+            options = ListOptions(field_selector=f"metadata.name={name}")
+            found = await client.list(Experiment, options=options)
+        except ApiError:
+            found = []
+        if found:
+            others = ", ".join(sorted(each.metadata.namespace for each in found))
+            message += f"; choose the namespace with -n, there is one in: {others}"
+        raise CommandError(message, FAILED) from error
+
+
 # --- following a run
 
 

@@ -272,3 +272,17 @@ def test_plan_follows_the_settings_of_the_operator(
     ]
     assert run(["experiments", "plan", "--offline", file, "--cluster-api", "kind"]) == 2
     assert "--cluster-api names kind; valid: talos, vcluster" in capsys.readouterr().err
+
+
+async def test_an_experiment_of_another_namespace_is_hinted_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running() as world:
+        await world.template("smoke")
+        await world.create(experiment("here"))
+        shell = Shell(world, tmp_path, capsys)
+        for command in (["tree"], ["resume"], ["rerun"], ["compare", "here"]):
+            shown = await shell(*command, "here", "-n", "argocd", code=1)
+            assert "experiment argocd/here does not exist" in shown
+            assert "choose the namespace with -n, there is one in: experiments" in shown
+        assert "there is one in" not in await shell("tree", "nowhere", code=1)

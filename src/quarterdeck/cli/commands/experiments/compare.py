@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError
-from quarterdeck.cli.experiments import JsonReport, Junit, read_result, write_reports
+from quarterdeck.cli.experiments import (
+    JsonReport,
+    Junit,
+    get_experiment,
+    read_result,
+    write_reports,
+)
 from quarterdeck.cli.flags import Context, Form, Kubeconfig, Namespace, Output, split_names
 from quarterdeck.cli.parameters import Argument, Option
 
@@ -80,12 +86,10 @@ async def _load(run: str, namespace: str, kubeconfig: str, context: str) -> "Res
     """The result of a run: from a file, an address, or an experiment of the cluster."""
     if "://" not in run and (run.endswith(".json") or "/" in run):
         return _read_file(run)
-    from quarterdeck.apis.experiments.v1alpha1 import Experiment
-
     async with connect(kubeconfig, context) as client:
         if "://" in run:
             return await read_result(client, run)
-        found = await client.get(Experiment, run, namespace or client.namespace)
+        found = await get_experiment(client, run, namespace or client.namespace)
         url = found.status.results_url
         if url in ("", "disabled"):
             phase = found.status.phase or "Pending"

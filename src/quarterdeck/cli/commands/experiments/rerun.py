@@ -12,6 +12,7 @@ from quarterdeck.cli.experiments import (
     Junit,
     finish,
     follow,
+    get_experiment,
 )
 from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
 from quarterdeck.cli.parameters import Option
@@ -46,7 +47,7 @@ async def rerun(
 
     async with connect(kubeconfig, context) as client:
         where = namespace or client.namespace
-        earlier = await client.get(Experiment, name, where)
+        earlier = await get_experiment(client, name, where)
         if earlier.status.phase not in FINISHED:
             phase = earlier.status.phase or "Pending"
             raise CommandError(f"experiment {where}/{name} is {phase}; wait for its end", FAILED)

@@ -12,6 +12,7 @@ from quarterdeck.cli.experiments import (
     Junit,
     finish,
     follow,
+    get_experiment,
 )
 from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
 from quarterdeck.cli.parameters import Option
@@ -30,11 +31,11 @@ async def resume(
     context: Context = "",
 ) -> int:
     """Let an experiment with completion mode manual end: results, then clean-up."""
-    from quarterdeck.apis.experiments.v1alpha1 import RESUME, Experiment
+    from quarterdeck.apis.experiments.v1alpha1 import RESUME
 
     async with connect(kubeconfig, context) as client:
         where = namespace or client.namespace
-        found = await client.get(Experiment, name, where)
+        found = await get_experiment(client, name, where)
         mode = found.spec.workflow.completion.mode
         if mode != "manual":
             raise CommandError(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
-from quarterdeck.cli.experiments import ExperimentName
+from quarterdeck.cli.experiments import ExperimentName, get_experiment
 from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
 
 if TYPE_CHECKING:
@@ -20,11 +20,10 @@ async def tree(
     context: Context = "",
 ) -> None:
     """Show targets, Applications, what they installed, workflows, verdict, cost and results."""
-    from quarterdeck.apis.experiments.v1alpha1 import Experiment
     from quarterdeck.operators.experiments import tree as trees
 
     async with connect(kubeconfig, context) as client:
-        experiment = await client.get(Experiment, name, namespace or client.namespace)
+        experiment = await get_experiment(client, name, namespace or client.namespace)
         applications = await _list_applications(client, experiment)
     print("\n".join(trees.draw(trees.build(experiment, applications))))
 

@@ -186,15 +186,20 @@ def _printable(text: str) -> str:
 
 def _stages(experiment: Experiment) -> Iterator[Check]:
     found = {each.type: each for each in experiment.status.conditions}
+    began = experiment.metadata.creation_timestamp or ""
     for name in STAGES:
         condition = found.get(name)
         if condition is not None:
+            if name == RESULTS_COLLECTED:
+                began = experiment.status.completed_at
             yield Check(
                 name=name,
                 group="stage",
                 outcome=_stage_outcome(experiment, condition),
                 message=f"{condition.reason}: {condition.message}".rstrip(": "),
+                duration_seconds=_seconds(began, condition.last_transition_time),
             )
+            began = max(began, condition.last_transition_time)
 
 
 def _stage_outcome(experiment: Experiment, condition: Condition) -> Outcome:

@@ -144,3 +144,34 @@ def test_results_are_read_as_they_were_written() -> None:
     assert decode(encode(result)) == result
     with pytest.raises(ResultError, match="not a result"):
         decode(b"[]")
+
+
+def test_stages_have_the_time_between_their_conditions() -> None:
+    def condition(type_: str, minute: int) -> dict[str, str]:
+        moment = f"2026-01-01T00:{minute:02}:00Z"
+        return {
+            "type": type_,
+            "status": "True",
+            "reason": "Done",
+            "lastTransitionTime": moment,
+        }
+
+    found = finished(
+        completedAt="2026-01-01T00:10:00Z",
+        conditions=[
+            condition("SpecValid", 0),
+            condition("ClustersProvisioned", 4),
+            condition("ApplicationsHealthy", 5),
+            condition("ResultsCollected", 12),
+            condition("ResourcesCleaned", 15),
+        ],
+    )
+    seconds = {each.name: each.duration_seconds for each in build(found, None).checks}
+    assert seconds == {
+        "SpecValid": 0,
+        "ClustersProvisioned": 240,
+        "ApplicationsHealthy": 60,
+        "ResultsCollected": 120,
+        "ResourcesCleaned": 180,
+        "demo-validation": 30,
+    }
