@@ -68,6 +68,14 @@ PVC_CAPACITY = _metric_source(
                 "groupBy": "storageClass",
             },
         ],
+        "alerts": [
+            {
+                "name": "ClaimsPending",
+                "expression": "pending > 0",
+                "forSeconds": 600,
+                "message": "claims have been pending for ten minutes",
+            }
+        ],
         "collection": {"intervalSeconds": 120, "maxResources": 10000},
         "rbac": {
             "resourceTypeName": "pvc",

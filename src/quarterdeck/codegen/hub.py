@@ -31,9 +31,10 @@ _INTRODUCTION = f"""\
   (`7d`), up to `end` or now; `start` and `end` are unix seconds or RFC 3339; `step` is 1 s or more;
   `agg` is avg, min, max or last. At most {MAX_POINTS} points and {MAX_RANGE.days} days.
   Metrics of clusters: {", ".join(f"`{name}`" for name in CLUSTER_METRICS)}.
-- `/api/v1/events/stream` sends server-sent events: `cluster.reconciled`, `cluster.deleted`,
-  `registry.reconciled`, `registry.deleted`, `metricsource.reconciled`, `metricsource.deleted` and
-  `policies.changed`. They say that something changed; read the other endpoints for what it is now.
+- `/api/v1/events/stream` sends server-sent events: `cluster.reconciled`, `cluster.alerts`,
+  `cluster.deleted`, `registry.reconciled`, `registry.deleted`, `metricsource.reconciled`,
+  `metricsource.deleted` and `policies.changed`. They say that something changed; read the other
+  endpoints for what it is now.
 """
 
 

@@ -11,6 +11,7 @@ from quarterdeck.apis.clusterpulse.metric_source import (
 )
 from quarterdeck.engine import compat, conversion
 from quarterdeck.engine.aggregation import CompiledAggregation
+from quarterdeck.engine.alerts import CompiledAlert
 from quarterdeck.engine.errors import Problem
 from quarterdeck.engine.expressions.checker import check, suggest
 from quarterdeck.engine.expressions.compat import CompatExpression
@@ -25,7 +26,7 @@ from quarterdeck.engine.program import METADATA_NAMES, CompiledComputed, Compile
 from quarterdeck.engine.values import BOOL, LIST, NULL, NUMBER, TEXT
 
 MAX_ENTRIES = 256
-"""Fields, computed fields or aggregations of one source."""
+"""Fields, computed fields, aggregations or alerts of one source."""
 
 _FIELD_KINDS = {"string": TEXT, "timestamp": TEXT, "boolean": BOOL}
 _COMPUTED_KINDS = {"string": TEXT, "boolean": BOOL}
@@ -51,6 +52,7 @@ class Builder:
         self.fields: list[CompiledField] = []
         self.computed: list[CompiledComputed] = []
         self.aggregations: list[CompiledAggregation] = []
+        self.alerts: list[CompiledAlert] = []
         if not self.is_compat:
             self.kinds.update(dict.fromkeys(METADATA_NAMES, TEXT))
 
@@ -60,6 +62,7 @@ class Builder:
         self._build_fields()
         self._build_computed()
         self._build_aggregations()
+        self._build_alerts()
 
     def _note(self, field: str, message: str, *, name: str = "", hint: str = "") -> None:
         self.problems.append(Problem(field=field, name=name, message=message, hint=hint))
@@ -75,6 +78,7 @@ class Builder:
             ("fields", self._spec.fields),
             ("computed", self._spec.computed),
             ("aggregations", self._spec.aggregations),
+            ("alerts", self._spec.alerts),
         )
         for name, entries in lists:
             if len(entries) > MAX_ENTRIES:
@@ -223,6 +227,24 @@ class Builder:
             if len(self.problems) == before:
                 compiled = CompiledAggregation(each, filter_, is_compat=self.is_compat)
                 self.aggregations.append(compiled)
+
+    def _build_alerts(self) -> None:
+        kinds = {each.name: NUMBER | NULL for each in self._spec.aggregations if each.name}
+        seen: set[str] = set()
+        for index, rule in enumerate(self._spec.alerts[:MAX_ENTRIES]):
+            place = f"alerts[{index}]"
+            if not rule.name:
+                self._note(f"{place}.name", "alert name cannot be empty")
+            elif rule.name in seen:
+                self._note(f"{place}.name", "duplicate alert name", name=rule.name)
+            seen.add(rule.name)
+            try:
+                tree = parse(rule.expression, compat=False)
+                for error in check(tree, kinds):
+                    self._positioned(f"{place}.expression", rule.name, rule.expression, error)
+                self.alerts.append(CompiledAlert(rule, CompiledExpression(tree, "boolean")))
+            except ExpressionError as error:
+                self._positioned(f"{place}.expression", rule.name, rule.expression, error)
 
     def _check_aggregation(self, place: str, each: Aggregation) -> None:
         if each.function != "count":

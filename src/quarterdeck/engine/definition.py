@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from quarterdeck.apis.clusterpulse.metric_source import Aggregation, MetricSourceSpec
+from quarterdeck.apis.clusterpulse.metric_source import Aggregation, AlertRule, MetricSourceSpec
 from quarterdeck.engine.paths import Path, segments
 from quarterdeck.engine.target import Target
 
 
 def define(spec: MetricSourceSpec, target: Target, *, paths: Mapping[str, Path]) -> dict[str, Any]:
-    """Everything but identity, time and hash."""
+    """Everything but identity, time and hash; alerts only where there are any."""
+    alerts = {"alerts": [_alert(each) for each in spec.alerts]} if spec.alerts else {}
     return {
         "source": _source(spec, target),
         "fields": [_field(spec, index, paths) for index in range(len(spec.fields))],
@@ -27,6 +28,7 @@ def define(spec: MetricSourceSpec, target: Target, *, paths: Mapping[str, Path])
             "parallelism": spec.collection.parallelism,
         },
         "rbac": _access(spec),
+        **alerts,
     }
 
 
@@ -75,6 +77,16 @@ def _aggregation(each: Aggregation) -> dict[str, Any]:
     if each.percentile is not None:
         found["percentile"] = each.percentile
     return found
+
+
+def _alert(each: AlertRule) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "expression": each.expression,
+        "forSeconds": each.for_seconds,
+        "severity": each.severity,
+        "message": each.message,
+    }
 
 
 def _access(spec: MetricSourceSpec) -> dict[str, Any]:

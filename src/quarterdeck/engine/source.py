@@ -9,6 +9,7 @@ import msgspec
 
 from quarterdeck.apis.clusterpulse.metric_source import MetricSourceSpec
 from quarterdeck.engine.aggregation import BatchView
+from quarterdeck.engine.alerts import CompiledAlert
 from quarterdeck.engine.builder import Builder
 from quarterdeck.engine.collector import Collector, Identity
 from quarterdeck.engine.definition import define
@@ -28,10 +29,15 @@ class CompiledSource:
     hash: str
     """16 hexadecimal digits that change with the spec."""
 
-    def __init__(self, spec: MetricSourceSpec, program: Program) -> None:
+    alerts: tuple[CompiledAlert, ...]
+
+    def __init__(
+        self, spec: MetricSourceSpec, program: Program, alerts: Iterable[CompiledAlert] = ()
+    ) -> None:
         self.spec = spec
         self.target = program.target
         self.hash = hash_spec(spec)
+        self.alerts = tuple(alerts)
         self._program = program
 
     def collector(self, *, now: datetime, limit: int | None = None) -> Collector:
@@ -87,7 +93,7 @@ def compile_source(spec: MetricSourceSpec) -> CompiledSource:
         aggregations=builder.aggregations,
         names=[*(field.name for field in spec.fields), *(each.name for each in spec.computed)],
     )
-    return CompiledSource(spec, program)
+    return CompiledSource(spec, program, builder.alerts)
 
 
 def hash_spec(spec: MetricSourceSpec) -> str:

@@ -69,6 +69,8 @@ class _Judge:
         for aggregation in self._spec.aggregations:
             doubt = self._doubt_aggregation(aggregation)
             yield self._verdict("aggregations", aggregation.name, doubt)
+        for rule in self._spec.alerts:
+            yield self._verdict("alerts", rule.name, "")
 
     def _verdict(self, part: str, name: str, doubt: str) -> FieldValidation:
         if problems := self._problems.get((part, name)):

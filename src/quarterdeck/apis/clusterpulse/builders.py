@@ -15,6 +15,7 @@ from quarterdeck.apis.clusterpulse.cluster_connection import (
 from quarterdeck.apis.clusterpulse.group import SecretReference
 from quarterdeck.apis.clusterpulse.metric_source import (
     Aggregation,
+    AlertRule,
     Collection,
     ComputedField,
     FieldExtraction,
@@ -158,6 +159,10 @@ class MetricSourceBuilder(Builder[MetricSource]):
     def with_aggregations(self, *aggregations: Aggregation) -> Self:
         """Numbers over all objects of a cluster."""
         return self._set(("spec", "aggregations"), aggregations)
+
+    def with_alerts(self, *alerts: AlertRule) -> Self:
+        """Conditions over aggregations that are shown as alerts of a cluster."""
+        return self._set(("spec", "alerts"), alerts)
 
     def with_collection(self, collection: Collection) -> Self:
         """How often objects are read, and how many."""

@@ -30,6 +30,7 @@ FilterOperator = Literal[
     "matches",
 ]
 ExpressionMode = Literal["standard", "compat"]
+AlertSeverity = Literal["critical", "warning", "info"]
 FieldValidationStatus = Literal["valid", "invalid", "warning"]
 
 SOURCE_PHASES = ("Active", "Error", "Disabled")
@@ -120,6 +121,21 @@ class Aggregation(Struct, frozen=True, kw_only=True):
     """Which percentile, from 0 to 100; 0, the minimum, if left out."""
 
 
+class AlertRule(Struct, frozen=True, kw_only=True):
+    """When the aggregations of a cluster are worth an alert."""
+
+    name: Annotated[str, Schema(min_length=1)]
+    """Name of the alert."""
+    expression: Annotated[str, Schema(min_length=1)]
+    """Condition over aggregations by their names; judged for each group where they have groups."""
+    for_seconds: Annotated[Int32, Schema(minimum=0)] = 0
+    """How long the condition must hold before it is an alert."""
+    severity: Annotated[AlertSeverity, Schema(default="warning")] = "warning"
+    """How bad it is: critical, warning or info."""
+    message: str = ""
+    """What to tell people; the expression if left out."""
+
+
 class Collection(Struct, frozen=True, kw_only=True):
     """How often objects are read, and how many."""
 
@@ -167,6 +183,8 @@ class MetricSourceSpec(Struct, frozen=True, kw_only=True):
         Schema(list_type="map", list_map_keys=("name",)),
     ] = ()
     """Numbers over all objects of a cluster."""
+    alerts: Annotated[tuple[AlertRule, ...], Schema(list_type="map", list_map_keys=("name",))] = ()
+    """Conditions over aggregations that are shown as alerts of a cluster."""
     collection: Annotated[Collection, Schema(default={})] = Collection()
     """How often objects are read, and how many."""
     rbac: Annotated[MetricAccess, Schema(default={})] = MetricAccess()

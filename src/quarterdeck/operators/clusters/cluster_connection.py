@@ -7,6 +7,7 @@ planned. What was known before stays known, with its age.
 import msgspec
 
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
+from quarterdeck.apis.clusterpulse.metric_source import MetricSource
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.errors import ClientError
@@ -28,6 +29,7 @@ from quarterdeck.kit.deadline import run_within
 from quarterdeck.meta.conditions import FALSE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import collector, plan, report
+from quarterdeck.operators.clusters.alerts import Alerts
 from quarterdeck.operators.clusters.cluster_records import build_spec, get_display_name
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.credentials import (
@@ -62,6 +64,7 @@ class Clusters:
         self._keeps = build_namespace_predicate(hub.options.namespace_filter)
         self._uids: dict[Key, str] = {}
         self._deployments = Deployments(hub)
+        self._alerts = Alerts(hub)
 
     async def reconcile(self, connection: ClusterConnection, ctx: ClusterContext) -> RequeueAfter:
         """Visit the cluster, keep what was found, and say how it fares."""
@@ -77,6 +80,9 @@ class Clusters:
         await self._keep_collector(connection, seen, ctx)
         verdict = self._judge(connection, seen, interval_s)
         problem = await self._store(connection, seen, verdict, failed=failure is not None)
+        await self._alerts.update(
+            seen.name, await ctx.list(MetricSource), ttl_s=self._stay(connection).cache_s
+        )
         self._report(connection, seen, verdict, problem=problem, ctx=ctx)
         delay_s = plan.plan_visit(interval_s, verdict.health, failed=failure is not None)
         if problem is not None:

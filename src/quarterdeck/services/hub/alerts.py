@@ -1,4 +1,4 @@
-"""What is wrong with a cluster: conditions that are not as they should be. Pure."""
+"""What is wrong with a cluster: conditions that are not as they should be, and rules. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -27,7 +27,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity
     cluster: str
     source: str
-    """cluster, node, operator, version, or store for alerts of other programs."""
+    """cluster, node, operator, version, rule, or store for alerts of other programs."""
     object: str
     condition: str
     reason: str
@@ -45,6 +45,7 @@ def find_alerts(
     cluster_operators: Sequence[Row],
     info: Any,
     others: Sequence[Mapping[str, str]],
+    rules: Sequence[Alert] = (),
 ) -> list[Alert]:
     """Everything that is wrong, worst first."""
     found = [
@@ -52,6 +53,7 @@ def find_alerts(
         *(alert for node in nodes for alert in _node_alerts(cluster, node)),
         *(alert for row in cluster_operators for alert in _operator_alerts(cluster, row)),
         *_version_alerts(cluster, info),
+        *rules,
         *(_foreign_alert(cluster, each) for each in others),
     ]
     return sorted(found, key=lambda each: (_ORDER.index(each.severity), each.source, each.object))

@@ -1,5 +1,6 @@
 """The MetricSources that the store knows, by id and by the type that policies name."""
 
+import builtins
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,11 +48,18 @@ class Catalog:
 
     async def list(self) -> list[KnownSource]:
         """Every source that policies can name, by type."""
+        return [each for each in await self._list_all() if each.type]
+
+    async def list_with_alerts(self) -> "builtins.list[KnownSource]":
+        """Every source that has alert rules; those without a type are for masters only."""
+        return [each for each in await self._list_all() if each.definition.get("alerts")]
+
+    async def _list_all(self) -> "builtins.list[KnownSource]":
         ids = sorted(await self._state.members(keys.SOURCES))
         found = await self._state.get_many([keys.source(*_split(each)) for each in ids])
         known = (_read(each, decode(data)) for each, data in zip(ids, found, strict=True))
         return sorted(
-            (each for each in known if each is not None and each.type),
+            (each for each in known if each is not None),
             key=lambda each: (each.type, each.id),
         )
 
@@ -99,6 +107,7 @@ def _compile(definition: Mapping[str, Any]) -> CompiledSource | None:
         ],
         "computed": definition.get("computed") or [],
         "aggregations": definition.get("aggregations") or [],
+        "alerts": definition.get("alerts") or [],
         "rbac": definition.get("rbac") or {},
     }
     try:

@@ -12,6 +12,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import Request, Response, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub import routes
+from quarterdeck.services.hub.alert_rules import AlertRules
 from quarterdeck.services.hub.audit import AuditLog, Record
 from quarterdeck.services.hub.call import Call, Page
 from quarterdeck.services.hub.catalog import Catalog
@@ -81,14 +82,16 @@ class HubServer:
             for each in reviewers:
                 each.forget()
 
+        custom = CustomEndpoints(self._reader, catalog, clock=clock)
+        rules = AlertRules(self._reader, catalog, restrict=custom.restrict, clock=clock)
         self.router = Router(
             [
                 *routes.other_routes(HealthEndpoints(state), RegistryEndpoints(self._reader)),
                 *routes.auth_routes(AuthEndpoints(self._reader, self.policies, forget=forget)),
                 *routes.cluster_routes(
-                    ClusterEndpoints(self._reader), ContentEndpoints(self._reader)
+                    ClusterEndpoints(self._reader), ContentEndpoints(self._reader, rules.find)
                 ),
-                *routes.custom_routes(CustomEndpoints(self._reader, catalog, clock=clock)),
+                *routes.custom_routes(custom),
                 *routes.history_routes(HistoryEndpoints(self._reader, history, catalog)),
                 Route(
                     "GET",

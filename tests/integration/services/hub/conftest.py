@@ -172,9 +172,9 @@ class World:
             ]
         )
 
-    async def source(self, *clusters: str) -> None:
-        """Store the MetricSource and what it collected."""
-        spec = msgspec.convert(SOURCE, MetricSourceSpec)
+    async def source(self, *clusters: str, **more: Any) -> None:
+        """Store the MetricSource, with more in its spec, and what it collected."""
+        spec = msgspec.convert(SOURCE | more, MetricSourceSpec)
         source, text = compile_source(spec), rfc3339.format_time(self.clock.now())
         head = SourceHead(
             compiled_at=text,

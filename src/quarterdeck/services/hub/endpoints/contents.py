@@ -1,20 +1,23 @@
 """What is on a cluster: nodes, operators, namespaces, alerts, events."""
 
 from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 
 from quarterdeck.inventory.access.filters import Item
-from quarterdeck.inventory.access.viewer import ClusterAccess
+from quarterdeck.inventory.access.viewer import ClusterAccess, Viewer
 from quarterdeck.services.hub import views
-from quarterdeck.services.hub.alerts import find_alerts
+from quarterdeck.services.hub.alerts import Alert, find_alerts
 from quarterdeck.services.hub.call import Call, Page
 from quarterdeck.services.hub.endpoints.clusters import require_cluster
 from quarterdeck.services.hub.errors import AccessDenied, NotFound
 from quarterdeck.services.hub.paging import Paging, slice_page
 from quarterdeck.services.hub.reading import HubReader
 
+FindAlerts = Callable[[Viewer, str, Mapping[str, str]], Awaitable[list[Alert]]]
+"""The alerts of rules about a cluster, given its labels."""
 NODE_POINTS = 100
 KINDS = ("pods", "deployments", "services", "statefulsets", "daemonsets")
 
@@ -70,8 +73,9 @@ class NamespaceItem(msgspec.Struct, frozen=True, kw_only=True):
 class ContentEndpoints:
     """Endpoints below /clusters/{name}."""
 
-    def __init__(self, reader: HubReader) -> None:
+    def __init__(self, reader: HubReader, rules: FindAlerts) -> None:
         self._reader = reader
+        self._rules = rules
 
     async def nodes(self, call: Call) -> Page:
         """Nodes that may be seen."""
@@ -142,6 +146,7 @@ class ContentEndpoints:
             ),
             info=await self._reader.part(name, "info"),
             others=await self._reader.alerts(name),
+            rules=await self._rules(call.viewer, name, await self._reader.labels_of(name) or {}),
         )
         filter_ = access.filter_of("alerts")
         shown = [
