@@ -199,11 +199,19 @@ def _print_started(
             commands=[
                 # --demo has applied them
                 *([] if settings.demo else [f"{command} manifests --samples | kubectl apply -f -"]),
-                "kubectl get applications,deployments,pods",
+                _suggest_look(parts),
                 *([f"curl -N {facade}/watch"] if facade else ["kubectl get events -w"]),
             ],
         )
     )
+
+
+def _suggest_look(parts: Sequence[Part]) -> str:
+    """A command that shows what the operators that run work on."""
+    names = {part.name for part in parts}
+    if "applications" not in names and "machines" in names:
+        return "kubectl get hyperfleet"
+    return "kubectl get applications,deployments,pods"
 
 
 async def _print_activity(

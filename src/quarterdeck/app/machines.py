@@ -12,7 +12,13 @@ from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.app import bootstrap
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.host import Host
-from quarterdeck.app.machines_samples import DEMO_SAMPLES, FLEET, NEXT_IMAGE, SAMPLE_FILES, SAMPLES
+from quarterdeck.app.machines_samples import (
+    FLEET,
+    NEXT_IMAGE,
+    OUTSIDE_SAMPLES,
+    SAMPLE_FILES,
+    SAMPLES,
+)
 from quarterdeck.kit import json
 from quarterdeck.kit.private_file import write_private_file
 from quarterdeck.meta.conditions import find
@@ -27,7 +33,7 @@ from quarterdeck.wire.status import ApiError, NotFound
 if TYPE_CHECKING:
     from quarterdeck.runtime import Controller
 
-__all__ = ["DEMO_SAMPLES", "SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
+__all__ = ["OUTSIDE_SAMPLES", "SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
 
 NAME = "machines"
 _STATE = "simulator.json"

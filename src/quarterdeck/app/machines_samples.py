@@ -36,7 +36,7 @@ def _template(name: str, cpu: int) -> Mapping[str, Any]:
     )
 
 
-DEMO_SAMPLES: tuple[Mapping[str, Any], ...] = (
+SAMPLES: tuple[Mapping[str, Any], ...] = (
     _object(
         "HypervisorCluster",
         "lab",
@@ -74,7 +74,7 @@ DEMO_SAMPLES: tuple[Mapping[str, Any], ...] = (
         },
     ),
 )
-"""What `up --demo` applies."""
+"""What `up --demo` applies and `config/samples` holds."""
 _PROXMOX: tuple[Mapping[str, Any], ...] = (
     {
         "apiVersion": "v1",
@@ -147,8 +147,8 @@ _QEMU: tuple[Mapping[str, Any], ...] = (
         },
     ),
 )
-SAMPLES = (*DEMO_SAMPLES, *_PROXMOX, *_QEMU)
-"""What `config/samples` holds."""
+OUTSIDE_SAMPLES = (*_PROXMOX, *_QEMU)
+"""What to start from on a hypervisor of one's own; in `config/samples` too."""
 SAMPLE_FILES: Mapping[str, str] = {
     "lab": "hypervisor_v1alpha1_hypervisorcluster.yaml",
     "debian-12": "hypervisor_v1alpha1_hypervisormachinetemplate.yaml",

@@ -9,7 +9,8 @@ To attach an operator called `clusters`:
      services with `host.serve`. `host.is_embedded` tells `up` from `run`.
    - `def controllers() -> Sequence[Controller]`: the declarations alone, the source of permissions.
    - `SAMPLES`: manifests for `up --demo` and `config/samples`; optionally `DEMO_SAMPLES`, those of
-     the demo, and `SAMPLE_FILES`, names of files by object name.
+     the demo, `OUTSIDE_SAMPLES`, those that need something outside, and `SAMPLE_FILES`, names of
+     files by object name.
 3. Ports: `app/settings.py` has a setting for each documented port (`dashboard_port`,
    `ingester_port`, ...). List the ones the operator listens on in `Part.ports`: from then on they
    are in help, docs and `doctor`, and `up` checks that they are free before it starts.
@@ -75,6 +76,13 @@ class Part(NamedTuple):
         """Sample objects that `up --demo` applies: all of them unless the module names some."""
         module = import_module(self.module)
         found: Sequence[Mapping[str, Any]] = getattr(module, "DEMO_SAMPLES", module.SAMPLES)
+        return found
+
+    def outside_samples(self) -> Sequence[Mapping[str, Any]]:
+        """Sample objects that need something outside, such as a hypervisor: files only."""
+        found: Sequence[Mapping[str, Any]] = getattr(
+            import_module(self.module), "OUTSIDE_SAMPLES", ()
+        )
         return found
 
     def sample_files(self) -> Mapping[str, str]:

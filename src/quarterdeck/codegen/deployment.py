@@ -75,15 +75,18 @@ def _render_component(
 
 
 def _render_samples() -> Iterator[File]:
-    found = {name: sample for part in PARTS for name, sample in _named(part)}
-    for name, sample in found.items():
+    found = {name: each for part in PARTS for name, each in _named(part, part.samples())}
+    others = {name: each for part in PARTS for name, each in _named(part, part.outside_samples())}
+    for name, sample in {**found, **others}.items():
         yield _render_file(f"config/samples/{name}", sample)
     listing = {"apiVersion": _KUSTOMIZE, "kind": "Kustomization", "resources": list(found)}
     yield _render_file("config/samples/kustomization.yaml", listing)
 
 
-def _named(part: Part) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for sample in part.samples():
+def _named(
+    part: Part, samples: Iterable[Mapping[str, Any]]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for sample in samples:
         name = part.sample_files().get(sample["metadata"]["name"], _sample_name(sample))
         yield name, sample
 

@@ -15,7 +15,7 @@ from tests.integration.operators.machines.world import (
     open_world,
 )
 
-from quarterdeck.app.machines_samples import SAMPLES
+from quarterdeck.app.machines_samples import OUTSIDE_SAMPLES, SAMPLES
 from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
 from quarterdeck.operators.machines.errors import Code
@@ -91,7 +91,7 @@ async def test_the_operator_writes_as_hyperfleet_controller_alone(kind: type) ->
 async def test_samples_are_accepted_and_those_of_the_simulator_become_ready() -> None:
     async with open_world() as world, world.operator():
         assert ENDPOINT == "mock://lab"
-        for sample in SAMPLES:
+        for sample in (*SAMPLES, *OUTSIDE_SAMPLES):
             plural = f"{sample['kind'].lower()}s"
             group, _, version = sample["apiVersion"].rpartition("/")
             await world.client.resource(GVR(group, version, plural)).create(dict(sample))
