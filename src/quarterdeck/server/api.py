@@ -290,7 +290,9 @@ class ApiServer:
         except (ApiError, HeaderError):
             acting = caller
         other = None if acting is caller else acting
-        auditor.end(record, answer, impersonated=other, annotations=annotations)
+        auditor.end(
+            record, answer, impersonated=other, authorizer=core.authorizer, annotations=annotations
+        )
         return answer
 
     async def _answer(

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from webhook_server import webhook_server
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
@@ -13,6 +14,7 @@ from quarterdeck.server.audit.log import AuditLog, AuditLogOptions
 from quarterdeck.server.audit.policy import Level, PolicyError, Subject, parse_policy
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.testing.poll import eventually
 
 POLICY = """
 apiVersion: audit.k8s.io/v1
@@ -72,7 +74,11 @@ async def test_levels_decide_what_is_written(options: ServerOptions) -> None:
         listed, created, refused = world.events
     assert (listed["verb"], listed["level"]) == ("list", "Metadata")
     assert listed["user"]["username"] == "quarterdeck:local"
-    assert listed["objectRef"] == {"resource": "pods", "namespace": "default"}
+    assert listed["objectRef"] == {
+        "resource": "pods",
+        "namespace": "default",
+        "apiVersion": "v1",
+    }
     assert listed["stage"] == "ResponseComplete"
     assert "responseObject" not in listed
     assert created["requestObject"]["data"] == {"k": "v"}
@@ -144,7 +150,7 @@ def test_first_matching_rule_decides() -> None:
         }
     )
     ops = User(name="ann", groups=("ops",))
-    scale = Subject(ops, "update", "apps", "deployments", "scale", "prod", "web")
+    scale = Subject(ops, "update", "apps", "v1", "deployments", "scale", "prod", "web")
     assert policy.decide(scale).level is Level.METADATA
     assert policy.decide(scale._replace(subresource="")).level is Level.NONE
     assert policy.decide(scale._replace(namespace="test")).level is Level.NONE
@@ -166,3 +172,124 @@ async def test_file_is_rotated_and_old_ones_deleted(tmp_path: Path) -> None:
     assert all(each.stat().st_size <= 200 for each in files)
     last = (tmp_path / "audit.log").read_text().splitlines()[-1]
     assert json.loads(last)["number"] == 29
+
+
+async def test_watch_is_written_when_it_begins_and_when_it_ends(options: ServerOptions) -> None:
+    assert options.audit_log is not None
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        path = "/api/v1/namespaces/default/pods?watch=true"
+        response = await client.request("GET", cluster.url + path)
+        (begun,) = world.events
+        assert (begun["verb"], begun["stage"]) == ("watch", "ResponseStarted")
+        await response.aclose()
+        await eventually(lambda: len(world.events) == 2)
+        ended = world.events[1]
+    assert ended["stage"] == "ResponseComplete"
+    assert ended["auditID"] == begun["auditID"]
+    assert ended["stageTimestamp"] >= begun["stageTimestamp"]
+
+
+async def test_both_stages_are_written_unless_omitted(tmp_path: Path) -> None:
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    rules = "rules: [{level: Metadata, verbs: [get]}, {level: Metadata, omitStages: [%s]}]"
+    text = f"apiVersion: audit.k8s.io/v1\nkind: Policy\n{rules % 'ResponseComplete'}\n"
+    policy.write_text(text)
+    options = ServerOptions(audit_policy=policy, audit_log=log, lifecycle=False)
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, log)
+        await world.send("GET", "/api/v1/namespaces/default")
+        await world.send("GET", "/api/v1/namespaces")
+    found = [(each["verb"], each["stage"]) for each in world.events]
+    assert found == [
+        ("get", "RequestReceived"),
+        ("get", "ResponseComplete"),
+        ("list", "RequestReceived"),
+    ]
+
+
+async def test_decision_names_the_binding_and_is_not_that_of_admission(
+    options: ServerOptions,
+) -> None:
+    assert options.audit_log is not None
+    group = "/apis/rbac.authorization.k8s.io/v1"
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "eve"}
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        body = {"metadata": {"name": "eve"}, "roleRef": role, "subjects": [subject]}
+        assert await world.send("POST", f"{group}/clusterrolebindings", body) == 201
+        refused = await world.send(
+            "POST", "/api/v1/namespaces/nowhere/configmaps", {}, Impersonate_User="eve"
+        )
+        assert refused == 404
+        event = world.events[-1]
+    assert event["annotations"]["authorization.k8s.io/decision"] == "allow"
+    reason = event["annotations"]["authorization.k8s.io/reason"]
+    assert 'ClusterRoleBinding "eve" of ClusterRole "edit" to User "eve"' in reason
+
+
+async def test_created_object_is_named_and_lists_lose_managed_fields(
+    options: ServerOptions,
+) -> None:
+    assert options.audit_log is not None
+    maps = "/api/v1/namespaces/default/configmaps"
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        await world.send("POST", maps, {"metadata": {"name": "a"}, "data": {"k": "v"}})
+        await world.send("GET", maps)
+        created, listed = world.events
+    assert created["objectRef"]["name"] == "a"
+    items = listed["responseObject"]["items"]
+    assert {each["metadata"]["name"] for each in items} >= {"a"}
+    assert all("managedFields" not in each["metadata"] for each in items)
+
+
+async def test_wrong_credentials_are_written_without_a_decision(options: ServerOptions) -> None:
+    assert options.audit_log is not None
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        status = await world.send("GET", "/api/v1/pods", Authorization="Bearer wrong")
+        (event,) = world.events
+    assert status == event["responseStatus"]["code"] == 401
+    assert "annotations" not in event
+
+
+async def test_webhooks_that_changed_or_failed_are_named(options: ServerOptions) -> None:
+    assert options.audit_log is not None
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+    async with (
+        Cluster(options=options) as cluster,
+        http.Client() as client,
+        webhook_server() as server,
+    ):
+        world = World(cluster, client, options.audit_log)
+        hooks = [
+            {
+                "name": f"{name}.example.com",
+                "clientConfig": {"url": f"{server.url}/{path}", "caBundle": server.ca_bundle},
+                "rules": [rule],
+                "failurePolicy": "Ignore",
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+            for name, path in (("broken", "raw/status=500"), ("calm", "allow"))
+        ]
+        configuration = {"metadata": {"name": "hooks"}, "webhooks": hooks}
+        path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+        assert await world.send("POST", path, configuration) == 201
+        maps = "/api/v1/namespaces/default/configmaps"
+        assert await world.send("POST", maps, {"metadata": {"name": "a"}}) == 201
+        found = world.events[-1]["annotations"]
+    place = "mutation.webhook.admission.k8s.io/round_0_index_"
+    assert found[f"failed-open.{place}0"] == "broken.example.com"
+    assert json.loads(found[f"{place}1"]) == {
+        "configuration": "hooks",
+        "webhook": "calm.example.com",
+        "mutated": False,
+    }

@@ -1,6 +1,6 @@
 """Writes about the requests of one server what the policy asks for."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -14,9 +14,11 @@ from quarterdeck.server.audit.log import AuditLog
 from quarterdeck.server.audit.policy import Decision, Level, Policy, Subject
 from quarterdeck.server.audit.redaction import redact
 from quarterdeck.server.authentication.user import User
+from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
 from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.wire import path as paths
 
+_Run = Callable[[http.BodyWriter], Awaitable[None]]
 _VERBS = {
     "GET": "get",
     "HEAD": "get",
@@ -73,23 +75,43 @@ class Auditor:
         response: http.Response | http.StreamResponse,
         *,
         impersonated: User | None = None,
+        authorizer: Authorizer | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """End a request: one event, or the start of a long answer."""
+        """End a request; a watch ends later, when its stream does.
+
+        `authorizer` is None for requests that were refused before it was asked.
+        """
         event = record.event
         if impersonated is not None:
             event["impersonatedUser"] = impersonated.to_info()
         event["responseStatus"] = _build_status(response)
-        event["annotations"] = {
-            "authorization.k8s.io/decision": "forbid" if response.status == 403 else "allow",
-            **(annotations or {}),
-        }
+        user = impersonated or record.subject.user
+        found = {**_describe_decision(authorizer, record.subject, user), **(annotations or {})}
+        if found:
+            event["annotations"] = found
         if record.needs_body and record.body:
             event["requestObject"] = _parse(record, record.body)
+            _complete_reference(record)
         if record.decision.level is Level.REQUEST_RESPONSE and isinstance(response, http.Response):
             event["responseObject"] = _parse(record, response.body)
-        is_long = not isinstance(response, http.Response)
-        self._write(record, "ResponseStarted" if is_long else "ResponseComplete")
+        if record.subject.verb == "watch" and isinstance(response, http.StreamResponse):
+            self._write(record, "ResponseStarted")
+            response.run = self._follow(record, response.run)
+        else:
+            self._write(record, "ResponseComplete")
+
+    def _follow(self, record: Record, run: "_Run") -> "_Run":
+        """The same stream, whose end is written too, however it ends."""
+
+        async def run_audited(body: http.BodyWriter) -> None:
+            try:
+                await run(body)
+            finally:
+                if not self._log.is_closed:
+                    self._write(record, "ResponseComplete")
+
+        return run_audited
 
     def _build_event(
         self, request: http.Request, decision: Decision, subject: Subject
@@ -113,6 +135,7 @@ class Auditor:
                 "namespace": subject.namespace,
                 "name": subject.name,
                 "apiGroup": subject.group,
+                "apiVersion": subject.version,
                 "subresource": subject.subresource,
             }
             event["objectRef"] = {name: text for name, text in members.items() if text}
@@ -123,6 +146,31 @@ class Auditor:
             return
         stamp = format_micro(self._clock.now())
         self._log.write({**record.event, "stage": stage, "stageTimestamp": stamp})
+
+
+def _describe_decision(
+    authorizer: Authorizer | None, subject: Subject, user: User
+) -> dict[str, str]:
+    """Whether the user of a request had the right to it, and by which binding."""
+    if authorizer is None or not user.name:
+        return {}
+    asked = Attributes(*subject[1:])
+    is_allowed = authorizer.allows(user, asked)
+    return {
+        "authorization.k8s.io/decision": "allow" if is_allowed else "forbid",
+        "authorization.k8s.io/reason": authorizer.explain(user, asked) if is_allowed else "",
+    }
+
+
+def _complete_reference(record: Record) -> None:
+    """Name the object as the request does, where the path of the request names none."""
+    value, reference = record.event["requestObject"], record.event.get("objectRef")
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    if reference is None or not isinstance(metadata, dict):
+        return
+    for member in ("name", "namespace", "uid", "resourceVersion"):
+        if isinstance(metadata.get(member), str) and metadata[member]:
+            reference.setdefault(member, metadata[member])
 
 
 def _build_subject(request: http.Request, user: User, verb: str) -> Subject:
@@ -139,6 +187,7 @@ def _build_subject(request: http.Request, user: User, verb: str) -> Subject:
         user,
         verb,
         group=path.group,
+        version=path.version,
         resource=path.resource,
         subresource=path.subresource,
         namespace=path.namespace,
@@ -175,9 +224,17 @@ def _parse(record: Record, data: bytes) -> Any:
         return {"kind": "Unknown", "apiVersion": "runtime/v1"}
     subject = record.subject
     value = redact(value, resource=subject.resource, subresource=subject.subresource)
-    if record.decision.omits_managed_fields and isinstance(value, dict):
-        metadata = value.get("metadata")
-        if isinstance(metadata, dict) and "managedFields" in metadata:
-            kept = {name: each for name, each in metadata.items() if name != "managedFields"}
-            value = {**value, "metadata": kept}
+    return _omit_managed_fields(value) if record.decision.omits_managed_fields else value
+
+
+def _omit_managed_fields(value: Any) -> Any:
+    """An object without its managed fields, or a list of such."""
+    if not isinstance(value, dict):
+        return value
+    metadata, items = value.get("metadata"), value.get("items")
+    if isinstance(metadata, dict) and "managedFields" in metadata:
+        kept = {name: each for name, each in metadata.items() if name != "managedFields"}
+        value = {**value, "metadata": kept}
+    if isinstance(items, list) and str(value.get("kind", "")).endswith("List"):
+        value = {**value, "items": [_omit_managed_fields(each) for each in items]}
     return value

@@ -44,6 +44,11 @@ class AuditLog:
         self._file.write(line)
         self._file.flush()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more can be written."""
+        return self._file.closed
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

@@ -68,6 +68,7 @@ class Subject(NamedTuple):
     user: User
     verb: str
     group: str = ""
+    version: str = ""
     resource: str = ""
     subresource: str = ""
     namespace: str = ""
