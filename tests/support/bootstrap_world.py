@@ -24,7 +24,7 @@ from quarterdeck.kit import http, json
 from quarterdeck.kit.certificate import encode_key
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
+from quarterdeck.runtime.endpoints.authorization import DelegatingAuthorizer
 from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
 from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
 from quarterdeck.services.bootstrap.drivers.github import GithubRegistrar
@@ -149,7 +149,7 @@ class BootstrapWorld:
         github = await self._stack.enter_async_context(http.Client())
         registrar = GithubRegistrar(self.client, github, clock=self.clock)
         stores = Stores(claims, SecretTokens(self.client, NAMESPACE), issuer, registrar)
-        authorizer = MetricsAuthorizer(self.client.raw, self.clock, random.Random(1))
+        authorizer = DelegatingAuthorizer(self.client.raw, self.clock, random.Random(1))
         service = BootstrapService(
             stores, authorizer, clock=self.clock, limits=limits, heartbeat_s=heartbeat_s
         )

@@ -67,7 +67,7 @@ async def open_bootstrap(
     Raises:
         StartError: if the port or the API server cannot be used.
     """
-    from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
+    from quarterdeck.runtime.endpoints.authorization import DelegatingAuthorizer
     from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
     from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
     from quarterdeck.services.bootstrap.drivers.github import GithubRegistrar
@@ -90,7 +90,7 @@ async def open_bootstrap(
     github = await stack.enter_async_context(http.Client())
     registrar = GithubRegistrar(client, github, clock=clock)
     stores = Stores(claims, SecretTokens(client, namespace), issuer, registrar)
-    authorizer = MetricsAuthorizer(client.raw, clock, random.Random())
+    authorizer = DelegatingAuthorizer(client.raw, clock, random.Random())
     service = BootstrapService(stores, authorizer, clock=clock)
     server = http.Server(service.handle, limits=LIMITS, clock=clock)
     listener = await listen(server, place.port, place.flag, tls=tls.context, host=place.host)

@@ -41,7 +41,7 @@ class _User(NamedTuple):
     groups: tuple[str, ...]
 
 
-class MetricsAuthorizer:
+class DelegatingAuthorizer:
     """Serves a page only to callers that the API server has authorized."""
 
     def __init__(self, api: Writer, clock: Clock, rng: random.Random) -> None:

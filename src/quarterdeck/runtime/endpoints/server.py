@@ -73,10 +73,10 @@ class Endpoints:
             self.certificate = PageCertificate(page.certificate, clock=clock, log=log)
             bind = bind._replace(tls=self.certificate.context)
         from quarterdeck.runtime.endpoints.authorization import (
-            MetricsAuthorizer,
+            DelegatingAuthorizer,
         )  # few operators serve metrics to others
 
-        authorizer = MetricsAuthorizer(api, clock, rng)
+        authorizer = DelegatingAuthorizer(api, clock, rng)
         self.metrics_url = await self._serve(authorizer.protect(self._show_metrics), bind)
 
     def start(self, tasks: Supervisor) -> None:

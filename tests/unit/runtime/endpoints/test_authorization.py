@@ -11,7 +11,7 @@ from quarterdeck.client.errors import ConnectionFailed
 from quarterdeck.client.interfaces import PatchType
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
-from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
+from quarterdeck.runtime.endpoints.authorization import DelegatingAuthorizer
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions
 
@@ -67,7 +67,7 @@ async def page(request: http.Request) -> http.Response:
     return http.Response(200, [], b"numbers")
 
 
-async def ask(guard: MetricsAuthorizer, authorization: str = "") -> int:
+async def ask(guard: DelegatingAuthorizer, authorization: str = "") -> int:
     async with http.Server(guard.protect(page)) as server:
         listener = await server.listen("127.0.0.1", 0)
         async with http.Client() as client:
@@ -89,14 +89,14 @@ async def ask(guard: MetricsAuthorizer, authorization: str = "") -> int:
 )
 async def test_callers_are_checked(authorization: str, status: int) -> None:
     assert (
-        await ask(MetricsAuthorizer(Reviews(), VirtualClock(), random.Random(1)), authorization)
+        await ask(DelegatingAuthorizer(Reviews(), VirtualClock(), random.Random(1)), authorization)
         == status
     )
 
 
 async def test_answers_are_remembered_for_their_time() -> None:
     reviews, clock = Reviews(), VirtualClock()
-    guard = MetricsAuthorizer(reviews, clock, random.Random(1))
+    guard = DelegatingAuthorizer(reviews, clock, random.Random(1))
     for _ in range(3):
         assert await ask(guard, "Bearer good") == 200
     assert reviews.asked == ["tokenreviews", "subjectaccessreviews"]
@@ -117,7 +117,7 @@ async def test_an_unreachable_api_server_is_asked_five_times(failures: int, stat
     reviews.failures = failures
     async with asyncio.TaskGroup() as group:
         asked = group.create_task(
-            ask(MetricsAuthorizer(reviews, clock, random.Random(1)), "Bearer good")
+            ask(DelegatingAuthorizer(reviews, clock, random.Random(1)), "Bearer good")
         )
         while not asked.done():
             await clock.advance(0.1)
