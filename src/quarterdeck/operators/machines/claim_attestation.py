@@ -8,7 +8,6 @@ from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines.claim_booting import BOOT_POLL_S, await_boot
 from quarterdeck.operators.machines.claim_failures import Failed
 from quarterdeck.operators.machines.claim_steps import Recipe
-from quarterdeck.operators.machines.cloudinit import build_seed
 from quarterdeck.operators.machines.conditions import (
     ATTESTATION_REFUSED,
     ATTESTED,
@@ -17,6 +16,7 @@ from quarterdeck.operators.machines.conditions import (
     READY,
     Reason,
 )
+from quarterdeck.operators.machines.invitation import needs_token
 from quarterdeck.operators.machines.machine_context import Machine
 from quarterdeck.operators.machines.plan.claim import HEARTBEAT_CHECK_S
 from quarterdeck.operators.machines.report import report_condition, set_condition
@@ -91,12 +91,14 @@ def _is_new(machine: Machine) -> bool:
 
 
 async def _remove_token(machine: Machine, recipe: Recipe) -> None:
-    """Replace the seed by one without the token; it is spent, but need not lie around."""
-    data = build_seed(machine.claim, recipe.template, recipe.cluster)
+    """Detach and delete the seed that has the token; it is spent, but need not lie around."""
+    attestation = recipe.template.spec.attestation
+    if attestation is None or not needs_token(attestation.method):
+        return
     ref, owner = machine.ref, machine.owner
     await machine.call(
-        "inject_cloud_init",
-        lambda each: each.inject_cloud_init(ref.vm_id, data, owner=owner),
+        "detach_cloud_init",
+        lambda each: each.detach_cloud_init(ref.vm_id, owner=owner),
         node=ref.node,
     )
 

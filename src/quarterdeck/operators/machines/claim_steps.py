@@ -19,7 +19,12 @@ from quarterdeck.operators.machines.conditions import (
     Reason,
 )
 from quarterdeck.operators.machines.errors import Code, HypervisorError, PermanentError
-from quarterdeck.operators.machines.invitation import Inviter, ServiceMissing, build_document
+from quarterdeck.operators.machines.invitation import (
+    Inviter,
+    ServiceMissing,
+    build_document,
+    needs_token,
+)
 from quarterdeck.operators.machines.machine import Owner, PowerAction, TaskRef
 from quarterdeck.operators.machines.machine_context import SOON, Machine, is_failed, is_running
 from quarterdeck.operators.machines.machinespec import spec_of
@@ -239,7 +244,7 @@ async def _invite(machine: Machine, recipe: Recipe) -> dict[str, Any]:
     lifetime_s = duration.parse(config.join_token_ttl) / 1e9 if config is not None else _TOKEN_S
     try:
         invitation = await recipe.inviter.invite(
-            machine.claim, needs_token=attestation.method == "join-token", lifetime_s=lifetime_s
+            machine.claim, needs_token=needs_token(attestation.method), lifetime_s=lifetime_s
         )
     except ServiceMissing as error:
         text = str(error)

@@ -40,6 +40,11 @@ class Inviter(Protocol):
         """
 
 
+def needs_token(method: str) -> bool:
+    """Whether a machine that proves itself by this method needs a join token."""
+    return "token" in method
+
+
 def build_document(
     claim: MachineClaim, template: HypervisorMachineTemplate, invitation: Invitation
 ) -> dict[str, Any]:
@@ -55,7 +60,7 @@ def build_document(
     }
     if invitation.token is not None:
         settings["token"] = invitation.token.reveal()
-    elif config is not None:
+    if config is not None and settings["method"] != "join-token":
         settings["tpmDevice"] = config.tpm_device
     content = json.encode(settings).decode()
     file = {"path": PATH, "permissions": "0600", "owner": "root:root", "content": content}

@@ -55,7 +55,7 @@ def spec_of(
             safe_tag(f"{key}-{value}" if value else key)
             for key, value in sorted(cluster.spec.tags.items())
         ),
-        has_tpm=attestation is not None and attestation.method == "tpm",
+        has_tpm=attestation is not None and "tpm" in attestation.method,
         boot_s=mock.boot_seconds if mock is not None else None,
     )
 

@@ -64,7 +64,8 @@ async def test_machine_is_ready_when_it_is_attested_and_its_agent_says_so() -> N
         claim = await world.get(MachineClaim, "m1")
         assert condition(claim, "Attested").status == "True"
         assert condition(claim, "Joined").reason == "AwaitingAgent"
-        assert TOKEN not in seed_of(world), "the spent token is taken out of the seed"
+        vm = world.lab.vms[world.vms["m1"].id]
+        assert vm.seed is None, "the seed with the spent token is detached"
         await write(world, {"bootstrapInfo": "Ready"})
         claim = await world.phase("Ready")
         assert condition(claim, "Joined").status == "True"
