@@ -20,7 +20,7 @@ PROGRAMS = (
     "/usr/lib/x86_64-linux-gnu/libtss2-tcti-device.so.0",
 )
 TOOLS = (
-    "activatecredential", "createak", "createek", "flushcontext", "nvread", "pcrread",
+    "activatecredential", "create", "createek", "flushcontext", "load", "nvread", "pcrread",
     "policysecret", "quote", "readpublic", "startauthsession",
 )  # fmt: skip
 # imported when they are first used

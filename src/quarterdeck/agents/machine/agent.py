@@ -76,7 +76,7 @@ class Agent:
 
     def _attest(self) -> None:
         csr = self._identity.ensure_request()
-        if self._settings.method == "tpm":
+        if self._settings.method in ("tpm", "tpm+token"):
             credentials = self._attest_by_tpm(csr)
         else:
             body = {"token": self._settings.token, "csr": csr}
@@ -91,6 +91,7 @@ class Agent:
         tpm = Tpm(self._around.tcti or (f"device:{device}" if device else ""))
         try:
             request = tpm.describe(self._settings.claim_uid, csr)
+            request["token"] = self._settings.token
             challenge = self._service.call("POST", "/v1/attest/tpm/challenge", request)
             answer = tpm.answer(challenge, csr)
             return self._service.call("POST", "/v1/attest/tpm/verify", answer)

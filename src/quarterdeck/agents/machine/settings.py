@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-METHODS = ("join-token", "tpm")
+METHODS = ("join-token", "tpm", "tpm+token")
 RUNNER_METHOD = "runner-token"
 
 

@@ -9,7 +9,6 @@ from quarterdeck.apis.hypervisor.references import ObjectReference, SecretKeySel
 from quarterdeck.meta.markers import Int32, Schema
 from quarterdeck.meta.objects import Struct
 
-AttestationMethod = Literal["join-token", "tpm"]
 BootstrapMethod = Literal["none", "runner-token", "external-secrets", "join-cluster"]
 
 
@@ -48,8 +47,9 @@ class AttestationConfig(Struct, frozen=True, kw_only=True):
 class Attestation(Struct, frozen=True, kw_only=True):
     """How a machine proves its identity."""
 
-    method: Annotated[AttestationMethod, Schema(default="join-token")] = "join-token"
-    """A one-time token, or the TPM of the machine."""
+    method: Annotated[str, Schema(default="join-token")] = "join-token"
+    """A one-time token (join-token), the TPM of the machine (tpm), both (tpm+token), or a method
+    that a package adds to the bootstrap service."""
     config: AttestationConfig | None = None
     """Details of the attestation."""
 

@@ -19,7 +19,6 @@ Phase = Literal[
 ]
 PowerState = Literal["On", "Off"]
 DeletionPolicy = Literal["Delete", "Retain"]
-AttestationStatusMethod = Literal["join-token", "tpm"]
 
 PROVIDER_ID_ONCE = Rule(
     rule=(
@@ -117,8 +116,8 @@ class TaskReference(Struct, frozen=True, kw_only=True):
 class AttestationStatus(Struct, frozen=True, kw_only=True):
     """How the machine proved its identity."""
 
-    method: AttestationStatusMethod
-    """A one-time token, or the TPM of the machine."""
+    method: str
+    """The method of the template by which it was proved."""
     spiffe_id: str = msgspec.field(name="spiffeID", default="")
     """Identity of the machine."""
     ek_hash: str = ""

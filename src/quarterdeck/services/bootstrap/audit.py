@@ -58,6 +58,11 @@ class Audit:
             "refusal not recorded in the claim", error=type(error).__name__, **_name(claim)
         )
 
+    def repeat(self, caller: Caller, claim: Claim, *, token_id: str) -> None:
+        """The key that used a token asked again, after a lost answer, and got the same answer."""
+        self._metrics.count_token("repeated")
+        self._log.info("answer repeated", token_id=token_id, **_tell(caller), **_name(claim))
+
     def change_token(self, event: str, caller: Caller, claim: Claim, *, token_id: str) -> None:
         """A token was issued or revoked; the id is public."""
         self._metrics.count_token(event)

@@ -24,6 +24,8 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     endorsement_hash: str
     attestation_key: bytes
     """TPM2B_PUBLIC of the key that must sign."""
+    token_id: str = ""
+    """The join token that was presented, and is spent with the answer."""
 
 
 class TooManyChallenges(Exception):

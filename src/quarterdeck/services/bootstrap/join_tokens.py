@@ -17,6 +17,7 @@ from quarterdeck.services.bootstrap.limiter import AttestationLimiter
 from quarterdeck.services.bootstrap.messages import (
     Credentials,
     JoinRequest,
+    MachineFacts,
     TokenAnswer,
     TokenRequest,
 )
@@ -118,12 +119,58 @@ class JoinTokens:
             assert stored is not None  # checked with the token
             known = await self._find_claim(stored.record)
             if not is_first:
+                self._audit.repeat(caller, known.claim, token_id=token.id)
                 return await self._repeat(stored.record, known)
             try:
                 return await self._consume(stored, known, csr, key_hash=key_hash, caller=caller)
             except Changed:
                 continue  # somebody used it in the meantime: decide again
         raise Refused(Why.REUSED, f"token {token.id} changes all the time")
+
+    async def present(
+        self, text: str, claim: Claim, csr: bytes, *, facts: MachineFacts, caller: Caller
+    ) -> str:
+        """Check a token that accompanies another proof; its id. It is not spent yet.
+
+        Raises:
+            Refused: if it may not be used, or is of another claim.
+        """
+        token, key_hash = _parse(text), hash_request_key(csr)
+        stored = await self._store.read(token.id)
+        request = JoinRequest(token=text, csr=csr.decode(), machine=facts)
+        self._check(stored, token, request, key_hash=key_hash, caller=caller)
+        assert stored is not None  # checked with the token
+        if stored.record.claim != claim:
+            text = f"token {token.id} is of claim {stored.record.claim.name}"
+            raise Refused(Why.WRONG_SECRET, text, claim=claim)
+        return token.id
+
+    async def spend(self, identity: str, csr: bytes, caller: Caller) -> None:
+        """Use a token that was presented with another proof, which holds by now.
+
+        Raises:
+            Refused: if somebody else used it meanwhile.
+        """
+        key_hash = hash_request_key(csr)
+        for _ in range(_TRIES):
+            stored = await self._store.read(identity)
+            if stored is not None and stored.record.key_hash == key_hash:
+                return  # the same machine again, after a lost answer
+            if stored is None or not stored.record.is_live(self._clock.now()):
+                break
+            used = consume_token(
+                stored.record,
+                key_hash=key_hash,
+                address=caller.address,
+                answer=b"",
+                now=self._clock.now(),
+            )
+            try:
+                await self._store.swap(used, stored.version)
+            except Changed:
+                continue
+            return
+        raise Refused(Why.REUSED, f"token {identity} was used before the proof was complete")
 
     def _record(self, token: JoinToken, claim: Claim, request: TokenRequest) -> TokenRecord:
         lifetime = timedelta(seconds=request.ttl_seconds)

@@ -67,6 +67,9 @@ class ChallengeRequest(_Message, frozen=True, kw_only=True):
     csr: Encoded
     ek_certificate: Encoded = ""
     """DER."""
+    token: Text = ""
+    """A join token, for the method tpm+token."""
+    machine: MachineFacts = MachineFacts()
 
 
 class ChallengeAnswer(_Message, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from quarterdeck.kit.metrics import Registry
 from quarterdeck.services.bootstrap.refusal import Why
 
-METHODS = ("join-token", "tpm", "renew")
+METHODS = ("join-token", "tpm", "tpm+token", "renew")
 
 
 class BootstrapMetrics:
@@ -28,7 +28,7 @@ class BootstrapMetrics:
         )
         for method in METHODS:
             self._issued.labels(method)
-        for event in ("issued", "revoked", "forgotten"):
+        for event in ("issued", "repeated", "revoked", "forgotten"):
             self._tokens.labels(event)
 
     def count_issued(self, method: str) -> None:

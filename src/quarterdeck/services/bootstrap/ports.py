@@ -13,7 +13,6 @@ from quarterdeck.services.bootstrap.refusal import Refused
 from quarterdeck.services.bootstrap.token_record import TokenRecord
 from quarterdeck.services.bootstrap.workload import Registration, Workload
 
-Method = Literal["join-token", "tpm", ""]
 Directive = Literal["none", "drain", "shutdown"]
 DEFAULT_PCRS = (0, 1, 2, 3, 4, 7)
 
@@ -30,7 +29,7 @@ class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim that exists, as far as the service needs to know it."""
 
     claim: Claim
-    method: Method = ""
+    method: str = ""
     """How the machine must prove itself; empty if the template asks for nothing."""
     directive: Directive = "none"
     """What the machine should do next, by the state of the claim."""
@@ -49,7 +48,7 @@ class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
 class Attested(msgspec.Struct, frozen=True, kw_only=True):
     """What is recorded of an attestation or a renewal."""
 
-    method: Method
+    method: str
     spiffe_id: str
     serial: str
     not_after: datetime

@@ -94,7 +94,13 @@ class BootstrapService:
             stores.tokens, claims, issuer, limiter=limiter, audit=audit, clock=clock
         )
         self._tpm = TpmAttestation(
-            claims, issuer, Challenges(clock=clock), limiter=limiter, audit=audit, clock=clock
+            claims,
+            issuer,
+            Challenges(clock=clock),
+            tokens=self._tokens,
+            limiter=limiter,
+            audit=audit,
+            clock=clock,
         )
         self._machines = MachineCalls(
             claims, issuer, audit=audit, clock=clock, registrar=stores.registrar

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
+import msgspec
+
 from quarterdeck.attest.credential import make_credential
 from quarterdeck.attest.endorsement import check_endorsement, hash_key
 from quarterdeck.attest.errors import InvalidQuote, MalformedStructure, UntrustedKey
@@ -31,6 +33,7 @@ from quarterdeck.services.bootstrap.audit import Audit, Caller
 from quarterdeck.services.bootstrap.challenges import LIFETIME_S, Challenge, Challenges
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
+from quarterdeck.services.bootstrap.join_tokens import JoinTokens
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter
 from quarterdeck.services.bootstrap.messages import (
     ChallengeAnswer,
@@ -42,6 +45,7 @@ from quarterdeck.services.bootstrap.ports import Attested, Claims, KnownClaim
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 METHOD: Final = "tpm"
+WITH_TOKEN: Final = "tpm+token"
 _BYTES = 32
 
 
@@ -54,6 +58,7 @@ class TpmAttestation:
         issuer: Issuer,
         challenges: Challenges,
         *,
+        tokens: JoinTokens,
         limiter: AttestationLimiter,
         audit: Audit,
         clock: Clock,
@@ -61,6 +66,7 @@ class TpmAttestation:
         self._claims = claims
         self._issuer = issuer
         self._challenges = challenges
+        self._tokens = tokens
         self._limiter = limiter
         self._audit = audit
         self._clock = clock
@@ -77,6 +83,7 @@ class TpmAttestation:
         known = await self._find_claim(request.claim_uid)
         csr = request.csr.encode()
         hash_request_key(csr)
+        token_id = await self._check_token(known, request, caller)
         rules = await self._claims.read_tpm_rules(known.claim)
         try:
             endorsement = parse_public(_decode(request.ek_public))
@@ -86,7 +93,9 @@ class TpmAttestation:
             await self._check_unique(known, identity)
             attestation = parse_sized_public(_decode(request.ak_public))
             check_attestation_key(attestation)
-            return self._open(known, endorsement, attestation, csr=csr, selection=rules.selection)
+            opened = self._describe(known, endorsement, attestation, csr)
+            opened = msgspec.structs.replace(opened, token_id=token_id)
+            return self._open(opened, endorsement, attestation, selection=rules.selection)
         except (MalformedStructure, UntrustedKey) as error:
             raise self._fail(known.claim, Why.UNTRUSTED_TPM, str(error)) from error
 
@@ -109,8 +118,10 @@ class TpmAttestation:
         credentials, issued = await self._issuer.issue(
             known.claim, asked.request, selectors=selectors
         )
+        if asked.token_id:
+            await self._tokens.spend(asked.token_id, asked.request, caller)
         attested = Attested(
-            method=METHOD,
+            method=known.method,
             spiffe_id=credentials.spiffe_id,
             serial=issued.serial,
             not_after=issued.not_after,
@@ -119,36 +130,46 @@ class TpmAttestation:
             attestation_key=area.name.hex(),
         )
         await self._bind(known, attested)
-        self._audit.grant(METHOD, caller, known.claim, serial=issued.serial)
+        self._audit.grant(known.method, caller, known.claim, serial=issued.serial)
         return credentials
+
+    async def _check_token(
+        self, known: KnownClaim, request: ChallengeRequest, caller: Caller
+    ) -> str:
+        if known.method != WITH_TOKEN:
+            return ""
+        return await self._tokens.present(
+            request.token, known.claim, request.csr.encode(), facts=request.machine, caller=caller
+        )
+
+    def _describe(
+        self, known: KnownClaim, endorsement: PublicArea, attestation: PublicArea, csr: bytes
+    ) -> Challenge:
+        return Challenge(
+            claim_uid=known.claim.uid,
+            secret=secrets.token_bytes(_BYTES),
+            nonce=secrets.token_bytes(_BYTES),
+            request=csr,
+            endorsement_hash=hash_key(endorsement.key),
+            attestation_key=write_sized(attestation.encoded),
+        )
 
     def _open(
         self,
-        known: KnownClaim,
+        asked: Challenge,
         endorsement: PublicArea,
         attestation: PublicArea,
         *,
-        csr: bytes,
         selection: tuple[int, ...],
     ) -> ChallengeAnswer:
-        secret, nonce = secrets.token_bytes(_BYTES), secrets.token_bytes(_BYTES)
-        credential = make_credential(endorsement, attestation.name, secret)
-        identity = self._challenges.open(
-            Challenge(
-                claim_uid=known.claim.uid,
-                secret=secret,
-                nonce=nonce,
-                request=csr,
-                endorsement_hash=hash_key(endorsement.key),
-                attestation_key=write_sized(attestation.encoded),
-            )
-        )
+        credential = make_credential(endorsement, attestation.name, asked.secret)
+        identity = self._challenges.open(asked)
         expires = self._clock.now() + timedelta(seconds=LIFETIME_S)
         return ChallengeAnswer(
             session_id=identity,
             credential_blob=_encode(credential.blob),
             encrypted_secret=_encode(credential.encrypted_secret),
-            nonce=_encode(nonce),
+            nonce=_encode(asked.nonce),
             pcr_selection={"sha256": selection},
             expires_at=rfc3339.format_time(expires),
         )
@@ -185,7 +206,7 @@ class TpmAttestation:
         known = await self._claims.find(uid)
         if known is None or known.is_leaving:
             raise Refused(Why.CLAIM_GONE, f"claim with uid {uid}")
-        if known.method != METHOD:
+        if known.method not in (METHOD, WITH_TOKEN):
             claim = known.claim
             text = f"claim {claim.namespace}/{claim.name} asks for {known.method or 'no proof'}"
             raise Refused(Why.WRONG_METHOD, text)
