@@ -14,6 +14,7 @@ from quarterdeck.operators.pipelines.ports import (
     CollectorState,
     Deliveries,
     FleetApi,
+    PipelineDelivery,
     RemoteCollector,
 )
 from quarterdeck.telemetry.fleet.codes import Code
@@ -51,6 +52,7 @@ class Agents:
 
     def __init__(self, api: FleetApi, clock: Clock) -> None:
         self._has_reports = True
+        self._known: Deliveries | None = None
         self._api = api
         self._collectors: _Shared[Sequence[RemoteCollector]] = _Shared(
             lambda: api.list_collectors(), clock
@@ -74,7 +76,21 @@ class Agents:
 
     async def get_deliveries(self, max_age_s: float = REPORT_AGE_S) -> Deliveries | None:
         """What collectors report about pipelines; None on a server that does not tell."""
-        return await self._ask_reports(self._deliveries, max_age_s)
+        found = await self._ask_reports(self._deliveries, max_age_s)
+        self._known = found if found is not None else self._known
+        return found
+
+    def get_known(self, identity: str) -> PipelineDelivery | None:
+        """What was last read about one pipeline, without a call."""
+        return self._known.pipelines.get(identity) if self._known is not None else None
+
+    async def refresh(self) -> frozenset[str]:
+        """Read the reports again; returns the ids of pipelines about which they changed."""
+        before = self._known.pipelines if self._known is not None else {}
+        found = await self.get_deliveries(0.0)
+        after = found.pipelines if found is not None else {}
+        ids = before.keys() | after.keys()
+        return frozenset(each for each in ids if before.get(each) != after.get(each))
 
     async def get_states(self, max_age_s: float = LIST_AGE_S) -> Mapping[str, CollectorState]:
         """What each collector reports of itself; empty on a server that does not tell."""

@@ -6,7 +6,9 @@ READY = "Ready"
 SYNCED = "Synced"
 DRIFTED = "Drifted"
 VALID = "Valid"
-TYPES = (READY, SYNCED, DRIFTED, VALID)
+DELIVERED = "Delivered"
+ROLLOUT = "RolledOut"
+TYPES = (READY, SYNCED, DRIFTED, VALID, DELIVERED, ROLLOUT)
 
 
 class Reason(enum.StrEnum):
@@ -47,6 +49,31 @@ class Reason(enum.StrEnum):
     """The pipeline on the server is as it was sent."""
     VALID = "Valid"
     """The server would accept it."""
+
+    ROLLOUT_UNSUPPORTED = "RolloutUnsupported"
+    """spec.rollout is set, and the server cannot divide its collectors."""
+    PROGRESSING = "Progressing"
+    """A rollout is under way."""
+    PAUSED = "Paused"
+    """A rollout stays at its step because spec.rollout.paused is true."""
+    WAITING_FOR_APPROVAL = "WaitingForApproval"
+    """A step of a rollout is over and waits for the promote annotation."""
+    ROLLED_BACK = "RolledBack"
+    """Collectors reported FAILED: the configuration was withdrawn and is not sent again."""
+    PROMOTED = "Promoted"
+    """Every collector receives the new configuration."""
+    APPLIED = "Applied"
+    """Every collector that is to run the pipeline reported that it does."""
+    APPLYING = "Applying"
+    """Some collectors have not reported yet."""
+    DELIVERY_FAILED = "DeliveryFailed"
+    """Some collectors reported that they cannot load it."""
+    MERGE_CONFLICT = "MergeConflict"
+    """Another pipeline sets the same OpenTelemetry settings to other values."""
+    NO_MATCH = "NoMatch"
+    """No collector satisfies the matchers."""
+    REVISION_NOT_FOUND = "RevisionNotFound"
+    """spec.rollbackTo names a revision that the server does not have."""
 
     CREATED = "Created"
     UPDATED = "Updated"

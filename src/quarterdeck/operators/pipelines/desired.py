@@ -1,7 +1,7 @@
 """From a Pipeline to what is sent: the checks, the message, and the hash of it. Pure."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
@@ -13,6 +13,7 @@ from quarterdeck.telemetry.findings import select_errors
 from quarterdeck.telemetry.matchers import MAX_LENGTH, MAX_MATCHERS, MatcherError, parse_all
 
 OWNER = "quarterdeck-owner"
+ROLLOUT = "quarterdeck-rollout"
 CONFIG_TYPES = {
     "Alloy": "CONFIG_TYPE_ALLOY",
     "OpenTelemetryCollector": "CONFIG_TYPE_OTEL",
@@ -45,6 +46,8 @@ class Desired(NamedTuple):
     owner: str
     hash: str
     """Of everything that is sent, and where to."""
+    rollout: Mapping[str, Any] | None = None
+    """The candidate that part of the collectors receive instead."""
 
     def message(self, identity: str = "") -> dict[str, Any]:
         """The whole pipeline: an update clears what it leaves out."""
@@ -57,6 +60,8 @@ class Desired(NamedTuple):
             "source": {"type": self.source_type, "namespace": self.source_namespace},
             "metadata": {OWNER: self.owner},
         }
+        if self.rollout is not None:
+            message["metadata"][ROLLOUT] = dict(self.rollout)
         if identity:
             message["id"] = identity
         return message
@@ -90,7 +95,12 @@ def build_desired(pipeline: Pipeline, contents: Contents, *, url: str) -> Desire
         owner=pipeline.metadata.uid,
         hash="",
     )
-    return unhashed._replace(hash=_hash((url, unhashed.message())))
+    return with_hash(unhashed, url)
+
+
+def with_hash(desired: Desired, url: str) -> Desired:
+    """The same with the hash of what is sent to an address."""
+    return desired._replace(hash=_hash((url, desired.message())))
 
 
 def find_problems(pipeline: Pipeline, contents: Contents) -> list[str]:

@@ -4,6 +4,7 @@ Formatting is no difference: servers reformat contents, and nobody wants a loop 
 """
 
 import difflib
+from typing import Any
 
 from quarterdeck.operators.pipelines.desired import Desired
 from quarterdeck.operators.pipelines.ports import Remote
@@ -29,7 +30,17 @@ def differences(desired: Desired, remote: Remote) -> tuple[str, ...]:
         desired.contents, remote.contents, _language(desired.config_type)
     ):
         found.append("contents")
+    if (desired.rollout or None) != _read_rollout(remote):
+        found.append("rollout")
     return tuple(found)
+
+
+def _read_rollout(remote: Remote) -> dict[str, Any] | None:
+    """The candidate as it was sent; a server may leave out what is empty."""
+    if remote.rollout is None:
+        return None
+    blank = {"contents": "", "matchers": [], "enabled": True, "weight": 0, "chosen": [], "salt": ""}
+    return {**blank, **remote.rollout}
 
 
 def format_preview(desired: Desired, remote: Remote | None, *, is_secret: bool) -> str:

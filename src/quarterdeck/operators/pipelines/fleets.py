@@ -91,7 +91,14 @@ class Fleet:
         changed = self.view.record_list(await self.api.list(), asked_at)
         if self._has_revisions and self.view.has_news:
             changed |= await self._read_revisions()
-        return changed
+        return changed | await self._read_reports()
+
+    async def _read_reports(self) -> frozenset[str]:
+        """Read what collectors report, on a server that tells; what cannot be read can wait."""
+        try:
+            return await self.agents.refresh()
+        except (CallFailed, Paused):
+            return frozenset()
 
     async def _read_revisions(self) -> frozenset[str]:
         """Read revisions, which only the status shows; a server without them is supported."""

@@ -22,6 +22,7 @@ from quarterdeck.operators.pipelines.metrics import FleetMetrics
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.preview import Previews
 from quarterdeck.operators.pipelines.references import read_contents
+from quarterdeck.operators.pipelines.staging import stage
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
@@ -53,11 +54,21 @@ class Pipelines:
             if pipeline.metadata.annotations.get(DRY_RUN) == "true":
                 await self._previews.show(target, ctx)
                 return None
-            await self._ensure_synced(target, ctx)
+            return await self._ensure_rolled_out(target, ctx)
         except (CallFailed, Paused) as error:
             raise self._consequence(error, target, ctx) from error
-        self._metrics.count_reconcile("Pipeline", Reason.SYNCED)
-        return None
+
+    async def _ensure_rolled_out(
+        self, target: SyncTarget, ctx: Context[Pipeline]
+    ) -> RequeueAfter | None:
+        """Send what the rollout is at; a verdict is stored before it is acted on."""
+        target, decision = await stage(target, ctx)
+        report.set_rollout(decision, ctx)
+        if not decision.must_be_recorded:
+            await self._ensure_synced(target, ctx)
+            report.set_delivery(target.fleet.agents.get_known(ctx.status.current.id), ctx)
+            self._metrics.count_reconcile("Pipeline", Reason.SYNCED)
+        return RequeueAfter(decision.after_s) if decision.after_s is not None else None
 
     async def _build_target(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> SyncTarget:
         """Read, validate and build everything that is sent."""

@@ -1,13 +1,23 @@
 """What the status says after each outcome; the one place that sets conditions of a Pipeline."""
 
+from quarterdeck.apis.fleetmanagement.rollout import Delivery
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline, PipelineSource
 from quarterdeck.kit.redaction import redact
-from quarterdeck.meta.conditions import FALSE, TRUE, Condition, find
+from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Status, find
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.blast_radius import Impact
-from quarterdeck.operators.pipelines.conditions import DRIFTED, READY, SYNCED, VALID, Reason
+from quarterdeck.operators.pipelines.conditions import (
+    DELIVERED,
+    DRIFTED,
+    READY,
+    ROLLOUT,
+    SYNCED,
+    VALID,
+    Reason,
+)
 from quarterdeck.operators.pipelines.fleets import Fleet
-from quarterdeck.operators.pipelines.ports import Remote
+from quarterdeck.operators.pipelines.ports import PipelineDelivery, Remote
+from quarterdeck.operators.pipelines.rollout import Decision
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context, Stalled, Waiting
 from quarterdeck.wire.status import Conflict
@@ -38,6 +48,61 @@ def _clear_conditions(ctx: Context[Pipeline]) -> None:
         ctx.status.set_condition(DRIFTED, FALSE, Reason.IN_SYNC)
     if find(ctx.status.conditions, VALID) is not None:
         ctx.status.remove_condition(VALID)
+
+
+def set_rollout(decision: Decision, ctx: Context[Pipeline]) -> None:
+    """Show how far a rollout has come; an event tells of every change of its phase."""
+    status = decision.status
+    before = ctx.status.current.rollout
+    ctx.status.set(rollout=status)
+    if status is None:
+        if find(ctx.status.conditions, ROLLOUT) is not None:
+            ctx.status.remove_condition(ROLLOUT)
+        return
+    is_done = status.phase == "Promoted"
+    text = status.message or f"step {status.step + 1} of {status.steps}, {status.weight} %"
+    if is_done:
+        text = "every collector receives the configuration"
+    reason = Reason(status.phase)
+    ctx.status.set_condition(ROLLOUT, TRUE if is_done else FALSE, reason, text)
+    was = (before.phase, before.step, before.candidate) if before is not None else None
+    if was != (status.phase, status.step, status.candidate):
+        ctx.event(reason, text, warning=reason is Reason.ROLLED_BACK)
+
+
+def set_delivery(delivery: PipelineDelivery | None, ctx: Context[Pipeline]) -> None:
+    """Show what collectors report about the pipeline, all of its texts together."""
+    if delivery is None:
+        return
+    parts = delivery.parts
+    found = Delivery(
+        assigned=sum(each.assigned for each in parts),
+        applied=sum(each.applied for each in parts),
+        applying=sum(each.applying for each in parts),
+        failed=sum(each.failed for each in parts),
+        stale=sum(each.stale for each in parts),
+        failures=tuple(redact(text) for each in parts for text in each.failures)[:10],
+        conflicts=delivery.conflicts,
+    )
+    ctx.status.set(delivery=found)
+    ctx.status.set_condition(DELIVERED, *_judge(found))
+
+
+def _judge(found: Delivery) -> tuple[Status, str, str]:
+    counts = f"{found.applied} of {found.assigned} collectors run it"
+    if found.conflicts:
+        names = ", ".join(found.conflicts)
+        text = f"contradicts {names}: use ids of its own, such as metrics/NAME"
+        return FALSE, Reason.MERGE_CONFLICT, text
+    if found.failed:
+        text = f"{counts}; {found.failed} failed: {'; '.join(found.failures[:3])}"
+        return FALSE, Reason.DELIVERY_FAILED, text[:_MAX_MESSAGE]
+    if not found.assigned:
+        return FALSE, Reason.NO_MATCH, "no collector satisfies the matchers"
+    if found.applied < found.assigned:
+        rest = f"{found.applying} have not reported, {found.stale} have not asked for it"
+        return FALSE, Reason.APPLYING, f"{counts}; {rest}"
+    return TRUE, Reason.APPLIED, counts
 
 
 def record_change(why: Reason, detail: str, ctx: Context[Pipeline]) -> None:

@@ -1,0 +1,213 @@
+"""How far a rollout has come, and what to send next. Pure.
+
+The state lives in the status of the Pipeline, the stable text on the server. Every decision can be
+made again from these two: whoever crashes after any step continues where the rollout stands. The
+one thing that must not be lost is a verdict, so a rollback is written to the status before the
+server is changed (`Decision.must_be_recorded`).
+"""
+
+import enum
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.apis.fleetmanagement.rollout import Delivery, Rollout, RolloutStatus, RolloutStep
+from quarterdeck.kit import duration, rfc3339
+from quarterdeck.operators.pipelines.ports import PartDelivery
+
+POLL_S = 10.0
+"""How often reports of collectors are looked at while a step lasts."""
+
+
+class Send(enum.Enum):
+    """What the server should have."""
+
+    ALL = "the candidate for everybody"
+    STEP = "the candidate for part of the collectors"
+    STABLE = "the stable text for everybody"
+
+
+class Observed(NamedTuple):
+    """Everything a decision depends on."""
+
+    candidate: str
+    """Hash of what the spec asks for."""
+    stable: str
+    """Hash of what the server has for everybody; empty if it has nothing."""
+    now: datetime
+    reports: PartDelivery | None = None
+    """What collectors with the candidate report; None on a server that does not tell."""
+    approval: str = ""
+    """The promote annotation."""
+
+
+class Decision(NamedTuple):
+    """What to send, what to say, and when to look again."""
+
+    send: Send
+    status: RolloutStatus | None
+    after_s: float | None = None
+    must_be_recorded: bool = False
+    """Whether the status must be stored before anything is sent."""
+
+    @property
+    def step(self) -> int:
+        """The current step."""
+        return self.status.step if self.status is not None else 0
+
+
+def decide(rollout: Rollout | None, status: RolloutStatus | None, seen: Observed) -> Decision:
+    """The next state of a rollout."""
+    if rollout is None:
+        return Decision(Send.ALL, None)
+    before = status if status is not None else RolloutStatus()
+    if before.quarantined == seen.candidate and seen.approval != seen.candidate:
+        return _keep_stable(before, seen)
+    if seen.stable == seen.candidate:
+        return _promote(rollout, before, seen)
+    if before.candidate != seen.candidate or before.phase in ("Promoted", "RolledBack", "Direct"):
+        before = _start(rollout, before, seen)
+    return _advance(rollout, before, seen)
+
+
+def _start(rollout: Rollout, before: RolloutStatus, seen: Observed) -> RolloutStatus:
+    return RolloutStatus(
+        phase="Progressing",
+        step=0,
+        steps=len(rollout.steps),
+        weight=rollout.steps[0].weight,
+        candidate=seen.candidate,
+        stable=seen.stable,
+        step_started_at=rfc3339.format_time(seen.now),
+        quarantined=before.quarantined,
+        message="",
+    )
+
+
+def _advance(rollout: Rollout, before: RolloutStatus, seen: Observed) -> Decision:
+    """Stay at a step, take the next one, or end the rollout either way."""
+    if seen.approval == seen.candidate:
+        return _promote(rollout, before, seen)
+    reports = seen.reports
+    if reports is not None and reports.failed > rollout.max_failures:
+        return _roll_back(before, seen, reports)
+    index = min(before.step, len(rollout.steps) - 1)
+    step = rollout.steps[index]
+    wait = _find_wait(rollout, step, index, before=before, seen=seen)
+    if wait is not None:
+        return wait
+    if index + 1 >= len(rollout.steps):
+        return _promote(rollout, before, seen)
+    following = msgspec.structs.replace(
+        before, step=index + 1, step_started_at=rfc3339.format_time(seen.now)
+    )
+    return _stay(rollout, following, index + 1, seen, "Progressing")
+
+
+def _find_wait(
+    rollout: Rollout, step: RolloutStep, index: int, *, before: RolloutStatus, seen: Observed
+) -> Decision | None:
+    """Why the step is not over; None if it is."""
+    if rollout.paused:
+        return _stay(rollout, before, index, seen, "Paused", "spec.rollout.paused is true")
+    if seen.approval == f"{seen.candidate}:{index}":
+        return None
+    hint = f"annotate with promote={seen.candidate}:{index} to take the next step"
+    if not step.duration:
+        return _stay(rollout, before, index, seen, "WaitingForApproval", hint)
+    left_s = _seconds(step.duration) - _elapsed_s(before, seen.now)
+    if left_s > 0:
+        text = f"the step lasts another {left_s:.0f} s"
+        return _stay(rollout, before, index, seen, "Progressing", text, left_s=left_s)
+    if seen.reports is None and rollout.without_delivery == "Wait":
+        text = f"the server does not tell what collectors report: {hint}"
+        return _stay(rollout, before, index, seen, "WaitingForApproval", text)
+    if seen.reports is not None and seen.reports.assigned and not seen.reports.applied:
+        text = "no collector has reported that it runs the candidate"
+        return _stay(rollout, before, index, seen, "Progressing", text)
+    return None
+
+
+def _stay(
+    rollout: Rollout,
+    before: RolloutStatus,
+    index: int,
+    seen: Observed,
+    phase: str,
+    message: str = "",
+    *,
+    left_s: float = POLL_S,
+) -> Decision:
+    status = msgspec.structs.replace(
+        before,
+        phase=phase,
+        step=index,
+        steps=len(rollout.steps),
+        weight=rollout.steps[index].weight,
+        message=message,
+        delivery=to_status(seen.reports),
+    )
+    return Decision(Send.STEP, status, after_s=max(1.0, min(POLL_S, left_s)))
+
+
+def _promote(rollout: Rollout, before: RolloutStatus, seen: Observed) -> Decision:
+    quarantined = "" if before.quarantined == seen.candidate else before.quarantined
+    status = RolloutStatus(
+        phase="Promoted",
+        step=len(rollout.steps),
+        steps=len(rollout.steps),
+        weight=100,
+        candidate=seen.candidate,
+        stable=seen.candidate,
+        quarantined=quarantined,
+    )
+    return Decision(Send.ALL, status)
+
+
+def _roll_back(before: RolloutStatus, seen: Observed, reports: PartDelivery) -> Decision:
+    shown = "; ".join(reports.failures[:3])
+    status = msgspec.structs.replace(
+        before,
+        phase="RolledBack",
+        weight=0,
+        quarantined=seen.candidate,
+        message=f"{reports.failed} collectors reported FAILED: {shown}"[:2048],
+        delivery=to_status(reports),
+    )
+    return Decision(Send.STABLE, status, after_s=0.0, must_be_recorded=True)
+
+
+def _keep_stable(before: RolloutStatus, seen: Observed) -> Decision:
+    message = before.message or "this configuration failed before and is not sent again"
+    status = msgspec.structs.replace(
+        before, phase="RolledBack", weight=0, candidate=seen.candidate, message=message
+    )
+    return Decision(Send.STABLE, status)
+
+
+def to_status(reports: PartDelivery | None) -> Delivery | None:
+    """Reports as a status shows them."""
+    if reports is None:
+        return None
+    return Delivery(
+        assigned=reports.assigned,
+        applied=reports.applied,
+        applying=reports.applying,
+        failed=reports.failed,
+        stale=reports.stale,
+        failures=reports.failures[:10],
+    )
+
+
+def _elapsed_s(status: RolloutStatus, now: datetime) -> float:
+    if not status.step_started_at:
+        return 0.0
+    return (now - rfc3339.parse(status.step_started_at)).total_seconds()
+
+
+def _seconds(text: str) -> float:
+    try:
+        return duration.parse(text) / 1e9
+    except ValueError:
+        return 0.0
