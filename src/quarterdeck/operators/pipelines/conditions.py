@@ -72,6 +72,12 @@ class Reason(enum.StrEnum):
     """Another pipeline sets the same OpenTelemetry settings to other values."""
     NO_MATCH = "NoMatch"
     """No collector satisfies the matchers."""
+    EMPTY_SET = "EmptySet"
+    """A set without pipelines would delete everything of its source."""
+    TOO_MANY_DELETIONS = "TooManyDeletions"
+    """A set would delete more pipelines than spec.maxDeletions allows; nothing is sent."""
+    IN_SET = "InSet"
+    """A PipelineSet sends the pipeline; its status has the result."""
     REVISION_NOT_FOUND = "RevisionNotFound"
     """spec.rollbackTo names a revision that the server does not have."""
 

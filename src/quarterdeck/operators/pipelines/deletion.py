@@ -5,7 +5,8 @@ is searched by name and recognized by its owner.
 """
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline
-from quarterdeck.operators.pipelines.conditions import Reason
+from quarterdeck.meta.conditions import find
+from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import effective_name, is_ours
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
 from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
@@ -39,6 +40,9 @@ class Deletion:
         if is_read_only(pipeline) or pipeline.spec.deletion_policy == "Orphan":
             ctx.event(Reason.ORPHANED, f"pipeline {identity or '(none)'} remains on the server")
             return
+        synced = find(pipeline.status.conditions, SYNCED)
+        if synced is not None and synced.reason == Reason.IN_SET:
+            return  # its set deletes it
         try:
             await self._remove(pipeline, ctx)
         except (CallFailed, Paused) as error:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from quarterdeck.apis.fleetmanagement.names import DRY_RUN, IMPORT_MODE, PIPELINE_ID
-from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineSet
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
 from quarterdeck.operators.pipelines import plan, report
@@ -22,6 +22,7 @@ from quarterdeck.operators.pipelines.metrics import FleetMetrics
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.preview import Previews
 from quarterdeck.operators.pipelines.references import read_contents
+from quarterdeck.operators.pipelines.revisions import ensure_revisions, roll_back
 from quarterdeck.operators.pipelines.staging import stage
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.operators.pipelines.writes import Writes
@@ -48,6 +49,9 @@ class Pipelines:
         if pipeline.spec.paused:
             report.set_suspended(pipeline, ctx)
             return None
+        if (set_ := await find_set(pipeline, ctx)) is not None:
+            report.set_in_set(set_, pipeline, ctx)
+            return None
         target = await self._build_target(pipeline, ctx)
         try:
             await self._ensure_name(target, ctx)
@@ -62,10 +66,11 @@ class Pipelines:
         self, target: SyncTarget, ctx: Context[Pipeline]
     ) -> RequeueAfter | None:
         """Send what the rollout is at; a verdict is stored before it is acted on."""
-        target, decision = await stage(target, ctx)
+        target, decision = await stage(await roll_back(target, ctx), ctx)
         report.set_rollout(decision, ctx)
         if not decision.must_be_recorded:
             await self._ensure_synced(target, ctx)
+            await ensure_revisions(target, ctx)
             report.set_delivery(target.fleet.agents.get_known(ctx.status.current.id), ctx)
             self._metrics.count_reconcile("Pipeline", Reason.SYNCED)
         return RequeueAfter(decision.after_s) if decision.after_s is not None else None
@@ -184,6 +189,22 @@ class Pipelines:
         """Drop the state of a deleted object."""
         self._previews.forget(key)
         self._writes.forget(key)
+
+
+async def find_set(pipeline: Pipeline, ctx: Context[Pipeline]) -> PipelineSet | None:
+    """The set that sends a Pipeline; the first by name if several select it."""
+    sets = await ctx.list(PipelineSet, namespace=pipeline.metadata.namespace)
+    chosen = [each for each in sets if is_member(pipeline, each) and not each.is_deleting]
+    return min(chosen, key=lambda each: each.metadata.name, default=None)
+
+
+def is_member(pipeline: Pipeline, set_: PipelineSet) -> bool:
+    """Whether a set sends a Pipeline."""
+    selector = set_.spec.selector
+    if selector is None or pipeline.is_deleting or is_read_only(pipeline):
+        return False
+    is_here = pipeline.metadata.namespace == set_.metadata.namespace
+    return is_here and selector.matches(pipeline.metadata.labels)
 
 
 def _check_refused_name(target: SyncTarget) -> None:

@@ -153,8 +153,8 @@ class FleetApi(Protocol):
         """The pipeline of an id; `not_found` if there is none."""
         ...
 
-    async def revisions(self) -> Mapping[str, str]:
-        """The newest revision of each pipeline, by the pipeline's id."""
+    async def revisions(self) -> Sequence[RemoteRevision]:
+        """The revisions of every pipeline without contents, oldest first."""
         ...
 
     async def list_collectors(self, matchers: Sequence[str] = ()) -> Sequence[RemoteCollector]:

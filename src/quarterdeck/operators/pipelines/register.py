@@ -4,18 +4,26 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import FINALIZER, FleetConnection, Pipeline
+from quarterdeck.apis.fleetmanagement.names import SET_FINALIZER
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    FINALIZER,
+    FleetConnection,
+    Pipeline,
+    PipelineRevision,
+    PipelineSet,
+)
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.pipelines import fleet_connection, report
+from quarterdeck.operators.pipelines import fleet_connection, pipeline_set, report
 from quarterdeck.operators.pipelines.address import Address
-from quarterdeck.operators.pipelines.conditions import READY, TYPES
+from quarterdeck.operators.pipelines.conditions import READY, SYNCED, TYPES
 from quarterdeck.operators.pipelines.deletion import Deletion
 from quarterdeck.operators.pipelines.desired import effective_name
 from quarterdeck.operators.pipelines.fleet_connection import Connections
 from quarterdeck.operators.pipelines.fleets import Fleets, MakeClient
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
 from quarterdeck.operators.pipelines.pipeline import BY_NAME, Pipelines
+from quarterdeck.operators.pipelines.pipeline_set import PipelineSets
 from quarterdeck.operators.pipelines.references import (
     HEADS_ONLY,
     ConfigMapHead,
@@ -59,6 +67,7 @@ def register(
     manager.add(pipeline_controller(fleets, metrics, workers=workers))
     manager.add(connection_controller(sweeps))
     manager.add(tenant_policy_controller())
+    manager.add(pipeline_set_controller(fleets))
 
     async def run() -> None:
         try:
@@ -81,6 +90,7 @@ def controllers() -> tuple[Controller[Any], ...]:
         pipeline_controller(fleets, metrics),
         connection_controller(sweeps),
         tenant_policy_controller(),
+        pipeline_set_controller(fleets),
     )
 
 
@@ -101,6 +111,7 @@ def pipeline_controller(
         watches=(
             Watch(Pipeline, rivals_of, predicates=(names_changed,)),
             Watch(FleetConnection, users_of_connection, predicates=(generation_changed,)),
+            Watch(PipelineSet, pipelines_of_set),
             Watch(ConfigMapHead, users_of_config_map),
             Watch(SecretHead, users_of_secret),
         ),
@@ -111,6 +122,8 @@ def pipeline_controller(
                 BY_CONNECTION: lambda each: (_connection_value(each),),
             }
         },
+        reads=(PipelineRevision,),
+        writes=(PipelineRevision,),
         finalizers=(Finalizer(FINALIZER, Deletion(fleets, writes).run),),
         on_deleted=pipelines.forget,
         on_error=on_error,
@@ -135,7 +148,48 @@ def connection_controller(sweeps: Connections) -> Controller[FleetConnection]:
     )
 
 
+def pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
+    """The declaration of the PipelineSet controller."""
+    sets = PipelineSets(fleets)
+    return Controller(
+        reconcile=sets.reconcile,
+        for_=PipelineSet,
+        watches=(
+            Watch(Pipeline, sets_of_pipeline, predicates=(desired_state_changed,)),
+            Watch(FleetConnection, sets_of_connection, predicates=(generation_changed,)),
+        ),
+        finalizers=(Finalizer(SET_FINALIZER, sets.delete),),
+        on_error=pipeline_set.report_error,
+        ready=None,
+        conditions=(READY, SYNCED),
+        workers=2,
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
 # --- what wakes whom
+
+
+def pipelines_of_set(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
+    """The pipelines that a set sends, or would send."""
+    if set_.spec.selector is None:
+        return
+    for pipeline in lookup.list(Pipeline, namespace=set_.metadata.namespace):
+        if set_.spec.selector.matches(pipeline.metadata.labels):
+            yield pipeline.key
+
+
+def sets_of_pipeline(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
+    """The sets that select a pipeline, before or after its change."""
+    for set_ in lookup.list(PipelineSet, namespace=pipeline.metadata.namespace):
+        if set_.spec.selector is not None and set_.spec.selector.matches(pipeline.metadata.labels):
+            yield set_.key
+
+
+def sets_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+    """The sets of the namespace: each may use the connection."""
+    for set_ in lookup.list(PipelineSet, namespace=connection.metadata.namespace):
+        yield set_.key
 
 
 def names_of(pipeline: Pipeline) -> tuple[str, ...]:

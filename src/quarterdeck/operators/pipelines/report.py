@@ -1,7 +1,12 @@
 """What the status says after each outcome; the one place that sets conditions of a Pipeline."""
 
 from quarterdeck.apis.fleetmanagement.rollout import Delivery
-from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline, PipelineSource
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    FORCE_DELETE,
+    Pipeline,
+    PipelineSet,
+    PipelineSource,
+)
 from quarterdeck.kit.redaction import redact
 from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Status, find
 from quarterdeck.operators.pipelines import plan
@@ -128,6 +133,20 @@ def set_mirrored(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
     text = f"pipeline {remote.id} is read-only and never written"
     ctx.status.set_condition(READY, TRUE, Reason.READ_ONLY, text)
     ctx.status.set_condition(SYNCED, TRUE, Reason.READ_ONLY, text)
+
+
+def set_in_set(set_: PipelineSet, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
+    """Set the conditions of a pipeline that a set sends: those of the set's member."""
+    origin = str(pipeline.key)
+    member = next((each for each in set_.status.members if each.pipeline == origin), None)
+    is_synced = member is not None and member.state == "Synced"
+    text = f"sent by PipelineSet {set_.metadata.name}"
+    if member is not None and is_synced:
+        ctx.status.set(id=member.id, name=member.name, connection=set_.status.connection)
+    else:
+        text = f"{text}, which has not synced it yet: see its conditions"
+    for type_ in (READY, SYNCED):
+        ctx.status.set_condition(type_, TRUE if is_synced else FALSE, Reason.IN_SET, text)
 
 
 def set_suspended(pipeline: Pipeline, ctx: Context[Pipeline]) -> None:

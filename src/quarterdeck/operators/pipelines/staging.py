@@ -38,7 +38,7 @@ async def stage(target: SyncTarget, ctx: Context[Pipeline]) -> Staged:
         Stalled: if the server cannot divide its collectors.
     """
     pipeline = target.pipeline
-    if pipeline.spec.rollout is None:
+    if pipeline.spec.rollout is None or pipeline.spec.rollback_to:  # a way back takes no steps
         return Staged(target, Decision(Send.ALL, None))
     remote = await _find_stable(target)
     deliveries = await target.fleet.agents.get_deliveries()

@@ -4,9 +4,9 @@ A listing that was asked for before a write and arrives after it must not undo t
 each entry remembers when it was written.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
-from quarterdeck.operators.pipelines.ports import Remote
+from quarterdeck.operators.pipelines.ports import Remote, RemoteRevision
 
 
 class View:
@@ -20,6 +20,7 @@ class View:
         self._owners: dict[str, dict[str, None]] = {}
         self._answers: dict[str, Remote] = {}
         self._revisions: dict[str, str] = {}
+        self._history: dict[str, list[RemoteRevision]] = {}
         self.has_news = False
         """Whether something changed since the revisions were last told."""
         self.is_complete = False
@@ -50,11 +51,20 @@ class View:
         """The newest revision of a pipeline; empty if it is not known."""
         return self._revisions.get(identity, "")
 
-    def record_revisions(self, revisions: Mapping[str, str]) -> frozenset[str]:
-        """Take over the newest revisions; returns the ids whose revision is another one."""
-        before, self._revisions = self._revisions, dict(revisions)
+    def history(self, identity: str) -> Sequence[RemoteRevision]:
+        """The known revisions of a pipeline without contents, oldest first."""
+        return self._history.get(identity, ())
+
+    def record_revisions(self, revisions: Sequence[RemoteRevision]) -> frozenset[str]:
+        """Take over all revisions, oldest first; returns the ids whose newest is another one."""
+        history: dict[str, list[RemoteRevision]] = {}
+        for revision in revisions:
+            if revision.snapshot.id and revision.id:
+                history.setdefault(revision.snapshot.id, []).append(revision)
+        newest = {identity: listed[-1].id for identity, listed in history.items()}
+        before, self._revisions, self._history = self._revisions, newest, history
         self.has_news = False
-        return frozenset(id_ for id_, each in revisions.items() if before.get(id_) != each)
+        return frozenset(id_ for id_, each in newest.items() if before.get(id_) != each)
 
     def record_write(self, remote: Remote, at: float) -> None:
         """We wrote a pipeline."""

@@ -216,7 +216,10 @@ async def test_the_sweep_asks_once_per_interval_for_everybody(world: Any) -> Non
         await at.until(lambda: len(at.fleet.names) == 20)
         await at.advance(600)
         assert 8 <= at.fleet.count("ListPipelines") <= 12
-        lists = at.fleet.count("ListPipelines") + at.fleet.count("ListPipelinesRevisions")
+        lists = sum(
+            at.fleet.count(name)
+            for name in ("ListPipelines", "ListPipelinesRevisions", "ListDeliveries")
+        )
         assert at.fleet.count() == 20 + lists
         assert at.fleet.count("ListPipelinesRevisions") == 1, "asked only after a change"
 

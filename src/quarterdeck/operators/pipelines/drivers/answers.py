@@ -120,18 +120,6 @@ def read_list(message: Message, name: str) -> list[Message]:
     return entries
 
 
-def newest_revisions(message: Message) -> dict[str, str]:
-    """The newest revision of each pipeline, by the pipeline's id."""
-    newest: dict[str, tuple[str, int, str]] = {}
-    for entry in read_list(message, "pipelineRevisions"):
-        identity = _text(_mapping(entry.get("snapshot")), "id")
-        revision = _text(entry, "revisionId")[:MAX_ID]
-        number = int(revision) if revision.isdecimal() else 0
-        rank = (_text(entry, "createdAt"), number, revision)
-        newest[identity] = max(rank, newest.get(identity, rank))
-    return {identity: rank[2] for identity, rank in newest.items() if identity}
-
-
 def read_revisions(message: Message) -> list[tuple[tuple[str, str, str], Message]]:
     """The head (id, operation, time) and the snapshot of each revision, oldest first."""
     found = []

@@ -13,7 +13,6 @@ from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Masker, Secret
 from quarterdeck.operators.pipelines.drivers.answers import (
-    newest_revisions,
     read_answer,
     read_id,
     read_list,
@@ -221,20 +220,21 @@ class ConnectClient:
         answer = await self.call("ListPipelines", {})
         return [self._read_pipeline(each) for each in read_list(answer, "pipelines")]
 
-    async def revisions(self) -> Mapping[str, str]:
-        """ListPipelinesRevisions: the newest revision of each pipeline, by the pipeline's id."""
-        found = newest_revisions(await self.call("ListPipelinesRevisions", {}))
-        if not all(map(self._masker.is_clean, found.values())):
-            raise CallFailed(Code.INTERNAL, "the answer repeats the credentials it was sent")
-        return found
+    async def revisions(self) -> Sequence[RemoteRevision]:
+        """ListPipelinesRevisions: those of every pipeline without contents, oldest first."""
+        return self._read_revisions(await self.call("ListPipelinesRevisions", {}))
 
     async def list_revisions(self, identity: str) -> Sequence[RemoteRevision]:
         """ListPipelineRevisions: those of one pipeline with contents, oldest first."""
-        answer = await self.call("ListPipelineRevisions", {"id": identity})
-        return [
-            RemoteRevision(*head, self._read_pipeline(snapshot, has_id=False))
-            for head, snapshot in read_revisions(answer)
-        ]
+        return self._read_revisions(await self.call("ListPipelineRevisions", {"id": identity}))
+
+    def _read_revisions(self, answer: Message) -> Sequence[RemoteRevision]:
+        found = []
+        for head, snapshot in read_revisions(answer):
+            if not self._masker.is_clean(head[0]):
+                raise CallFailed(Code.INTERNAL, "the answer repeats the credentials it was sent")
+            found.append(RemoteRevision(*head, self._read_pipeline(snapshot, has_id=False)))
+        return found
 
     async def sync(
         self,

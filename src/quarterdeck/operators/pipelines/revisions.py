@@ -1,0 +1,119 @@
+"""PipelineRevisions: the history of a pipeline on its server as objects, and the way back."""
+
+from collections.abc import Sequence
+
+from quarterdeck.apis.fleetmanagement.names import PIPELINE_LABEL
+from quarterdeck.apis.fleetmanagement.pipeline_revision import PipelineRevisionSpec
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators.pipelines.conditions import Reason
+from quarterdeck.operators.pipelines.desired import Desired, with_hash
+from quarterdeck.operators.pipelines.ports import CallFailed, RemoteRevision
+from quarterdeck.operators.pipelines.sync_target import SyncTarget
+from quarterdeck.runtime import Context, Stalled
+from quarterdeck.telemetry.candidates import digest_contents
+from quarterdeck.telemetry.fleet.codes import Code
+
+MAX_LABEL = 63
+
+
+async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
+    """Make an object for each of the newest revisions, and delete the objects of older ones.
+
+    No call is made: the sweep has read the revisions of all pipelines, without contents. Those of
+    the newest one are known; a rollback to an older one asks the server.
+    """
+    limit, view = target.pipeline.spec.revision_history_limit, target.fleet.view
+    identity = ctx.status.current.id
+    existing = await ctx.list_owned(PipelineRevision)
+    known = {each.spec.revision_id: each for each in existing}
+    current, newest = view.get(identity), view.revision(identity)
+    for revision in list(view.history(identity))[-limit:] if limit else ():
+        if revision.id in known:
+            continue
+        if revision.id == newest and current is not None:
+            revision = revision._replace(snapshot=current)
+        built = build_revision(target.pipeline, revision, is_secret=target.contents.is_secret)
+        known[revision.id] = await ctx.apply(built)
+    for surplus in sorted(known.values(), key=_age)[: max(0, len(known) - limit)]:
+        await ctx.delete(surplus)
+
+
+async def _list_revisions(target: SyncTarget, identity: str) -> Sequence[RemoteRevision]:
+    try:
+        return await target.fleet.api.list_revisions(identity)
+    except CallFailed as error:
+        if error.code in (Code.NOT_FOUND, Code.UNIMPLEMENTED):
+            return ()
+        raise
+
+
+def _age(revision: PipelineRevision) -> tuple[str, int, str]:
+    identity = revision.spec.revision_id
+    return (revision.spec.created_at, int(identity) if identity.isdecimal() else 0, identity)
+
+
+def build_revision(
+    pipeline: Pipeline, revision: RemoteRevision, *, is_secret: bool
+) -> PipelineRevision:
+    """The object of a revision; contents that came from a Secret stay out of it."""
+    snapshot = revision.snapshot
+    operation = revision.operation.capitalize()
+    if operation not in ("Insert", "Update", "Delete"):
+        operation = "Unspecified"
+    return PipelineRevision(
+        metadata=ObjectMeta(
+            name=f"{pipeline.metadata.name}-{revision.id.lower()}",
+            namespace=pipeline.metadata.namespace,
+            labels={PIPELINE_LABEL: pipeline.metadata.name[:MAX_LABEL]},
+        ),
+        spec=PipelineRevisionSpec(
+            pipeline=pipeline.metadata.name,
+            revision_id=revision.id,
+            pipeline_id=snapshot.id,
+            operation=operation,  # type: ignore[arg-type]
+            created_at=revision.created_at,
+            snapshot_hash=digest_contents(snapshot.contents) if snapshot.contents else "",
+            contents="" if is_secret else snapshot.contents,
+            matchers=snapshot.matchers,
+            enabled=snapshot.enabled,
+        ),
+    )
+
+
+async def roll_back(target: SyncTarget, ctx: Context[Pipeline]) -> SyncTarget:
+    """The target with the configuration of `spec.rollbackTo` instead of the contents.
+
+    Raises:
+        Stalled: if there is no such revision.
+        CallFailed, Paused: if the server cannot be read.
+    """
+    wanted = target.pipeline.spec.rollback_to
+    if not wanted:
+        ctx.status.set(rolled_back_to="")
+        return target
+    desired = await _find_revision(target, wanted, ctx)
+    if desired is None:
+        raise Stalled(
+            Reason.REVISION_NOT_FOUND,
+            f"spec.rollbackTo: revision {wanted!r} is not among the revisions of this pipeline",
+        )
+    ctx.status.set(rolled_back_to=wanted)
+    return target._replace(desired=with_hash(desired, target.fleet.address.url))
+
+
+async def _find_revision(target: SyncTarget, wanted: str, ctx: Context[Pipeline]) -> Desired | None:
+    for each in await ctx.list_owned(PipelineRevision):
+        if each.spec.revision_id == wanted and each.spec.contents:
+            return target.desired._replace(
+                contents=each.spec.contents, matchers=each.spec.matchers, enabled=each.spec.enabled
+            )
+    if not target.pipeline.status.id:
+        return None
+    for revision in await _list_revisions(target, target.pipeline.status.id):
+        if revision.id == wanted and revision.snapshot.contents:
+            snapshot = revision.snapshot
+            return target.desired._replace(
+                contents=snapshot.contents, matchers=snapshot.matchers, enabled=snapshot.enabled
+            )
+    return None

@@ -1,0 +1,209 @@
+"""PipelineSets: one call for all, and nothing at all where the spec does not allow it."""
+
+from typing import Any
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision, PipelineSet
+from quarterdeck.meta.conditions import find
+from quarterdeck.wire.status import NotFound
+
+TEXT = 'loki.write "x" {\n}\n'
+SOURCE = {"type": "Git", "namespace": "team-a"}
+ON_SERVER = {"type": "SOURCE_TYPE_GIT", "namespace": "team-a"}
+
+
+def member(name: str, contents: str = TEXT, **more: Any) -> dict[str, Any]:
+    return {"name": name, "contents": contents, "matchers": ["env=prod"], **more}
+
+
+async def create(at: Any, **spec: Any) -> None:
+    await at.client.resource(PipelineSet.KIND.gvr).create(
+        {
+            "apiVersion": PipelineSet.KIND.api_version,
+            "kind": "PipelineSet",
+            "metadata": {"name": "set", "namespace": "default"},
+            "spec": {"source": SOURCE, **spec},
+        }
+    )
+
+
+async def patch(at: Any, spec: dict[str, Any]) -> None:
+    await at.client.resource(PipelineSet.KIND.gvr).patch("set", {"spec": spec}, namespace="default")
+
+
+async def ready(at: Any, reason: str, total: int | None = None) -> PipelineSet:
+    async def holds() -> PipelineSet | None:
+        set_: PipelineSet = await at.client.get(PipelineSet, "set", "default")
+        found = find(set_.status.conditions, "Ready")
+        is_there = found is not None and found.reason == reason
+        return set_ if is_there and total in (None, set_.status.total) else None
+
+    result: PipelineSet = await at.until(holds)
+    return result
+
+
+async def test_a_set_is_sent_by_one_call_and_pruned(world: Any) -> None:
+    async with world() as at, at.operator():
+        await create(at, pipelines=[member("a"), member("b")], matchers=["team=a"])
+        set_ = await ready(at, "Synced", 2)
+        assert at.fleet.names == ["a", "b"] and at.fleet.count("SyncPipelines") == 1
+        assert [(each.name, each.state) for each in set_.status.members] == [
+            ("a", "Synced"),
+            ("b", "Synced"),
+        ]
+        assert at.fleet.server.pipelines.find_by_name("a").matchers == ("team=a", "env=prod")
+        await patch(at, {"pipelines": [member("b"), member("c")]})
+        await at.until(lambda: at.fleet.names == ["b", "c"])
+
+        async def tells() -> bool:
+            return (await ready(at, "Synced", 2)).status.deletions == ("a",)
+
+        assert await at.until(tells)
+
+
+async def test_too_many_deletions_and_an_empty_set_are_refused(world: Any) -> None:
+    async with world() as at, at.operator():
+        for name in "abc":
+            at.fleet.put(name, source=ON_SERVER)
+        await create(at, pipelines=[member("a")], maxDeletions=1)
+        set_ = await ready(at, "TooManyDeletions")
+        condition = find(set_.status.conditions, "Ready")
+        assert condition is not None and "would delete 2 pipelines" in condition.message
+        assert at.fleet.names == ["a", "b", "c"] and at.fleet.count("SyncPipelines") == 0
+        await patch(at, {"maxDeletions": 5, "pipelines": None, "selector": {}})
+        await ready(at, "EmptySet")
+        assert at.fleet.names == ["a", "b", "c"]
+        await patch(at, {"allowEmpty": True})
+        await at.until(lambda: at.fleet.names == [])
+
+
+async def test_without_pruning_others_of_the_source_stay(world: Any) -> None:
+    async with world() as at, at.operator():
+        at.fleet.put("old", source=ON_SERVER)
+        await create(at, pipelines=[member("new")], prune=False)
+        await ready(at, "Synced", 1)
+        assert at.fleet.names == ["new", "old"]
+
+
+async def test_pipelines_of_others_are_not_taken_over(world: Any) -> None:
+    async with world() as at, at.operator():
+        at.fleet.put("a")
+        await create(at, pipelines=[member("a"), member("b")])
+        await ready(at, "AdoptionRefused")
+        assert at.fleet.names == ["a"]
+
+
+async def test_a_bad_member_stops_the_whole_set(world: Any) -> None:
+    async with world() as at, at.operator():
+        await at.create("good")
+        await at.create("bad", contents="x {")
+        await create(at, selector={})
+        await ready(at, "ValidationError")
+        assert at.fleet.count("SyncPipelines") == 0
+
+
+async def test_selected_pipelines_go_with_the_set(world: Any) -> None:
+    async with world() as at, at.operator():
+        for name in ("a", "b"):
+            await at.create(name)
+            await at.ready("Synced", name)
+        await create(at, selector={})
+        set_ = await ready(at, "Synced", 2)
+        assert set_.status.members[0].pipeline == "default/a"
+        pipeline = await at.ready("InSet", "a")
+        assert at.condition(pipeline).status == "True"
+        owners = {each.source["namespace"] for each in at.fleet.server.pipelines.all()}
+        assert owners == {"team-a"}
+        await at.delete("a")
+        await at.gone("a")
+        await at.until(lambda: at.fleet.names == ["b"])
+
+
+async def test_a_hand_made_change_is_corrected(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=30.0):
+        await create(at, pipelines=[member("a")])
+        await ready(at, "Synced", 1)
+        at.fleet.put("a", 'loki.write "other" {\n}\n', source=ON_SERVER)
+        await at.until(
+            lambda: at.fleet.server.pipelines.find_by_name("a").contents == TEXT, within_s=90.0
+        )
+
+
+async def test_a_server_that_answers_half_is_found_out(world: Any) -> None:
+    async with world() as at, at.operator():
+
+        async def pretend(request: Any, proceed: Any) -> Any:
+            from quarterdeck.kit import http
+
+            await request.read(1 << 24)
+            return http.Response(200, [("Content-Type", "application/json")], b"{}")
+
+        at.fleet.fail("SyncPipelines", pretend)
+        await create(at, pipelines=[member("a")])
+        set_ = await ready(at, "SyncFailed")
+        assert set_.status.members[0].state == "Missing"
+        await ready(at, "Synced", 1)
+        assert at.fleet.names == ["a"]
+
+
+async def test_a_deleted_set_takes_its_pipelines_along(world: Any) -> None:
+    async with world() as at, at.operator():
+        at.fleet.put("foreign")
+        await create(at, pipelines=[member("a")])
+        await ready(at, "Synced", 1)
+        await at.client.resource(PipelineSet.KIND.gvr).delete("set", "default")
+
+        async def is_gone() -> bool:
+            try:
+                await at.client.get(PipelineSet, "set", "default")
+            except NotFound:
+                return True
+            return False
+
+        await at.until(is_gone)
+        assert at.fleet.names == ["foreign"]
+
+
+async def test_history_is_kept_and_led_back_to(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await at.create(revisionHistoryLimit=2)
+        await at.ready("Synced")
+        first = (await _with_revision(at, "")).status.revision_id
+        texts = [f'loki.write "v{number}" {{\n}}\n' for number in range(3)]
+        before = first
+        for text in texts:
+            await at.patch({"spec": {"contents": text}})
+            before = (await _with_revision(at, before)).status.revision_id
+        kept = await at.until(lambda: _kept(at, 2))
+        assert [each.spec.operation for each in kept] == ["Update", "Update"]
+        assert kept[-1].spec.contents == texts[-1]
+        assert kept[-1].metadata.owner_references[0].kind == "Pipeline"
+        await at.patch({"spec": {"rollbackTo": kept[0].spec.revision_id}})
+        await at.until(lambda: at.fleet.server.pipelines.find_by_name("web").contents == texts[1])
+        pipeline = await at.ready("Synced")
+        assert pipeline.status.rolled_back_to == kept[0].spec.revision_id
+        await at.patch({"spec": {"rollbackTo": first}})  # no object any more, asked of the server
+        await at.until(
+            lambda: "prometheus" in at.fleet.server.pipelines.find_by_name("web").contents
+        )
+        await at.patch({"spec": {"rollbackTo": "999"}})
+        await at.ready("RevisionNotFound")
+        await at.patch({"spec": {"rollbackTo": None}})
+        await at.until(lambda: at.fleet.server.pipelines.find_by_name("web").contents == texts[-1])
+
+
+async def _with_revision(at: Any, before: str) -> Pipeline:
+    async def holds() -> Pipeline | None:
+        pipeline: Pipeline = await at.get()
+        is_new = pipeline.status.revision_id not in ("", before)
+        return pipeline if is_new else None
+
+    found: Pipeline = await at.until(holds)
+    return found
+
+
+async def _kept(at: Any, count: int) -> list[PipelineRevision] | None:
+    listed = await at.client.list(PipelineRevision)
+    found = sorted(listed, key=lambda each: int(each.spec.revision_id))
+    pipeline = await at.get()
+    is_current = found and found[-1].spec.revision_id == pipeline.status.revision_id
+    return found if len(found) == count and is_current else None
