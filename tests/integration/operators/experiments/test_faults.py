@@ -80,7 +80,7 @@ async def test_a_cluster_that_failed_is_replaced() -> None:
     [
         ("comparison-error", "AppComparisonError", "1m"),
         ("sync-failed", "AppSyncFailed", "1m"),
-        ("degraded", "AppDegraded", "1s"),
+        ("degraded", "AppDegraded", "5s"),
         ("missing", "AppsTimeout", "1s"),
     ],
 )
