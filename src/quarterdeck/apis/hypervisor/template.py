@@ -65,7 +65,8 @@ class MockTemplate(Struct, frozen=True, kw_only=True):
     boot_seconds: Annotated[float, Schema(minimum=0)] | None = None
     """How long a machine boots; the simulator's own time if left out."""
     failure_profile: Annotated[FailureProfile, Schema(default="none")] = "none"
-    """How often operations on these machines fail."""
+    """flaky: one call in five about these machines fails; slow: their tasks and boots take five
+    times as long."""
     linked_clone: bool = True
     """Share the template's disk instead of copying it."""
 

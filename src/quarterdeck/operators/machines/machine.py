@@ -116,6 +116,8 @@ class VMSpec(NamedTuple):
     has_tpm: bool = False
     boot_s: float | None = None
     """How long the simulator lets it boot."""
+    failure_profile: str = "none"
+    """How the simulator lets calls about it fail: none, flaky or slow."""
 
 
 class CloudInit(NamedTuple):

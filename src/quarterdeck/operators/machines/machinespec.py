@@ -57,6 +57,7 @@ def spec_of(
         ),
         has_tpm=attestation is not None and "tpm" in attestation.method,
         boot_s=mock.boot_seconds if mock is not None else None,
+        failure_profile=mock.failure_profile if mock is not None else "none",
     )
 
 

@@ -29,9 +29,6 @@ def unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
 def unsupported_of_template(template: HypervisorMachineTemplate) -> list[str]:
     """Fields of a template that nothing acts on."""
     spec, found = template.spec, []
-    mock = spec.template.mock
-    if mock is not None and mock.failure_profile != "none":
-        found.append("spec.template.mock.failureProfile")
     if spec.bootstrap.method == "none" and spec.bootstrap.config is not None:
         found.append("spec.bootstrap.config")
     found += [f"spec.{field}" for field in _network(spec.network)]

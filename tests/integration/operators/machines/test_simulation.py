@@ -96,3 +96,24 @@ async def test_simulator_without_a_folder_has_no_consoles() -> None:
         with pytest.raises(HypervisorError) as caught:
             await rig.hypervisor.console_url(vmid, owner=owner_of())
         assert caught.value.code is Code.NOT_SUPPORTED
+
+
+async def test_machines_of_a_flaky_template_get_there_and_slow_ones_take_longer() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        for name in ("flaky", "slow"):
+            mock = {"failureProfile": name, "bootSeconds": 3}
+            await world.create_template(name, template={"mock": mock})
+            for number in range(3):
+                await world.claim(f"{name}-{number}", templateRef={"name": name})
+        for name in ("flaky-0", "flaky-1", "flaky-2", "slow-0", "slow-1", "slow-2"):
+            claim = await world.phase("Ready", name)
+            assert "Unsupported" not in [each.type for each in claim.status.conditions]
+        failed = [each for each in world.lab.journal.entries if each.result == "Locked"]
+        assert failed
+        assert all(each.name.startswith("flaky-") for each in failed)
+        boots = {vm.name: vm.boot_s for vm in world.lab.vms.values()}
+        assert (boots["flaky-0"], boots["slow-0"]) == (3.0, 15.0)
+        await world.delete(MachineClaim, "flaky-0")
+        await world.gone(MachineClaim, "flaky-0")
+        assert "flaky-0" not in world.vms

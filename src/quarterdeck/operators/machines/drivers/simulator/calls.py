@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from quarterdeck.operators.machines.drivers.simulator.faults import Call, FailureRule, FaultKind
 from quarterdeck.operators.machines.drivers.simulator.journal import Entry
-from quarterdeck.operators.machines.drivers.simulator.world import Simulator
+from quarterdeck.operators.machines.drivers.simulator.world import FLAKINESS, Simulator
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import Owner
 
@@ -54,6 +54,13 @@ class Caller:
                 )
             )
 
+    def _let_flake(self, target: Target) -> None:
+        """Fail some calls about machines whose template asks for it."""
+        vm = self._world.vms.get(target.vmid)
+        is_flaky = vm is not None and vm.profile == "flaky"
+        if is_flaky and self._world.random.random() < FLAKINESS:
+            raise make_error(Code.LOCKED, f"can't lock file of VM {target.vmid}: got timeout")
+
     async def _act(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
         world = self._world
         if world.is_partitioned:
@@ -62,6 +69,7 @@ class Caller:
             raise make_error(Code.UNAUTHORIZED, "the hypervisor refuses the credentials")
         rule = world.faults.choose(Call(target.operation, target.name, target.node))
         if rule is None:
+            self._let_flake(target)
             return act(None)
         match rule.kind:
             case FaultKind.PARTIAL | FaultKind.STALE_READ:

@@ -47,6 +47,7 @@ def _restore(world: Simulator, stored: dict[str, Any]) -> None:
     )
     for name in ("uuid", "mac", "ip", "boot_s"):
         setattr(vm, name, stored[name])
+    vm.profile = stored.get("profile", "none")
     vm.tags = tuple(stored["tags"])
     vm.power = Power(stored["power"])
     vm.seed = CloudInit(*stored["seed"]) if stored["seed"] else None

@@ -6,7 +6,7 @@ from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.drivers.simulator.calls import NOBODY, Caller, Target
 from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule
 from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed
-from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, Simulator
+from quarterdeck.operators.machines.drivers.simulator.world import SLOWNESS, SimulatedVM, Simulator
 from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import (
     Capability,
@@ -127,10 +127,13 @@ class SimulatorProvider:
             small = spec._replace(disk_bytes=min(spec.disk_bytes, template.disk_bytes))
             vm = self.world.make_vm(vmid, small, node=node, description=ownership.describe(owner))
             vm.lock, vm.tags = "clone", template.tags
+            vm.profile = spec.failure_profile
             if spec.boot_s is not None:
                 vm.boot_s = spec.boot_s
+            if vm.profile == "slow":
+                vm.boot_s *= SLOWNESS
             failure = "storage: clone failed: got timeout" if rule is not None else ""
-            return self.world.begin("clone_vm", node, lambda: _unlock(vm), failure=failure)
+            return self.world.begin("clone_vm", vm, lambda: _unlock(vm), failure=failure)
 
         return await self._call(Target("clone_vm", vmid, spec.name, node, owner), clone)
 
@@ -179,11 +182,11 @@ class SimulatorProvider:
                 raise make_error(Code.RUNNING, f"VM {vmid} is running - destroy failed")
             if rule is not None:
                 failure = "storage: cannot remove disk: got timeout"
-                return self.world.begin("delete_vm", vm.node, lambda: None, failure=failure)
+                return self.world.begin("delete_vm", vm, lambda: None, failure=failure)
             self.world.touch(vm)
             vm.lock = "destroy"
             gone = Destroyed(vm.id, vm.name, vm.description, vm.tags, owner)
-            return self.world.begin("delete_vm", vm.node, lambda: self._destroy(vm, gone))
+            return self.world.begin("delete_vm", vm, lambda: self._destroy(vm, gone))
 
         return await self._call(self._target("delete_vm", vmid, owner), delete)
 
@@ -201,7 +204,7 @@ class SimulatorProvider:
                 return None
             failure = "start failed: got timeout" if rule is not None else ""
             return self.world.begin(
-                _TASKS[action], vm.node, lambda: self._switch(vm, wanted), failure=failure
+                _TASKS[action], vm, lambda: self._switch(vm, wanted), failure=failure
             )
 
         return await self._call(self._target("power", vmid, owner), switch)

@@ -28,6 +28,11 @@ from quarterdeck.operators.machines.machine import (
     VMSpec,
 )
 
+FLAKINESS = 0.2
+"""Share of calls that fail about VMs of the profile `flaky`."""
+SLOWNESS = 5.0
+"""How much longer tasks and boots of VMs of the profile `slow` take."""
+
 
 @dataclasses.dataclass(slots=True)
 class SimulatedVM:
@@ -48,6 +53,8 @@ class SimulatedVM:
     is_template: bool = False
     ip: str = ""
     boot_s: float = 0.0
+    profile: str = "none"
+    """How calls about it fail, as its template says."""
     started_at: float = 0.0
     seed: CloudInit | None = None
     previous: VMInfo | None = None
@@ -273,14 +280,21 @@ class Simulator:
     # --- tasks
 
     def begin(
-        self, operation: str, node: str, effect: Callable[[], None], *, failure: str = ""
+        self,
+        operation: str,
+        vm: SimulatedVM,
+        effect: Callable[[], None],
+        *,
+        failure: str = "",
     ) -> TaskRef:
         """Start a task; its effect happens when it ends, also if it then counts as failed."""
+        node = vm.node
         ref = TaskRef(f"SIM:{node}:{next(self._numbers):08X}:{operation}:", node, operation)
         task = SimulatedTask(ref, effect, failure)
         self._tasks[ref.id] = task
         low, high = self.settings.latencies.get(operation, (0.0, 0.0))
-        self._push(self.random.uniform(low, high) * self.settings.scale, task)
+        slowness = SLOWNESS if vm.profile == "slow" else 1.0
+        self._push(self.random.uniform(low, high) * self.settings.scale * slowness, task)
         self.settle()
         return ref
 
