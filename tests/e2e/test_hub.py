@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.runtime.endpoints.certificate import generate_self_signed
 from quarterdeck.testing import programs
 
 pytestmark = pytest.mark.slow
@@ -131,6 +134,35 @@ def test_a_hub_of_its_own_reads_what_operators_wrote_to_redis(start: Start, tmp_
         assert wait_for_cluster(url, token, "local")["metrics"]["nodes"] == 1
         assert ask(f"{url}/readyz") == (200, {"status": "ready"})
         assert ask(f"{url}/api/v1/auth/me")[0] == 401
+
+
+def test_a_hub_serves_tls_and_shows_its_metrics(start: Start, tmp_path: Path) -> None:
+    certificate, key = generate_self_signed(SystemClock().now(), ["127.0.0.1"])
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    (folder / "tls.crt").write_bytes(certificate)
+    (folder / "tls.key").write_bytes(key)
+    port = programs.free_port()
+    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+        up = start("server", "--in-memory", "--port", "0")
+        kubeconfig = up.find(r"kubeconfig is (\S+)")
+        up.find("(ready in)")
+        flags = ("--hub-port", "0", "--kubeconfig", kubeconfig, "--hub-cert-path", str(folder))
+        pages = ("--metrics-bind-address", "127.0.0.1:0", "--metrics-insecure")
+        more = ("--log-format", "json")
+        hub = start("hub", *flags, *pages, *more, REDIS_URL=f"redis://127.0.0.1:{port}/0")
+        url, metrics = hub.find(r'"url": "(https://[^"]+", "metrics": "http://[^"]+)"').split(
+            '", "metrics": "'
+        )
+        trust = ssl.create_default_context(cadata=certificate.decode())
+        trust.check_hostname = False
+        with urllib.request.urlopen(f"{url}/readyz", timeout=30, context=trust) as response:
+            assert json.load(response) == {"status": "ready"}
+        with urllib.request.urlopen(f"{metrics}/metrics", timeout=30) as response:
+            page = response.read().decode()
+        assert (
+            'clusterpulse_hub_api_requests_total{method="GET",path="/readyz",code="200"} 1' in page
+        )
 
 
 def test_a_hub_without_a_shared_store_says_what_to_set(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Settings of the clusters operator: ClusterPulse's variables, with its defaults and minimums."""
 
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -221,13 +222,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     # --- access policies
 
     policy_cache_ttl: Annotated[
-        int, _number("POLICY_CACHE_TTL", "Seconds that policies are cached.", 60)
+        int, _api(_number("POLICY_CACHE_TTL", "Seconds that policies are cached.", 60))
     ] = 300
     group_cache_ttl: Annotated[
-        int, _number("GROUP_CACHE_TTL", "Seconds that groups of users are cached.", 60)
-    ] = 300
+        int,
+        _api(
+            _number("GROUP_CACHE_TTL", "Seconds that groups of OpenShift are cached; 0: never.", 0)
+        ),
+    ] = 60
+    rbac_cache_ttl: Annotated[
+        int,
+        _api(_number("RBAC_CACHE_TTL", "Seconds that policies of a user are cached; 0: never.", 0)),
+    ] = 0
     max_policies_per_user: Annotated[
-        int, _number("MAX_POLICIES_PER_USER", "Policies looked at for one user.", 1, 10_000)
+        int, _api(_number("MAX_POLICIES_PER_USER", "Policies looked at for one user.", 1, 10_000))
     ] = 100
 
     # --- the hub API
@@ -251,6 +259,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="N",
         ),
     ] = Port(8088)
+    hub_cert_path: Annotated[
+        Path | None,
+        Option(
+            help="Folder with tls.crt and tls.key of `quarterdeck hub`; read again on change.",
+            env=("API_CERT_PATH",),
+            commands=(HUB,),
+            metavar="DIR",
+            default_text="none; plain HTTP",
+        ),
+    ] = None
     hub_anonymous: Annotated[
         bool,
         _api(Option(help="Answer viewers who are not logged in.", env=("HUB_ANONYMOUS",))),

@@ -4,9 +4,11 @@ In `up` it is loaded by the first request: nobody waits for it who does not use 
 """
 
 import contextlib
+import random
 import ssl
 from typing import TYPE_CHECKING
 
+from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import SettingError, StartError
@@ -17,15 +19,20 @@ from quarterdeck.app.signals import StopSignal
 from quarterdeck.hubstate.ports import History, StateStore
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.metrics import Registry
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
 
 if TYPE_CHECKING:
-    from quarterdeck.client.interfaces import Writer
+    from quarterdeck.client.interfaces import Api
+    from quarterdeck.runtime.endpoints.server import Endpoints, MetricsPage
+    from quarterdeck.runtime.observability.logging import Logger
     from quarterdeck.services.hub.identity import TokenVerifier
     from quarterdeck.services.hub.service import HubServer
 
 _ALL_INTERFACES = "0.0.0.0"
+_METRICS_INSIDE = ":8080"
+"""Where metrics are inside a cluster unless told otherwise."""
 _ALGORITHMS = ("RS256", "ES256")
 """Signatures of ID tokens that issuers use; never one with a shared secret."""
 
@@ -45,7 +52,11 @@ async def serve_hub_in_up(
 
     async def handle(request: http.Request) -> http.Response | http.StreamResponse:
         if not loaded:
-            server = build_hub(settings, state, history, api=host.client.raw, clock=host.clock)
+            registry = host.manager.metrics.registry
+            api = host.client.raw
+            server = build_hub(
+                settings, state, history, api=api, clock=host.clock, registry=registry
+            )
             tasks.spawn(server.run(), name="hub-api")
             loaded.append(server)
         return await loaded[0].handle(request)
@@ -78,8 +89,11 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
             "quarterdeck hub reads the state that another process writes: set REDIS_URL or "
             "REDIS_HOST to the Redis of `quarterdeck run`; `quarterdeck up` has a hub of its own"
         )
-    address = settings.hub_host or (_ALL_INTERFACES if is_in_cluster() else HOST)
+    inside = is_in_cluster()
+    address = settings.hub_host or (_ALL_INTERFACES if inside else HOST)
     check_port(settings.hub_port, "--hub-port", host=address)
+    bind = process.metrics_bind_address or (_METRICS_INSIDE if inside else "0")
+    page = metrics_page(parse_bind(bind, 0, flag="--metrics-bind-address"), process)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
             try:
@@ -91,25 +105,82 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
             stack.push_async_callback(state.aclose)
             history = open_history(settings, None, clock=clock)
             stack.push_async_callback(history.aclose)
-            server = build_hub(settings, state, history, api=client.raw, clock=clock)
+            registry = Registry()
+            server = build_hub(
+                settings, state, history, api=client.raw, clock=clock, registry=registry
+            )
             tasks = await stack.enter_async_context(Supervisor("hub-api"))
             tasks.spawn(server.run(), name="hub-api")
+            pages = await _open_metrics(page, registry, client.raw, clock=clock, log=log)
+            stack.push_async_callback(pages.close)
+            pages.start(tasks)
             web = http.Server(server.handle, clock=clock)
             stack.push_async_callback(web.drain, DRAIN_S)
-            listener = await listen(web, settings.hub_port, "--hub-port", host=address)
-        log.info("listening", url=listener.url)
+            tls = _open_certificate(settings, tasks, clock=clock, log=log)
+            listener = await listen(web, settings.hub_port, "--hub-port", host=address, tls=tls)
+        log.info("listening", url=listener.url, metrics=pages.metrics_url)
         await stop.wait()
         log.info("stopping")
 
 
+def _open_certificate(
+    settings: Settings, tasks: Supervisor, *, clock: Clock, log: "Logger"
+) -> ssl.SSLContext | None:
+    """The TLS of the hub, which follows changes of its files; None for plain HTTP."""
+    if settings.hub_cert_path is None:
+        return None
+    from quarterdeck.runtime.endpoints.certificate import (
+        CertificateError,
+        CertificateFiles,
+        PageCertificate,
+    )
+
+    files = CertificateFiles.within(settings.hub_cert_path)
+    try:
+        certificate = PageCertificate(files, clock=clock, log=log)
+    except CertificateError as error:
+        raise StartError(f"{error} (--hub-cert-path)") from error
+    tasks.spawn(certificate.run(), name="hub-certificate")
+    return certificate.context
+
+
+async def _open_metrics(
+    page: "MetricsPage | None", registry: Registry, api: "Api", *, clock: Clock, log: "Logger"
+) -> "Endpoints":
+    """The metrics page, shown to callers that the API server vouches for; none if switched off."""
+    from quarterdeck.runtime.endpoints.certificate import CertificateError
+    from quarterdeck.runtime.endpoints.health import HealthPages
+    from quarterdeck.runtime.endpoints.server import Endpoints
+
+    pages = HealthPages(live={}, ready={}, journals=lambda: [], state=lambda: {})
+    endpoints = Endpoints(health=None, metrics=page, pages=pages, registry=registry)
+    try:
+        await endpoints.open(api, clock=clock, rng=random.Random(), log=log)
+    except CertificateError as error:
+        raise StartError(f"{error} (--metrics-cert-path)") from error
+    except OSError as error:
+        raise StartError(f"cannot serve metrics: {error} (--metrics-bind-address)") from error
+    return endpoints
+
+
 def build_hub(
-    settings: Settings, state: StateStore, history: History, *, api: "Writer", clock: Clock
+    settings: Settings,
+    state: StateStore,
+    history: History,
+    *,
+    api: "Api",
+    clock: Clock,
+    registry: Registry | None = None,
 ) -> "HubServer":
-    """The hub API on a store, a history and an API server that reviews tokens."""
+    """The hub API on a store, a history and an API server that knows users."""
     from quarterdeck.services.hub.identity import Authenticator, ProxyHeaders, parse_networks
+    from quarterdeck.services.hub.metrics import ApiMetrics
+    from quarterdeck.services.hub.openshift_groups import OpenShiftGroups
+    from quarterdeck.services.hub.policies import PolicyLimits
     from quarterdeck.services.hub.service import HubServer
     from quarterdeck.services.hub.token_review import TokenReviewer
 
+    groups = OpenShiftGroups(api, clock=clock, ttl_s=settings.group_cache_ttl)
     reviewer = TokenReviewer(api, clock=clock)
     verifiers: list[TokenVerifier] = [*_build_id_tokens(settings, clock), reviewer]
     proxy = ProxyHeaders(
@@ -119,14 +190,24 @@ def build_hub(
         groups=settings.oauth_header_groups,
     )
     authenticator = Authenticator(
-        verifiers=verifiers, proxy=proxy, allows_anonymous=settings.hub_anonymous
+        verifiers=verifiers,
+        proxy=proxy,
+        directory=groups,
+        allows_anonymous=settings.hub_anonymous,
+    )
+    limits = PolicyLimits(
+        refresh_s=settings.policy_cache_ttl,
+        viewer_s=settings.rbac_cache_ttl,
+        per_user=settings.max_policies_per_user,
     )
     return HubServer(
         state,
         history,
         authenticator,
         clock=clock,
-        reviewers=(reviewer,),
+        forget=(reviewer.forget, groups.forget),
+        metrics=ApiMetrics(registry),
+        limits=limits,
         origins=settings.cors_origins,
     )
 

@@ -11,6 +11,7 @@ Document = Mapping[str, Any]
 NAME = "quarterdeck-hub"
 SECRET = "quarterdeck-hub"
 PORT = 8088
+METRICS_PORT = 8080
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "hub"}
 ENVIRONMENT = {
     "REDIS_URL": "redis-url",
@@ -38,7 +39,17 @@ def build_hub(namespace: str, image: str) -> dict[str, Document]:
                     "apiGroups": ["authentication.k8s.io"],
                     "resources": ["tokenreviews"],
                     "verbs": ["create"],
-                }
+                },
+                {  # who may read metrics
+                    "apiGroups": ["authorization.k8s.io"],
+                    "resources": ["subjectaccessreviews"],
+                    "verbs": ["create"],
+                },
+                {  # groups of users on OpenShift
+                    "apiGroups": ["user.openshift.io"],
+                    "resources": ["users", "groups"],
+                    "verbs": ["get", "list"],
+                },
             ],
         },
         "role_binding": {
@@ -57,7 +68,15 @@ def build_hub(namespace: str, image: str) -> dict[str, Document]:
             **_object(namespace, "v1", "Service"),
             "spec": {
                 "selector": LABELS,
-                "ports": [{"name": "http", "port": PORT, "protocol": "TCP", "targetPort": "http"}],
+                "ports": [
+                    {"name": "http", "port": PORT, "protocol": "TCP", "targetPort": "http"},
+                    {
+                        "name": "metrics",
+                        "port": METRICS_PORT,
+                        "protocol": "TCP",
+                        "targetPort": "metrics",
+                    },
+                ],
             },
         },
         "network_policy": _network_policy(namespace),
@@ -110,7 +129,10 @@ def _container(image: str) -> Document:
         "image": image,
         "args": ["hub"],
         "env": _environment(tuple(ENVIRONMENT)),
-        "ports": [{"name": "http", "containerPort": PORT, "protocol": "TCP"}],
+        "ports": [
+            {"name": "http", "containerPort": PORT, "protocol": "TCP"},
+            {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+        ],
         "livenessProbe": _probe("/healthz", period=20),
         "readinessProbe": _probe("/readyz", period=5),
         "resources": {
@@ -151,14 +173,18 @@ def _probe(path: str, *, period: int) -> Document:
 
 
 def _network_policy(namespace: str) -> Document:
-    """Requests from namespaces that say so, such as that of the OAuth proxy."""
+    """Requests and scrapes from namespaces that say so, such as that of the OAuth proxy."""
+    scraper = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
     labelled = {"namespaceSelector": {"matchLabels": {"quarterdeck-hub": "enabled"}}}
     return {
         **_object(namespace, "networking.k8s.io/v1", "NetworkPolicy"),
         "spec": {
             "podSelector": {"matchLabels": LABELS},
             "policyTypes": ["Ingress"],
-            "ingress": [{"from": [labelled], "ports": [{"port": PORT, "protocol": "TCP"}]}],
+            "ingress": [
+                {"from": [labelled], "ports": [{"port": PORT, "protocol": "TCP"}]},
+                {"from": [scraper], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
+            ],
         },
     }
 

@@ -144,6 +144,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="HOST:PORT of metrics instead of --metrics-port; 0 disables metrics.",
             env=("METRICS_BIND_ADDRESS",),
+            commands=(UP, RUN, HUB),
             metavar="ADDRESS",
         ),
     ] = ""
@@ -152,7 +153,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="Folder with tls.crt and tls.key for metrics.",
             env=("METRICS_CERT_PATH",),
-            commands=(RUN,),
+            commands=(RUN, HUB),
             metavar="DIR",
             default_text="a self-signed certificate",
         ),
@@ -162,6 +163,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="Serve metrics without TLS and authentication; allowed on loopback only.",
             env=("METRICS_INSECURE",),
+            commands=(UP, RUN, HUB),
         ),
     ] = False
     health_port: Annotated[

@@ -1,5 +1,6 @@
 """What one person may see: their policies in order, the first one that matches decides."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -123,7 +124,7 @@ class PolicySet:
                 self.broken[f"{each.namespace}/{each.policy_name}"] = str(error)
         self.programs = sorted(found, key=lambda each: each.order)
 
-    def viewer(self, principal: Principal, now: datetime) -> Viewer:
-        """What a principal may see now."""
+    def viewer(self, principal: Principal, now: datetime, *, limit: int | None = None) -> Viewer:
+        """What a principal may see now, by the first `limit` policies about it."""
         own = (each for each in self.programs if each.find_subject(principal))
-        return Viewer(principal, own, now)
+        return Viewer(principal, itertools.islice(own, limit), now)

@@ -78,6 +78,18 @@ class ProxyHeaders(msgspec.Struct, frozen=True, kw_only=True):
         return any((mapped or address) in network for network in self.trusted)
 
 
+class Directory(Protocol):
+    """Knows the groups of users that an OAuth proxy names without any."""
+
+    async def resolve(self, principal: Principal) -> Principal:
+        """The principal under its own name and with its groups.
+
+        Raises:
+            Unavailable: if that cannot be found out now.
+        """
+        ...
+
+
 class Authenticator:
     """Finds out who asks."""
 
@@ -87,11 +99,13 @@ class Authenticator:
         tokens: Mapping[str, Principal] | None = None,
         verifiers: Sequence[TokenVerifier] = (),
         proxy: ProxyHeaders | None = None,
+        directory: Directory | None = None,
         allows_anonymous: bool = False,
     ) -> None:
         self._tokens = {_digest(token): who for token, who in (tokens or {}).items()}
         self._verifiers = verifiers
         self._proxy = proxy or ProxyHeaders()
+        self._directory = directory
         self._allows_anonymous = allows_anonymous
 
     async def authenticate(self, request: Request) -> Principal | None:
@@ -103,7 +117,7 @@ class Authenticator:
         """
         proxied = self._proxy.read(request)
         if proxied is not None:
-            return proxied
+            return await self._directory.resolve(proxied) if self._directory else proxied
         given = request.headers.get("authorization")
         if given is not None:
             return await self._verify(given)

@@ -7,6 +7,8 @@ sees anything.
 import asyncio
 from datetime import datetime
 
+import msgspec
+
 from quarterdeck.hubstate import keys
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.policy_reads import read_policies
@@ -20,15 +22,32 @@ from quarterdeck.services.hub.errors import Unavailable
 
 REFRESH_S = 30.0
 _RETRY_S = 2.0
+_MOST_VIEWERS = 4096
 _log = get_logger("services.hub.policies")
+
+
+class PolicyLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long policies and decisions are remembered, and how many count for one user."""
+
+    refresh_s: float = REFRESH_S
+    """POLICY_CACHE_TTL: how long a change may go unnoticed if its message is lost."""
+    viewer_s: float = 0.0
+    """RBAC_CACHE_TTL: how long the policies of one user are remembered; 0 looks them up always."""
+    per_user: int | None = None
+    """MAX_POLICIES_PER_USER: the first so many in the order in which policies decide. What comes
+    after them could only have allowed more: without a match nothing may be seen."""
 
 
 class Policies:
     """What everybody may see."""
 
-    def __init__(self, state: StateStore, *, clock: Clock) -> None:
+    def __init__(
+        self, state: StateStore, *, clock: Clock, limits: PolicyLimits | None = None
+    ) -> None:
         self._state = state
         self._clock = clock
+        self._limits = limits or PolicyLimits()
+        self._viewers: dict[Principal, tuple[float, Viewer]] = {}
         self._set: PolicySet | None = None
         self._stale = asyncio.Event()
 
@@ -58,6 +77,7 @@ class Policies:
         for key in (*unreadable, *fresh.broken):
             _log.warning("access policy cannot be read and is ignored", policy=key)
         self._set = fresh
+        self._viewers.clear()
 
     async def viewer(self, principal: Principal, now: datetime) -> Viewer:
         """What a principal may see now.
@@ -71,7 +91,16 @@ class Policies:
             except HubStateError as error:
                 raise Unavailable("access policies cannot be read: the store is away") from error
         assert self._set is not None
-        return self._set.viewer(principal, now)
+        limits, at = self._limits, self._clock.monotonic()
+        known = self._viewers.get(principal)
+        if known is not None and known[0] > at:
+            return known[1]
+        viewer = self._set.viewer(principal, now, limit=limits.per_user)
+        if limits.viewer_s > 0:
+            if len(self._viewers) >= _MOST_VIEWERS:
+                self._viewers.clear()
+            self._viewers[principal] = (at + limits.viewer_s, viewer)
+        return viewer
 
     @property
     def count(self) -> int:
@@ -91,5 +120,5 @@ class Policies:
 
     async def _tick(self) -> None:
         while True:
-            await self._clock.sleep(REFRESH_S)
+            await self._clock.sleep(self._limits.refresh_s)
             self._stale.set()

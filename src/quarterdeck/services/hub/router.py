@@ -9,6 +9,7 @@ import msgspec
 
 from quarterdeck.services.hub.call import Call
 from quarterdeck.services.hub.errors import BadRequest, NotFound
+from quarterdeck.services.hub.metrics import OTHER
 
 Endpoint = Callable[[Call], Awaitable[Any]]
 MAX_PARAMETERS = 256
@@ -93,6 +94,13 @@ class Router:
             NotFound: if no route has the path.
         """
         return _list_methods(self._find_all(path))
+
+    def find_pattern(self, path: str) -> str:
+        """The path of the endpoint that has a path, with its names; `other` if none has it."""
+        try:
+            return self._find_all(path)[0].route.path
+        except NotFound:
+            return OTHER
 
     def _find_all(self, path: str) -> list[Match]:
         parts = path.strip("/").split("/")

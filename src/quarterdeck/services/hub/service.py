@@ -1,7 +1,7 @@
 """The handler of the hub's port: who asks, which endpoint, and the answer as JSON with an ETag."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quarterdeck.hubstate.errors import HubStateError
@@ -28,9 +28,10 @@ from quarterdeck.services.hub.endpoints.registries import (
 )
 from quarterdeck.services.hub.errors import HubApiError, Unauthenticated, Unavailable
 from quarterdeck.services.hub.identity import REQUIRED, Authenticator
+from quarterdeck.services.hub.metrics import OTHER, ApiMetrics
 from quarterdeck.services.hub.openapi import build_document
 from quarterdeck.services.hub.paging import page_headers
-from quarterdeck.services.hub.policies import Policies
+from quarterdeck.services.hub.policies import Policies, PolicyLimits
 from quarterdeck.services.hub.reading import HubReader
 from quarterdeck.services.hub.router import (
     Login,
@@ -41,7 +42,6 @@ from quarterdeck.services.hub.router import (
     read_parameters,
 )
 from quarterdeck.services.hub.stream import HEARTBEAT_S, Streams
-from quarterdeck.services.hub.token_review import TokenReviewer
 
 Answer = Response | StreamResponse
 Headers = list[tuple[str, str]]
@@ -64,30 +64,36 @@ class HubServer:
         authenticator: Authenticator,
         *,
         clock: Clock,
-        reviewers: Sequence[TokenReviewer] = (),
+        forget: Sequence[Callable[[], None]] = (),
+        metrics: ApiMetrics | None = None,
+        limits: PolicyLimits | None = None,
         origins: Sequence[str] = (),
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
-        """`origins` are web pages of other sites that may ask, as CORS_ORIGINS lists them."""
+        """`origins` are web pages of other sites that may ask, as CORS_ORIGINS lists them.
+
+        `forget` is called when a user asks that caches be cleared.
+        """
         self._authenticator = authenticator
         self._clock = clock
         self._origins = frozenset(origins)
         self._reader = HubReader(state)
-        self.policies = Policies(state, clock=clock)
+        self._metrics = metrics or ApiMetrics()
+        self.policies = Policies(state, clock=clock, limits=limits)
         self.audit = AuditLog(state, clock=clock)
         catalog = Catalog(state)
         self._streams = Streams(state, self._reader, catalog, clock=clock, heartbeat_s=heartbeat_s)
 
-        def forget() -> None:
-            for each in reviewers:
-                each.forget()
+        def forget_all() -> None:
+            for each in forget:
+                each()
 
         custom = CustomEndpoints(self._reader, catalog, clock=clock)
         rules = AlertRules(self._reader, catalog, restrict=custom.restrict, clock=clock)
         self.router = Router(
             [
                 *routes.other_routes(HealthEndpoints(state), RegistryEndpoints(self._reader)),
-                *routes.auth_routes(AuthEndpoints(self._reader, self.policies, forget=forget)),
+                *routes.auth_routes(AuthEndpoints(self._reader, self.policies, forget=forget_all)),
                 *routes.cluster_routes(
                     ClusterEndpoints(self._reader), ContentEndpoints(self._reader, rules.find)
                 ),
@@ -125,7 +131,10 @@ class HubServer:
 
     async def handle(self, request: Request) -> Answer:
         """Answer one request."""
+        began, path = self._clock.monotonic(), self.router.find_pattern(request.path)
         answer = await self._answer(request)
+        took_s = self._clock.monotonic() - began
+        self._metrics.observe(_name_method(request.method), path, answer.status, took_s)
         answer.headers = [*answer.headers, *SECURITY, *self._cors(request)]
         return answer
 
@@ -191,7 +200,7 @@ class HubServer:
         async def look() -> Viewer:
             return await self.policies.viewer(principal, self._clock.now())
 
-        return self._streams.open(request, look)
+        return self._streams.open(request, look, count=self._metrics.count_stream)
 
     async def _openapi(self, _: Call) -> dict[str, object]:
         if self._document is None:
@@ -229,6 +238,11 @@ class HubServer:
 
 _JSON = ("Content-Type", "application/json")
 _SHOWN = 500
+_METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
+
+
+def _name_method(method: str) -> str:
+    return method if method in _METHODS else OTHER
 
 
 async def _never(_: Call) -> str:

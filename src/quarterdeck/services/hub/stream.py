@@ -48,13 +48,19 @@ class Streams:
         self._clock = clock
         self._heartbeat_s = heartbeat_s
 
-    def open(self, request: Request, look: Look) -> StreamResponse:
-        """The endless answer to one request."""
+    def open(
+        self, request: Request, look: Look, *, count: Callable[[int], None] = lambda _: None
+    ) -> StreamResponse:
+        """The endless answer to one request; `count` is told of a listener that comes or goes."""
 
         async def run(writer: BodyWriter) -> None:
-            with contextlib.suppress(PeerGone, HubStateError):
-                async with self._state.subscribe(*CHANNELS) as messages:
-                    await self._run(request, writer, messages, look)
+            count(1)
+            try:
+                with contextlib.suppress(PeerGone, HubStateError):
+                    async with self._state.subscribe(*CHANNELS) as messages:
+                        await self._run(request, writer, messages, look)
+            finally:
+                count(-1)
 
         return StreamResponse(200, list(_HEADERS), run)
 
