@@ -218,7 +218,7 @@ def start_ours(folder: Path) -> ApiServer:
 def start_kubernetes(folder: Path, kube_apiserver: str, etcd: str) -> ApiServer:
     """kube-apiserver on an etcd that syncs every write, as in production; one administrator."""
     port, client, peer = free_port(), free_port(), free_port()
-    _write_credentials(folder, port)
+    write_credentials(folder, port)
     server = ApiServer(f"https://127.0.0.1:{port}", folder / "kubeconfig")
     begin = time.monotonic()
     server.run(
@@ -261,7 +261,8 @@ def _ready(server: ApiServer, begin: float) -> ApiServer:
     return server
 
 
-def _write_credentials(folder: Path, port: int) -> None:
+def write_credentials(folder: Path, port: int) -> None:
+    """Write the keys, the token and the kubeconfig of an administrator into a folder."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

@@ -6,12 +6,14 @@ are processor time at the server. Ours is kept on the other core, since one is a
 kube-apiserver and etcd may use both.
 """
 
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from pathlib import Path
 
-from bench.peers import api_servers
+from bench.peers import api_servers, envtest
 from bench.peers.api_growth import growth_cases
 from bench.peers.api_servers import ApiServer
 from bench.peers.api_targets import SEEDED, Stage, Starter, Target, opened
@@ -34,6 +36,7 @@ def cases(scale: Scale) -> Sequence[Case]:
     sizes = scale.pick((100, 200), (2_500, 5_000, 10_000), (12_500, 25_000, 50_000, 100_000))
     return [
         Case(name="ready from the start of the process", unit="s", open=lambda _: _starts()),
+        Case(name="ready as envtest starts it", unit="s", open=lambda _: _envtest_starts()),
         *_idle_cases(scale.pick(0.3, 2.0, 10.0), rounds=rounds),
         *_rate_cases(stage, "creates", clients=clients, seconds=seconds, rounds=rounds),
         *_rate_cases(stage, "reads", clients=clients, seconds=seconds, rounds=rounds),
@@ -75,6 +78,10 @@ _MEDIA = {"JSON": "application/json", "protobuf": "application/vnd.kubernetes.pr
 
 @contextmanager
 def _starts() -> Iterator[Contenders]:
+    yield _measure_starts(api_servers.starters())
+
+
+def _measure_starts(starters: Mapping[str, Starter | Missing]) -> Contenders:
     def measure(start: Starter) -> Measure:
         def run() -> float:
             with api_servers.one(start) as server:
@@ -82,10 +89,16 @@ def _starts() -> Iterator[Contenders]:
 
         return run
 
-    yield {
+    return {
         name: each if isinstance(each, Missing) else measure(each)
-        for name, each in api_servers.starters().items()
+        for name, each in starters.items()
     }
+
+
+@contextmanager
+def _envtest_starts() -> Iterator[Contenders]:
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:
+        yield _measure_starts(envtest.starters(Path(folder)))
 
 
 def _idle_cases(seconds: float, *, rounds: int) -> list[Case]:
