@@ -19,6 +19,7 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
+from quarterdeck.server.write.subresource_admission import admit_posted
 from quarterdeck.storage import RevisionConflict
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import Conflict, Invalid
@@ -41,6 +42,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
         call = _name_pod(core, call, value["metadata"].get("name") or "")
     check_name(call, value["metadata"])
     check_namespace(call, value["metadata"])
+    value = await admit_posted(core, call, value, write_options, kind=KIND)
     if errors := _validate(value):
         raise Invalid.of(KIND.kind, call.path.name, errors)
     await _assign(core, call, value, is_dry_run=write_options.is_dry_run)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.meta.identity import GVK
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.kinds import eviction_budget
@@ -13,10 +14,13 @@ from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name
 from quarterdeck.server.response import responses
+from quarterdeck.server.write.subresource_admission import admit_posted
 from quarterdeck.storage import RevisionConflict, StoreKey
 from quarterdeck.wire.query import CreateOptions, DeleteOptions
 from quarterdeck.wire.status import BadRequest
 
+EVICTION = "eviction"
+KIND = GVK("policy", "v1", "Eviction")
 BUDGETS = "poddisruptionbudgets.policy"
 
 
@@ -28,6 +32,8 @@ async def handle(core: Core, call: Call) -> responses.Response:
         raise BadRequest("the body of an eviction must be an Eviction object")
     check_name(call, value.setdefault("metadata", {}))
     dry_run = list(CreateOptions.parse(call.request.query).dry_run)
+    write_options = write.WriteOptions(call.manager, is_dry_run=bool(dry_run), subresource=EVICTION)
+    value = await admit_posted(core, call, value, write_options, kind=KIND)
     options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))
     pod = decode_stored(call.resource, write.get_current(core, call).value)
     # decided together with the deletion: the budget is not counted again between the two

@@ -22,6 +22,7 @@ from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
+from quarterdeck.server.write.subresource_admission import admit_posted
 from quarterdeck.storage import StoreKey
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Conflict, Invalid, NotFound
@@ -47,12 +48,12 @@ async def handle(core: Core, call: Call) -> responses.Response:
     check_name(call, metadata)
     check_namespace(call, metadata)
     value.pop("status", None)
-    spec = value.setdefault("spec", {})
-    spec["expirationSeconds"] = seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+    _read_seconds(value)
     value = field_managers.track_fields(core, asked, value, None, manager=write_options.manager)
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
-    spec = value["spec"]
-    spec["audiences"] = spec.get("audiences") or list(core.accounts.audiences)
+    value["spec"]["audiences"] = value["spec"].get("audiences") or list(core.accounts.audiences)
+    value = await admit_posted(core, call, value, write_options, kind=KIND)
+    seconds, spec = _read_seconds(value), value["spec"]
     if errors := _validate_seconds(seconds):
         raise Invalid.of(KIND.kind, "", errors, group=KIND.group)
     bound = _find_bound_object(core, call, spec.get("boundObjectRef"))
@@ -66,6 +67,13 @@ async def handle(core: Core, call: Call) -> responses.Response:
     ends = core.clock.now() + timedelta(seconds=seconds)
     value["status"] = {"token": token, "expirationTimestamp": format_time(ends)}
     return responses.build_object(core, asked, value, 201)
+
+
+def _read_seconds(value: Object) -> int:
+    """How long the token is to live; filled in where the request does not say."""
+    spec: Object = value.setdefault("spec", {})
+    spec["expirationSeconds"] = seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+    return int(seconds)
 
 
 @functools.cache
