@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from quarterdeck.agents.collector.settings import CollectorSettings
+from quarterdeck.agents.collector.tunnel import open_tunnel, split_address
 from quarterdeck.inventory.push.codec import decode_response, encode_request
 from quarterdeck.inventory.push.messages import (
     METHOD,
@@ -20,6 +22,13 @@ from quarterdeck.kit.protowire import ProtobufError
 
 _MAX_RECEIVED = 64 * 1024 * 1024
 """The whole set of MetricSources is one message."""
+_OPTIONS: list[tuple[str, int | str]] = [
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.max_receive_message_length", _MAX_RECEIVED),
+    ("grpc.enable_retries", 0),
+]
 
 
 class Disconnected(Exception):
@@ -98,30 +107,44 @@ async def dial(
     Raises:
         Disconnected: if a TLS file cannot be read.
     """
-    import grpc.aio
-
-    options: list[tuple[str, int | str]] = [
-        ("grpc.keepalive_time_ms", 30_000),
-        ("grpc.keepalive_timeout_ms", 10_000),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.max_receive_message_length", _MAX_RECEIVED),
-        ("grpc.enable_retries", 0),
-    ]
-    if settings.tls and settings.tls_server_name:
-        options.append(("grpc.ssl_target_name_override", settings.tls_server_name))
-    address = settings.ingester_address
-    if settings.tls:
-        credentials = await asyncio.to_thread(_load_credentials, settings)
-        channel = grpc.aio.secure_channel(address, credentials, options=options)
-    else:
-        channel = grpc.aio.insecure_channel(address, options=options)
-    async with channel:
+    async with contextlib.AsyncExitStack() as stack:
+        channel = await stack.enter_async_context(await _open_channel(settings, stack))
         metadata = (("authorization", f"Bearer {settings.token.reveal()}"),)
         call = channel.stream_stream(METHOD)(metadata=metadata)
         try:
             yield Uplink(call, on_config=on_config)
         finally:
             call.cancel()
+
+
+async def _open_channel(settings: CollectorSettings, stack: contextlib.AsyncExitStack) -> Any:
+    import grpc.aio
+
+    address = settings.ingester_address
+    if not settings.tls:
+        return grpc.aio.insecure_channel(address, options=_OPTIONS)
+    name = settings.tls_server_name
+    if name and name != split_address(address)[0]:
+        context = await asyncio.to_thread(_build_context, settings)
+        target = await stack.enter_async_context(open_tunnel(address, context, server_name=name))
+        options = [*_OPTIONS, ("grpc.default_authority", name), ("grpc.enable_http_proxy", 0)]
+        return grpc.aio.insecure_channel(target, options=options)
+    credentials = await asyncio.to_thread(_load_credentials, settings)
+    return grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
+
+
+def _build_context(settings: CollectorSettings) -> ssl.SSLContext:
+    """The tunnel's TLS: the chain is checked here, the name by the tunnel."""
+    try:
+        context = ssl.create_default_context(cafile=settings.tls_authority or None)
+        if settings.tls_certificate:
+            context.load_cert_chain(settings.tls_certificate, settings.tls_key or None)
+    except (OSError, ssl.SSLError) as error:
+        raise Disconnected(f"cannot read a TLS file: {error}") from error
+    context.check_hostname = False
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["h2"])
+    return context
 
 
 def _load_credentials(settings: CollectorSettings) -> Any:
