@@ -9,7 +9,7 @@ from quarterdeck.agents.collector.buffer import DiskBuffer
 from quarterdeck.agents.collector.chunks import encode_chunks
 from quarterdeck.agents.collector.reader import CycleReader
 from quarterdeck.agents.collector.settings import CollectorSettings
-from quarterdeck.agents.collector.uplink import Disconnected, Uplink, dial
+from quarterdeck.agents.collector.uplink import Dial, Disconnected, Uplink, dial
 from quarterdeck.client.client import Client
 from quarterdeck.inventory.push.messages import ConfigUpdate, HealthReport, RegisterRequest
 from quarterdeck.kit.backoff import Backoff
@@ -35,8 +35,10 @@ class CollectorAgent:
         *,
         clock: Clock,
         random: random.Random,
+        dial: Dial = dial,
     ) -> None:
         self._settings = settings
+        self._dial = dial
         self._buffer = buffer
         self._clock = clock
         self._reader = CycleReader(client, settings, clock=clock)
@@ -112,7 +114,7 @@ class CollectorAgent:
     async def _connect(self) -> None:
         settings = self._settings
         async with (
-            dial(settings, on_config=self._take_config) as uplink,
+            self._dial(settings, on_config=self._take_config) as uplink,
             Supervisor("stream") as tasks,
         ):
             tasks.spawn(uplink.receive(), name="receive")

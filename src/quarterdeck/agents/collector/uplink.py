@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from quarterdeck.agents.collector.settings import CollectorSettings
 from quarterdeck.agents.collector.tunnel import open_tunnel, split_address
@@ -96,6 +97,16 @@ class Uplink:
                     await self._call.write(each)
                 except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
                     raise Disconnected(await self._describe_end()) from error
+
+
+class Dial(Protocol):
+    """Opens a stream to the hub."""
+
+    def __call__(
+        self, settings: CollectorSettings, *, on_config: Callable[[ConfigUpdate], None]
+    ) -> AbstractAsyncContextManager[Uplink]:
+        """A stream while the block runs; raises `Disconnected`."""
+        ...
 
 
 @contextlib.asynccontextmanager
