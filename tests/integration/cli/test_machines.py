@@ -136,11 +136,13 @@ def test_undo_says_what_it_cannot_restore(
 ) -> None:
     import asyncio
 
-    history = [{**each, "image": "two", "template": "two"} for each in REVISIONS]
+    history: list[dict[str, Any]] = [
+        {**each, "image": "two", "template": "two"} for each in REVISIONS
+    ]
     asyncio.run(_install(kubeconfig, revisions=history))
     shell(kubeconfig, "machines", "rollout", "undo", "web", code=2)
     assert "whose spec of that time is not known" in capsys.readouterr().err
-    history[0]["template"] = "three"
+    history[0] |= {"template": "three", "templateSpec": _template("three")["spec"]}
     asyncio.run(_install(kubeconfig, revisions=history))
     shell(kubeconfig, "machines", "rollout", "undo", "web", code=2)
     assert "HypervisorMachineTemplate three of revision 1 is gone" in capsys.readouterr().err

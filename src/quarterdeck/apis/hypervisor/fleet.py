@@ -73,9 +73,12 @@ class FleetPlacement(Struct, frozen=True, kw_only=True):
     """Where machines run."""
 
     clusters: Annotated[tuple[str, ...], Schema(max_items=64, list_type="set")] = ()
-    """Clusters to use; that of the template if left out."""
+    """Clusters to use, by name: the image must have a template on one of them, found by the labels
+    of the image. Machines go to the cluster with the fewest of them; that of the template if left
+    out."""
     spread: Annotated[Spread, Schema(default="node")] = "node"
-    """What machines are spread over."""
+    """What machines are spread over: nodes, all clusters that have a template of the image and
+    their nodes, or nothing."""
     node_selector: Mapping[str, str] = {}
     """Labels of nodes. No provider reports labels yet, so it is refused as unsupported."""
 
@@ -172,7 +175,7 @@ class FleetRevision(Struct, frozen=True, kw_only=True):
     image: str
     """Image of the revision."""
     template: str = ""
-    """Template that the image stood for."""
+    """Template that the image stood for, or several separated by commas."""
     overrides: MachineOverrides | None = None
     """What differed from the template."""
     template_spec: Arbitrary = ABSENT

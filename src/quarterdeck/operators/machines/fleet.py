@@ -1,7 +1,8 @@
 """The reconciler of Fleet: counts its claims, asks the plan, makes and removes claims."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from quarterdeck.operators.machines.plan.fleet import Member, Plan, hash_name, p
 from quarterdeck.operators.machines.plan.health import find_illness, next_change_s
 from quarterdeck.operators.machines.report import report_unsupported, set_condition
 from quarterdeck.operators.machines.revisions import (
+    choose_template,
     hash_revision,
     overrides_of,
     record_template,
@@ -51,8 +53,14 @@ _JITTER = 0.1
 class Resolved(NamedTuple):
     """The recipe that new machines get."""
 
-    template: HypervisorMachineTemplate
+    templates: tuple[HypervisorMachineTemplate, ...]
+    """One for each cluster that the machines may be on."""
     revision: str
+
+    @property
+    def name(self) -> str:
+        """The names of the templates."""
+        return ",".join(each.metadata.name for each in self.templates)
 
 
 class Fleets:
@@ -116,21 +124,16 @@ class Fleets:
 
     async def _resolve(self, fleet: Fleet, ctx: Context[Fleet]) -> Resolved:
         templates = await ctx.list(HypervisorMachineTemplate, namespace=fleet.metadata.namespace)
-        found = resolve_image(fleet.spec.image, templates)
+        found = resolve_image(fleet, templates)
         if isinstance(found, str):
             set_condition(ctx, IMAGE_RESOLVED, FALSE, Reason.IMAGE_NOT_FOUND, found)
             raise Stalled(Reason.IMAGE_NOT_FOUND, found)
-        text = f"machines are made by template {found.metadata.name}"
+        resolved = Resolved(found, hash_revision(fleet, found))
+        text = f"machines are made by template {resolved.name}"
         set_condition(ctx, IMAGE_RESOLVED, TRUE, Reason.IMAGE_FOUND, text)
-        labels = _claim_labels(fleet, found, "")
-        for key, value in fleet.spec.selector.items():
-            if labels.get(key) != value:
-                raise Stalled(
-                    Reason.INVALID_SELECTOR,
-                    f"spec.selector wants {key}={value}, but claims get {key}={labels.get(key)}: "
-                    "correct spec.template.metadata.labels",
-                )
-        return Resolved(found, hash_revision(fleet, found))
+        for template in found:
+            _check_selector(fleet, _claim_labels(fleet, template, ""))
+        return resolved
 
     def _observe(self, claim: MachineClaim, fleet: Fleet, now: datetime) -> Member:
         status, annotations = claim.status, claim.metadata.annotations
@@ -174,10 +177,13 @@ class Fleets:
         for removal in plan.remove:
             await ctx.delete(by_name[removal.name], propagation="Background")
         taken = set(by_name)
+        counts = Counter(each.spec.template_ref.name for each in claims if not each.is_deleting)
         for _ in range(plan.create):
             name = self._new_name(fleet.metadata.name, taken)
             taken.add(name)
-            await ctx.apply(build_claim(fleet, resolved, name))
+            template = choose_template(resolved.templates, counts)
+            counts[template.metadata.name] += 1
+            await ctx.apply(build_claim(fleet, template, name=name, revision=resolved.revision))
         fleet_report.report_changes(plan, ctx)
         failed = sum(each.reason == "Failed" for each in plan.remove)
         if failed:
@@ -205,9 +211,9 @@ class Fleets:
             revision=0,
             hash=resolved.revision,
             image=fleet.spec.image,
-            template=resolved.template.metadata.name,
+            template=resolved.name,
             overrides=overrides_of(fleet),
-            template_spec=record_template(resolved.template),
+            template_spec=record_template(resolved.templates),
             created_at=rfc3339.format_time(ctx.now()),
         )
         history = remember_revision(
@@ -222,9 +228,11 @@ class Fleets:
         ctx.status.set(revisions=history, update_revision=resolved.revision)
 
 
-def build_claim(fleet: Fleet, resolved: Resolved, name: str) -> MachineClaim:
+def build_claim(
+    fleet: Fleet, template: HypervisorMachineTemplate, *, name: str, revision: str
+) -> MachineClaim:
     """A new machine of the fleet."""
-    overrides, template = overrides_of(fleet), resolved.template
+    overrides = overrides_of(fleet)
     metadata = fleet.spec.template.metadata if fleet.spec.template is not None else None
     annotations = {
         **(template.spec.metadata.annotations if template.spec.metadata is not None else {}),
@@ -234,19 +242,29 @@ def build_claim(fleet: Fleet, resolved: Resolved, name: str) -> MachineClaim:
         metadata=ObjectMeta(
             name=name,
             namespace=fleet.metadata.namespace,
-            labels=_claim_labels(fleet, template, resolved.revision),
+            labels=_claim_labels(fleet, template, revision),
             annotations=annotations,
             finalizers=(CLAIM_FINALIZER,),  # the claim would get it first of all
         ),
         spec=MachineClaimSpec(
             template_ref=ObjectReference(name=template.metadata.name),
             fleet_ref=ObjectReference(name=fleet.metadata.name),
-            revision=resolved.revision,
+            revision=revision,
             workload_config=overrides.workload if overrides is not None else None,
             resources=overrides.resources if overrides is not None else None,
             network=overrides.network if overrides is not None else None,
         ),
     )
+
+
+def _check_selector(fleet: Fleet, labels: Mapping[str, str]) -> None:
+    for key, value in fleet.spec.selector.items():
+        if labels.get(key) != value:
+            raise Stalled(
+                Reason.INVALID_SELECTOR,
+                f"spec.selector wants {key}={value}, but claims get {key}={labels.get(key)}: "
+                "correct spec.template.metadata.labels",
+            )
 
 
 def _claim_labels(

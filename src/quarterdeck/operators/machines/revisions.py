@@ -1,7 +1,7 @@
 """Revisions of a fleet: which recipe machines have, and which ones there were. Pure."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -20,41 +20,75 @@ def overrides_of(fleet: Fleet) -> MachineOverrides | None:
     return fleet.spec.template.spec if fleet.spec.template is not None else None
 
 
-def hash_revision(fleet: Fleet, template: HypervisorMachineTemplate) -> str:
-    """The digest of everything that makes a machine: template, image, overrides; not labels."""
-    spec = msgspec.structs.replace(template.spec, metadata=None)
-    content = msgspec.json.encode((spec, fleet.spec.image, overrides_of(fleet)))
+def hash_revision(fleet: Fleet, templates: Sequence[HypervisorMachineTemplate]) -> str:
+    """The digest of everything that makes a machine: templates, image, overrides; not labels."""
+    specs = [msgspec.structs.replace(each.spec, metadata=None) for each in templates]
+    recipe = specs[0] if len(specs) == 1 else specs
+    content = msgspec.json.encode((recipe, fleet.spec.image, overrides_of(fleet)))
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
 
 
-def record_template(template: HypervisorMachineTemplate) -> msgspec.Raw:
-    """The spec of a template for the history; nothing of one that is too large for it."""
-    content = json.encode(template.spec)
-    return msgspec.Raw(content) if len(content) <= _LONGEST_SPEC else ABSENT
+def record_template(templates: Sequence[HypervisorMachineTemplate]) -> msgspec.Raw:
+    """The spec of a fleet's template for the history; nothing of several, or of a large one."""
+    content = json.encode(templates[0].spec) if len(templates) == 1 else b""
+    return msgspec.Raw(content) if 0 < len(content) <= _LONGEST_SPEC else ABSENT
 
 
 def resolve_image(
-    image: str, templates: Iterable[HypervisorMachineTemplate]
-) -> HypervisorMachineTemplate | str:
-    """The template that an image stands for, or why there is none."""
-    known = sorted(templates, key=lambda each: each.metadata.name)
-    for each in known:
-        if each.metadata.name == image:
-            return each
+    fleet: Fleet, templates: Iterable[HypervisorMachineTemplate]
+) -> tuple[HypervisorMachineTemplate, ...] | str:
+    """The templates that a fleet's image stands for, one for each cluster, or why there is none.
+
+    There are several only if the placement says so: by its clusters, or by its spread over them.
+    """
+    image, placement = fleet.spec.image, fleet.spec.placement
+    clusters = placement.clusters if placement is not None else ()
+    known = sorted(templates, key=lambda each: (cluster_of(each), each.metadata.name))
+    found = [each for each in known if each.metadata.name == image] or _find_labelled(known, image)
+    if not found:
+        name, _, tag = image.partition(":")
+        return (
+            f"there is no HypervisorMachineTemplate {image!r}, and none with the labels "
+            f"{IMAGE_LABEL}={name} and {IMAGE_TAG_LABEL}={tag or 'any'}"
+        )
+    usable = [each for each in found if not clusters or cluster_of(each) in clusters]
+    if not usable:
+        return (
+            f"image {image!r} has templates on {', '.join(map(cluster_of, found))}, and "
+            f"spec.placement.clusters allows only {', '.join(clusters)}"
+        )
+    is_spread = bool(clusters) or (placement is not None and placement.spread == "cluster")
+    if len({cluster_of(each) for each in usable}) < len(usable) or (
+        len(usable) > 1 and not is_spread
+    ):
+        return f"{len(usable)} templates have the labels of image {image!r}: make them differ"
+    return tuple(usable)
+
+
+def _find_labelled(
+    templates: Iterable[HypervisorMachineTemplate], image: str
+) -> list[HypervisorMachineTemplate]:
     name, _, tag = image.partition(":")
-    labelled = [
+    return [
         each
-        for each in known
+        for each in templates
         if each.metadata.labels.get(IMAGE_LABEL) == name
         and (not tag or each.metadata.labels.get(IMAGE_TAG_LABEL) == tag)
     ]
-    if len(labelled) == 1:
-        return labelled[0]
-    if labelled:
-        return f"{len(labelled)} templates have the labels of image {image!r}: make them differ"
-    return (
-        f"there is no HypervisorMachineTemplate {image!r}, and none with the labels "
-        f"{IMAGE_LABEL}={name} and {IMAGE_TAG_LABEL}={tag or 'any'}"
+
+
+def cluster_of(template: HypervisorMachineTemplate) -> str:
+    """The name of the cluster that a template is on."""
+    return template.spec.hypervisor_cluster_ref.name
+
+
+def choose_template(
+    templates: Sequence[HypervisorMachineTemplate], counts: Mapping[str, int]
+) -> HypervisorMachineTemplate:
+    """The template of the next machine: one that is available, with the fewest machines."""
+    return min(
+        templates,
+        key=lambda each: (not each.status.template_available, counts.get(each.metadata.name, 0)),
     )
 
 

@@ -51,13 +51,8 @@ def unsupported_of_claim(claim: MachineClaim) -> list[str]:
 def unsupported_of_fleet(fleet: Fleet) -> list[str]:
     """Fields of a fleet that nothing acts on."""
     found, placement = [], fleet.spec.placement
-    if placement is not None:
-        if placement.clusters:
-            found.append("spec.placement.clusters")
-        if placement.spread == "cluster":
-            found.append("spec.placement.spread")
-        if placement.node_selector:
-            found.append("spec.placement.nodeSelector")
+    if placement is not None and placement.node_selector:
+        found.append("spec.placement.nodeSelector")
     overrides = fleet.spec.template.spec if fleet.spec.template is not None else None
     if overrides is not None:
         found += [f"spec.template.spec.{field}" for field in _network(overrides.network)]

@@ -75,7 +75,7 @@ class Templates:
         claims = sum(_uses(each, template) for each in await ctx.list(MachineClaim))
         namespace = template.metadata.namespace
         fleets = sum(
-            each.spec.image == template.metadata.name
+            template.metadata.name in (each.spec.image, *_templates_of(each))
             for each in await ctx.list(Fleet, namespace=namespace)
         )
         pools = sum(
@@ -96,6 +96,11 @@ def _reject(ctx: Context[HypervisorMachineTemplate], reason: Reason, message: st
 
 def _uses(claim: MachineClaim, template: HypervisorMachineTemplate) -> bool:
     return template_key_of(claim) == template.key
+
+
+def _templates_of(fleet: Fleet) -> list[str]:
+    """The templates that a fleet's image stands for, also those found by labels."""
+    return fleet.status.revisions[-1].template.split(",") if fleet.status.revisions else []
 
 
 async def read_template(

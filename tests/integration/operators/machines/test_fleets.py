@@ -1,10 +1,12 @@
 """Fleets on the simulator: numbers, roll-outs, repair, expiry."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 from tests.integration.operators.machines.world import (
     Fleet,
+    HypervisorCluster,
     HypervisorMachineTemplate,
     MachineClaim,
     World,
@@ -266,3 +268,98 @@ async def test_roll_out_survives_restarts_of_the_operator() -> None:
         vmids = [vm.id for vm in world.lab.infos()]
         claims = await world.list_all(MachineClaim)
         assert sorted(vmids) == sorted(c.status.vm_ref.vm_id for c in claims if c.status.vm_ref)
+
+
+async def _add_cluster(world: World, name: str) -> None:
+    """Another cluster, with a template of the image `debian:12` on it."""
+    spec = {
+        "provider": "mock",
+        "endpoint": f"mock://{name}",
+        "nodes": ["sim-1", "sim-2", "sim-3"],
+        "defaultStorage": "s",
+        "defaultNetwork": "n",
+    }
+    await world.create(HypervisorCluster, name, spec)
+    template = {
+        "hypervisorClusterRef": {"name": name},
+        "template": {"mock": {}},
+        "resources": {"cpu": 1, "memory": "1Gi", "disk": "10Gi"},
+        "bootstrap": {"method": "none"},
+    }
+    labels = {"hyperfleet.io/image": "debian", "hyperfleet.io/image-tag": "12"}
+    await world.create(HypervisorMachineTemplate, f"debian-{name}", template, labels=labels)
+
+    async def is_available() -> bool:
+        found = await world.get(HypervisorMachineTemplate, f"debian-{name}")
+        return found.status.template_available
+
+    await world.until(is_available)
+
+
+async def _count_by_cluster(world: World) -> Counter[str]:
+    claims = await world.list_all(MachineClaim)
+    ready = [each for each in claims if each.status.phase == "Ready" and each.status.vm_ref]
+    return Counter(each.metadata.labels["hyperfleet.io/cluster"] for each in ready)
+
+
+@pytest.mark.parametrize(
+    ("placement", "counts"),
+    [
+        ({"spread": "cluster"}, {"east": 2, "north": 2, "west": 2}),
+        ({"clusters": ["east", "west"]}, {"east": 3, "west": 3}),
+        ({"clusters": ["north"]}, {"north": 6}),
+    ],
+)
+async def test_machines_are_spread_over_clusters(
+    placement: dict[str, Any], counts: dict[str, int]
+) -> None:
+    async with open_world() as world, world.operator():
+        for name in ("east", "north", "west"):
+            await _add_cluster(world, name)
+        spec = {"image": "debian:12", "selector": {"app": "web"}, "replicas": 6}
+        await world.create(Fleet, "web", {**spec, "placement": placement})
+
+        async def holds() -> bool:
+            return await _count_by_cluster(world) == counts
+
+        await world.until(holds)
+
+
+async def test_fleet_names_the_clusters_that_lack_its_image() -> None:
+    async with open_world() as world, world.operator():
+        await _add_cluster(world, "east")
+        spec = {"image": "debian:12", "selector": {"app": "web"}, "replicas": 1}
+        await world.create(Fleet, "web", {**spec, "placement": {"clusters": ["west"]}})
+
+        async def holds() -> bool:
+            fleet = await world.get(Fleet, "web")
+            found = condition(fleet, "ImageResolved")
+            return "on east" in found.message and "allows only west" in found.message
+
+        await world.until(holds)
+        await _add_cluster(world, "west")
+
+        async def is_there() -> bool:
+            return await _count_by_cluster(world) == {"west": 1}
+
+        await world.until(is_there)
+
+
+async def test_machines_avoid_a_cluster_whose_template_is_gone() -> None:
+    async with open_world() as world, world.operator():
+        for name in ("east", "west"):
+            await _add_cluster(world, name)
+        world.simulators.get("mock://west").remove(9000)
+        spec = {"image": "debian:12", "selector": {"app": "web"}, "replicas": 3}
+
+        async def is_noticed() -> bool:
+            west = await world.get(HypervisorMachineTemplate, "debian-west")
+            return condition(west, "TemplateValid").reason == "ValidationFailed"
+
+        await world.until(is_noticed, within_s=400.0)
+        await world.create(Fleet, "web", {**spec, "placement": {"spread": "cluster"}})
+
+        async def holds() -> bool:
+            return await _count_by_cluster(world) == {"east": 3}
+
+        await world.until(holds)

@@ -100,15 +100,6 @@ async def _find_edited(
     from quarterdeck.meta.objects import replace
     from quarterdeck.wire.status import NotFound
 
-    try:
-        template = await client.get(
-            HypervisorMachineTemplate, target.template, fleet.metadata.namespace
-        )
-    except NotFound:
-        raise CommandError(
-            f"HypervisorMachineTemplate {target.template} of revision {target.revision} is gone",
-            REFUSED,
-        ) from None
     now = fleet.status.revisions[-1]
     if not bytes(target.template_spec):
         if (target.image, target.overrides) != (now.image, now.overrides):
@@ -118,6 +109,15 @@ async def _find_edited(
             f"{target.template}, whose spec of that time is not known: change the template back",
             REFUSED,
         )
+    try:
+        template = await client.get(
+            HypervisorMachineTemplate, target.template, fleet.metadata.namespace
+        )
+    except NotFound:
+        raise CommandError(
+            f"HypervisorMachineTemplate {target.template} of revision {target.revision} is gone",
+            REFUSED,
+        ) from None
     spec = msgspec.json.decode(target.template_spec, type=HypervisorMachineTemplateSpec)
     return replace(template, spec=spec) if spec != template.spec else None
 
@@ -139,7 +139,7 @@ async def _check_unshared(
         for each in await client.list(Fleet, where)
         if each.metadata.uid != fleet.metadata.uid
         and each.status.revisions
-        and each.status.revisions[-1].template == name
+        and name in each.status.revisions[-1].template.split(",")
     ]
     users += [
         f"runner pool {each.metadata.name}"
