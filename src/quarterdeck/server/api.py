@@ -27,6 +27,8 @@ from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.admission.metrics import AdmissionMetrics
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
+from quarterdeck.server.admission.plugins.owner_permissions import NAME as OWNERS
+from quarterdeck.server.admission.plugins.owner_permissions import OwnerPermissions
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses, parse_network
 from quarterdeck.server.admission.policies.mutating import MutatingPolicies
@@ -173,6 +175,7 @@ class ApiServer:
                     RoleEscalation(roles),
                     ParamAccess(store, registry, authorizer),
                     CertificateRequests(authorizer, chosen),
+                    *([OwnerPermissions(authorizer, registry)] if OWNERS in chosen else ()),
                     *([self._mutating_policies] if MUTATING_POLICY in chosen else ()),
                     *([self.policies] if VALIDATING_POLICY in chosen else ()),
                 ),

@@ -8,12 +8,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.always import AlwaysDeny, AlwaysPullImages
+from quarterdeck.server.admission.plugins.anti_affinity import AntiAffinity
 from quarterdeck.server.admission.plugins.certificate_requests import CHECKS as CERTIFICATE_CHECKS
 from quarterdeck.server.admission.plugins.default_tolerations import DefaultTolerations
+from quarterdeck.server.admission.plugins.extended_resources import ExtendedResources
+from quarterdeck.server.admission.plugins.external_addresses import ExternalAddresses
 from quarterdeck.server.admission.plugins.ingress_class import DefaultIngressClass
 from quarterdeck.server.admission.plugins.limit_ranger import LimitRanger
+from quarterdeck.server.admission.plugins.namespace_exists import NamespaceExists
 from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from quarterdeck.server.admission.plugins.node_taint import NodeTaint
+from quarterdeck.server.admission.plugins.owner_permissions import NAME as OWNER_PERMISSIONS
 from quarterdeck.server.admission.plugins.priority import Priority
 from quarterdeck.server.admission.plugins.runtime_class import RuntimeClass
 from quarterdeck.server.admission.plugins.service_account import ServiceAccount
@@ -31,6 +36,8 @@ SERVICE_ACCOUNT = "ServiceAccount"
 
 _FACTORIES: Mapping[str, Callable[[Store, random.Random], Plugin]] = {
     "NamespaceLifecycle": lambda store, rng: NamespaceLifecycle(store),
+    "NamespaceExists": lambda store, rng: NamespaceExists(store),
+    "LimitPodHardAntiAffinityTopology": lambda store, rng: AntiAffinity(),
     "AlwaysPullImages": lambda store, rng: AlwaysPullImages(),
     "LimitRanger": lambda store, rng: LimitRanger(store),
     SERVICE_ACCOUNT: lambda store, rng: ServiceAccount(store, rng),
@@ -38,10 +45,12 @@ _FACTORIES: Mapping[str, Callable[[Store, random.Random], Plugin]] = {
     "PodSecurity": lambda store, rng: PodSecurity(store),
     "Priority": lambda store, rng: Priority(store),
     "DefaultTolerationSeconds": lambda store, rng: DefaultTolerations(),
+    "ExtendedResourceToleration": lambda store, rng: ExtendedResources(),
     "StorageObjectInUseProtection": lambda store, rng: StorageProtection(),
     "RuntimeClass": lambda store, rng: RuntimeClass(store),
     "DefaultIngressClass": lambda store, rng: DefaultIngressClass(store),
     "DefaultStorageClass": lambda store, rng: DefaultStorageClass(store),
+    "DenyServiceExternalIPs": lambda store, rng: ExternalAddresses(),
     "AlwaysDeny": lambda store, rng: AlwaysDeny(),
 }
 """Plugins that decide without waiting, in the order in which they are called."""
@@ -52,15 +61,19 @@ _OTHERS = (
     VALIDATING_WEBHOOK,
     RESOURCE_QUOTA,
     *CERTIFICATE_CHECKS,
+    OWNER_PERMISSIONS,
 )
-_OFF = frozenset({"AlwaysDeny", "AlwaysPullImages"})
+_OFF = frozenset(
+    (
+        "AlwaysDeny", "AlwaysPullImages", "DenyServiceExternalIPs", "ExtendedResourceToleration",
+        "LimitPodHardAntiAffinityTopology", "NamespaceExists", OWNER_PERMISSIONS,
+    )
+)  # fmt: skip
 """Off unless they are enabled."""
 _WITHOUT_EFFECT = frozenset(
     (
-        "AlwaysAdmit", "ClusterTrustBundleAttest", "DenyServiceExternalIPs", "EventRateLimit",
-        "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology",
-        "NamespaceAutoProvision", "NamespaceExists", "NodeRestriction",
-        "OwnerReferencesPermissionEnforcement", "PersistentVolumeClaimResize",
+        "AlwaysAdmit", "ClusterTrustBundleAttest", "EventRateLimit", "ImagePolicyWebhook",
+        "NamespaceAutoProvision", "NodeRestriction", "PersistentVolumeClaimResize",
         "PodNodeSelector", "PodTolerationRestriction", "PodTopologyLabels",
     )
 )  # fmt: skip

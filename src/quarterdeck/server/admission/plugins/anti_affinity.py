@@ -1,0 +1,29 @@
+"""LimitPodHardAntiAffinityTopology: required anti-affinity of pods is between nodes only."""
+
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.plugin import ValidatingPlugin
+from quarterdeck.server.kinds.fields import get_items
+
+_HOSTNAME = "kubernetes.io/hostname"
+_TERMS = ("spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class AntiAffinity(ValidatingPlugin):
+    """Refuses pods that keep others off more than their own node."""
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """Look at the topology keys.
+
+        Raises:
+            Forbidden: for another key than that of nodes.
+        """
+        if attributes.resource.gvr.group_resource != "pods" or attributes.subresource:
+            return
+        for term in get_items(attributes.value or {}, *_TERMS):
+            key = term.get("topologyKey")
+            if key != _HOSTNAME:
+                raise build_refusal(
+                    attributes,
+                    f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} but"
+                    f" only key {_HOSTNAME} is allowed",
+                )
