@@ -144,7 +144,7 @@ async def _start_server(
             data_dir=None if settings.in_memory else settings.data_dir,
             port=settings.port,
             kubeconfig=settings.kubeconfig,
-            options=ServerOptions(simulate_workloads=True),
+            options=ServerOptions(simulate_workloads=True, has_system_objects=True),
             identities=Identities(tokens={admin_token: _ADMINISTRATOR, token: OPERATORS}),
         ),
         stack,

@@ -127,6 +127,7 @@ async def start(
     embedded = Embedded(api, server, folder, authority=authority, certificate=certificate)
     listener = await listen(server, plan.port, "--port", tls=certificate.context, host=plan.host)
     embedded.url = f"https://{_reachable(plan.host)}:{listener.port}"
+    await api.publish_address(_reachable(plan.host).strip("[]"), listener.port)
     embedded.kubeconfig = plan.kubeconfig or folder / "kubeconfig"
     _write_kubeconfig(embedded, authority, flag=plan.kubeconfig_flag)
     return embedded

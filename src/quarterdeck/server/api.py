@@ -59,6 +59,7 @@ from quarterdeck.server.core.conversion import Conversions
 from quarterdeck.server.core.core import Stream
 from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED, Metrics
 from quarterdeck.server.core.timers import Timers
+from quarterdeck.server.filters import audit_id as audit_id_filter
 from quarterdeck.server.filters import cross_origin
 from quarterdeck.server.filters.fairness import Fairness, FairnessLimits
 from quarterdeck.server.filters.impersonation import HeaderError, impersonate
@@ -69,6 +70,7 @@ from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import STATUS, Object
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.frames import FrameCache
+from quarterdeck.server.system_objects.kubernetes_service import publish_address
 from quarterdeck.server.write.field_managers import FieldManagers
 from quarterdeck.storage import StorageError, Store
 from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
@@ -199,7 +201,8 @@ class ApiServer:
             )
         )
         """Bounds the requests that run at once."""
-        self._auditor = _build_auditor(options, clock, rng)
+        self._audit_ids = audit_id_filter.AuditIds(rng)
+        self._auditor = _build_auditor(options, clock)
         self.lifecycle: Lifecycle | None = None
         """The controllers of the server; set by `start` unless `options.lifecycle` is off."""
         self._is_ready = False
@@ -233,6 +236,11 @@ class ApiServer:
             self.lifecycle = Lifecycle(self.core)
         self._is_ready = True
 
+    async def publish_address(self, host: str, port: int) -> None:
+        """Write where clients reach this server into the endpoints of the Service `kubernetes`."""
+        if self.core.options.has_system_objects:
+            await publish_address(self.core, host, port)
+
     async def run(self) -> None:
         """Run timers and life cycle until cancelled, then close the audit log and connections."""
         try:
@@ -254,12 +262,16 @@ class ApiServer:
 
     async def handle(self, request: http.Request) -> responses.Response:
         """Answer one request; never raises what a client could cause."""
+        audit_id = self._audit_ids.get(request)
         if self._auditor is None:
-            return await self._answer(request, {})
-        return await self._answer_audited(request, self._auditor)
+            response = await self._answer(request, {})
+        else:
+            response = await self._answer_audited(request, self._auditor, audit_id)
+        response.headers = [(audit_id_filter.HEADER, audit_id), *response.headers]
+        return response
 
     async def _answer_audited(
-        self, request: http.Request, auditor: "Auditor"
+        self, request: http.Request, auditor: "Auditor", audit_id: str
     ) -> responses.Response:
         """Answer one request, and write about it what the policy asks for."""
         core = self.core
@@ -267,7 +279,7 @@ class ApiServer:
             caller = await self._find_caller(request)
         except ApiError:
             caller = User(name="")
-        record = auditor.begin(request, caller)
+        record = auditor.begin(request, caller, audit_id=audit_id)
         if record is None:
             return await self._answer(request, {})
         if record.needs_body:
@@ -387,7 +399,7 @@ def _refuse(request: http.Request, error: ApiError) -> http.Response:
     return responses.build_error(error, accept=request.headers.get("accept"))
 
 
-def _build_auditor(options: ServerOptions, clock: Clock, rng: random.Random) -> "Auditor | None":
+def _build_auditor(options: ServerOptions, clock: Clock) -> "Auditor | None":
     """The audit log that the options ask for.
 
     Raises:
@@ -406,7 +418,7 @@ def _build_auditor(options: ServerOptions, clock: Clock, rng: random.Random) -> 
         max_backups=options.audit_log_max_backups,
         max_age_days=options.audit_log_max_age_days,
     )
-    return Auditor(read_policy(options.audit_policy), AuditLog(log, clock), clock=clock, rng=rng)
+    return Auditor(read_policy(options.audit_policy), AuditLog(log, clock), clock=clock)
 
 
 def _translate_storage_error(error: StorageError) -> ApiError:

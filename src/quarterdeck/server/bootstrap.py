@@ -10,7 +10,6 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server import default_priorities, default_roles
 from quarterdeck.server.admission.plugins.namespace_lifecycle import IMMORTAL_NAMESPACES
-from quarterdeck.server.admission.plugins.service_addresses import parse_network
 from quarterdeck.server.core import Core
 from quarterdeck.server.custom import build_custom_resources, build_definition_resources
 from quarterdeck.server.custom.definition import KIND, build_bundle_name
@@ -21,6 +20,7 @@ from quarterdeck.server.kinds.reviews import build_review_resources
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.resource import STATUS, Object
+from quarterdeck.server.system_objects import api_services, flow_control, kubernetes_service
 from quarterdeck.storage import Entry, StoreEvent, StoreKey, Ticket
 
 BUILTIN = "built-in"
@@ -45,8 +45,10 @@ async def bootstrap(core: Core) -> None:
     EstablishingController(core.store, registry, core.clock.now, track=_build_tracker(core)).start()
     # written together, so that they wait for the disk once
     tickets = [*_create_namespaces(core), *default_priorities.reconcile(core)]
-    if core.options.has_kubernetes_service:
-        tickets += _create_kubernetes_service(core)
+    if core.options.has_system_objects:
+        tickets += kubernetes_service.create_service(core)
+        tickets += flow_control.reconcile(core)
+        tickets += api_services.reconcile(core)
     if core.options.has_roles:
         tickets += default_roles.reconcile(core)
     for ticket in tickets:
@@ -140,36 +142,3 @@ def _build_namespace(core: Core, name: str) -> Callable[[int], bytes]:
         "status": {"phase": "Active"},
     }
     return build_encoder(value)
-
-
-def _create_kubernetes_service(core: Core) -> list[Ticket]:
-    """Create the Service that clients inside of a cluster reach the API by."""
-    key = StoreKey("services", "default", "kubernetes")
-    if core.store.get(key) is not None:
-        return []
-    address = str(parse_network(core.options.service_cluster_ip_range)[1])
-    port = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}
-    value: dict[str, Any] = {
-        "kind": "Service",
-        "apiVersion": "v1",
-        "metadata": {
-            "name": key.name,
-            "namespace": key.namespace,
-            "uid": generate_uid(core.random),
-            "resourceVersion": "",
-            "creationTimestamp": format_time(core.clock.now()),
-            "labels": {"component": "apiserver", "provider": "kubernetes"},
-        },
-        "spec": {
-            "ports": [port],
-            "clusterIP": address,
-            "clusterIPs": [address],
-            "type": "ClusterIP",
-            "sessionAffinity": "None",
-            "ipFamilies": ["IPv6" if ":" in address else "IPv4"],
-            "ipFamilyPolicy": "SingleStack",
-            "internalTrafficPolicy": "Cluster",
-        },
-        "status": {"loadBalancer": {}},
-    }
-    return [core.store.put(key, build_encoder(value), expected=0)]

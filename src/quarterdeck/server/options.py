@@ -95,8 +95,9 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     simulated_nodes: int = 1
     """How many nodes there are for simulated pods, at least."""
 
-    has_kubernetes_service: bool = False
-    """Whether there is a Service `kubernetes` in the namespace `default`, as in a cluster."""
+    has_system_objects: bool = False
+    """Whether the objects exist that a server makes for itself: the Service `kubernetes` with its
+    endpoints, APIServices, FlowSchemas and PriorityLevelConfigurations. Tests start without."""
 
     service_cluster_ip_range: str = "10.96.0.0/12"
     """The network that Services get their addresses from, in CIDR notation. The first address is

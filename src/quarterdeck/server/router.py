@@ -11,6 +11,7 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.core.metrics import RequestLabels
 from quarterdeck.server.handlers import (
     binding,
+    component_status,
     create,
     delete,
     delete_collection,
@@ -24,6 +25,7 @@ from quarterdeck.server.handlers import (
     watch,
 )
 from quarterdeck.server.handlers import list as list_handler
+from quarterdeck.server.handlers.component_status import COMPONENT_STATUSES
 from quarterdeck.server.kinds.reviews import BINDINGS, REVIEW_KINDS
 from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
@@ -198,6 +200,8 @@ async def _run(core: Core, call: Call, options: ListOptions | None) -> responses
     if options is not None and call.verb == "watch":
         return await watch.handle(core, call, options)
     if options is not None and call.verb == "list":
+        if call.resource.gvr.group_resource == COMPONENT_STATUSES:
+            return await component_status.handle_list(core, call, options)
         return await list_handler.handle(core, call, options)
     return await _find_handler(call.resource, call.path, call.verb)(core, call)
 
@@ -211,6 +215,8 @@ def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Ha
         and path.subresource not in _CREATED_SUBRESOURCES
     ):
         raise _build_not_served(path)
+    if resource.gvr.group_resource == COMPONENT_STATUSES:
+        return component_status.get
     if verb != "create":
         return _VERBS[verb]
     if not path.subresource:

@@ -74,7 +74,7 @@ async def test_fork_begins_with_all_objects_and_goes_its_own_way() -> None:
 
 
 async def test_service_of_the_api_is_there_where_it_is_asked_for() -> None:
-    async with Cluster(options=ServerOptions(has_kubernetes_service=True)) as cluster:
+    async with Cluster(options=ServerOptions(has_system_objects=True)) as cluster:
         services = cluster.client.resource(GVR("", "v1", "services"))
         found = await services.get("kubernetes", namespace="default")
         assert found["spec"]["clusterIP"] == "10.96.0.1"

@@ -36,7 +36,7 @@ SIMULATED = """## Simulated
   later; as in Kubernetes that is a second write, and the answer shows the first.
 """
 STORED = """## Stored, without effect yet
-Validated and kept like any other object, but nothing acts on them: API services and flow schemas.
+Nothing acts on these: API services of other servers, flow schemas and priority levels.
 Certificate signing requests are checked, approved and denied by those who may. The server signs
 those to `kubernetes.io/kube-apiserver-client`, `…-client-kubelet` and `kubelet-serving` with its
 own authority; requests to other signers wait for these.
@@ -82,7 +82,10 @@ def rendered() -> str:
     ]
     lines += ["", SIMULATED, STORED, REFUSED]
     absent = _absent({each.gvr for each in served})
-    lines += ["Resources of Kubernetes that are not served:", *(f"- {each}" for each in absent)]
+    lines += [
+        "Resources of Kubernetes that are not served:",
+        *(f"- {each}" for each in absent or ["none"]),
+    ]
     return "\n".join(lines) + "\n"
 
 

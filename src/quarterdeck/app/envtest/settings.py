@@ -55,7 +55,7 @@ def _build_options(flags: Flags) -> ServerOptions:
     issuers = flags.get("service-account-issuer") or ["https://kubernetes.default.svc"]
     return ServerOptions(
         lifecycle=False,
-        has_kubernetes_service=True,
+        has_system_objects=True,
         has_roles="AlwaysAllow" not in modes,
         has_anonymous=is_set(flags, "anonymous-auth", default=True),
         signing_key=_get_path(flags, "service-account-signing-key-file"),

@@ -1,7 +1,6 @@
 """Writes about the requests of one server what the policy asks for."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from random import Random
 from typing import Any
 
 from quarterdeck.kit import http
@@ -15,7 +14,6 @@ from quarterdeck.server.audit.policy import Decision, Level, Policy, Subject
 from quarterdeck.server.audit.redaction import redact
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
-from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.wire import path as paths
 
 _Run = Callable[[http.BodyWriter], Awaitable[None]]
@@ -48,23 +46,24 @@ class Record:
 class Auditor:
     """The audit log of one server."""
 
-    def __init__(self, policy: Policy, log: AuditLog, *, clock: Clock, rng: Random) -> None:
+    def __init__(self, policy: Policy, log: AuditLog, *, clock: Clock) -> None:
         self._policy = policy
         self._log = log
         self._clock = clock
-        self._random = rng
 
     def close(self) -> None:
         """Close the file."""
         self._log.close()
 
-    def begin(self, request: http.Request, user: User, *, verb: str = "") -> Record | None:
+    def begin(
+        self, request: http.Request, user: User, *, audit_id: str, verb: str = ""
+    ) -> Record | None:
         """Begin a request; None where the policy asks for nothing."""
         subject = _build_subject(request, user, verb)
         decision = self._policy.decide(subject)
         if decision.level is Level.NONE:
             return None
-        event = self._build_event(request, decision, subject)
+        event = self._build_event(request, decision, subject, audit_id=audit_id)
         record = Record(decision, subject, event)
         self._write(record, "RequestReceived")
         return record
@@ -114,13 +113,13 @@ class Auditor:
         return run_audited
 
     def _build_event(
-        self, request: http.Request, decision: Decision, subject: Subject
+        self, request: http.Request, decision: Decision, subject: Subject, *, audit_id: str
     ) -> dict[str, Any]:
         event: dict[str, Any] = {
             "kind": "Event",
             "apiVersion": "audit.k8s.io/v1",
             "level": decision.level.shown,
-            "auditID": generate_uid(self._random),
+            "auditID": audit_id,
             "stage": "",
             "requestURI": request.target,
             "verb": subject.verb,

@@ -7,8 +7,13 @@ from typing import Any
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.server.kinds.fields import get_field, get_mapping
 from quarterdeck.server.kinds.strategy import Rules, get_text
-from quarterdeck.server.registry.printer import build_column, build_wide_column, format_age
-from quarterdeck.server.registry.resource import Context, Object
+from quarterdeck.server.registry.printer import (
+    NAME_TEXT,
+    build_column,
+    build_wide_column,
+    format_age,
+)
+from quarterdeck.server.registry.resource import Column, Context, Object
 
 _EVENTS_API_VERSION = "events.k8s.io/v1"
 _RENAMED_FIELDS = {
@@ -141,7 +146,7 @@ _COLUMNS = (
     build_column("Message"),
     build_wide_column("First Seen"),
     build_wide_column("Count"),
-    build_wide_column("Name"),
+    Column(name="Name", format="name", description=NAME_TEXT, priority=1),
 )
 
 CORE_EVENT = Rules(

@@ -1,6 +1,7 @@
 """Pods: what they start with, what may change, how they end, how they are shown."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from quarterdeck.meta.field import FieldError, forbidden
@@ -11,6 +12,7 @@ from quarterdeck.server.kinds.pod_diff import diff_specs
 from quarterdeck.server.kinds.pod_validation import validate_spec
 from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
 from quarterdeck.server.kinds.strategy import Rules, get_text
+from quarterdeck.server.registry.printer import NAME, NONE, build_column
 from quarterdeck.server.registry.resource import Context, Object
 
 EPHEMERAL_CONTAINERS = "ephemeralcontainers"
@@ -164,10 +166,28 @@ def _default_template_object(value: Object) -> None:
     pod_defaults.default_template(value.setdefault("template", {}))
 
 
+def _build_template_cells(value: Object, now: datetime) -> Sequence[object]:
+    containers = get_items(value, "template", "spec", "containers")
+    labels = get_mapping(value, "template", "metadata", "labels")
+    return (
+        value["metadata"].get("name", ""),
+        ",".join(each.get("name") or "" for each in containers),
+        ",".join(each.get("image") or "" for each in containers),
+        ",".join(f"{name}={labels[name]}" for name in sorted(labels)) or NONE,
+    )
+
+
 POD_TEMPLATE = Rules(
     default=_default_template_object,
     generation_fields=("template",),
     validate=lambda value, context: validate_spec(
         get_mapping(value, "template", "spec"), "template.spec"
     ),
+    columns=(
+        NAME,
+        build_column("Containers", text="Names of each container in the template."),
+        build_column("Images", text="Images referenced by each container in the template."),
+        build_column("Pod Labels", text="The labels for the pod template."),
+    ),
+    cells=_build_template_cells,
 )

@@ -1,4 +1,4 @@
-"""Resources that are answered and never stored: access, subject and token reviews, and bindings."""
+"""Resources that are answered and never stored: reviews, bindings and component statuses."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,15 @@ REVIEW_KINDS = frozenset(
 """The kinds that `server.handlers.review` answers."""
 BINDINGS = "bindings"
 """The resource that `server.handlers.binding` answers."""
+_ANSWERED = frozenset({BINDINGS, "componentstatuses"})
+"""Resources with handlers of their own."""
 
 
 def build_review_resources() -> Iterator[Resource]:
-    """Build every kind of review, and bindings; all they have is a shape and the verb `create`."""
+    """Build every kind of review, bindings and component statuses: they have a shape and verbs."""
     for declared in builtins.list_resources():
-        is_binding = declared.gvr.group_resource == BINDINGS
-        if is_binding or (
+        is_answered = declared.gvr.group_resource in _ANSWERED
+        if is_answered or (
             declared.kind.kind in REVIEW_KINDS and builtins.is_builtin(declared.kind)
         ):
             yield Resource(
@@ -38,5 +40,6 @@ def build_review_resources() -> Iterator[Resource]:
                 strategy=BuiltinStrategy(
                     declared.kind, find_rules(declared.kind), has_status=False
                 ),
+                short_names=declared.short_names,
                 verbs=declared.verbs,
             )

@@ -101,7 +101,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 DEFAULT_RULES = Rules()
-CONDITIONAL_UPDATE_RULES = Rules(allows_unconditional_update=False)
 
 
 class BuiltinStrategy:

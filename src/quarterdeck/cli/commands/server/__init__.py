@@ -310,6 +310,7 @@ def server(
     )
     options = ServerOptions(
         simulate_workloads=simulate_workloads,
+        has_system_objects=True,
         lifecycle=not no_lifecycle,
         has_roles=authorization_mode is AuthorizationMode.RBAC,
         has_anonymous=_parse_bool("--anonymous-auth", anonymous_auth),

@@ -1,0 +1,59 @@
+"""API services and component statuses: what kubectl shows of them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from quarterdeck.server.kinds.fields import get_items, get_mapping
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
+from quarterdeck.server.registry.resource import STATUS, Object
+
+
+def _find_condition(conditions: Sequence[Object], kind: str) -> Object:
+    return next((each for each in conditions if each.get("type") == kind), {})
+
+
+def _build_service_cells(value: Object, now: datetime) -> Sequence[object]:
+    service = get_mapping(value, "spec", "service")
+    found = _find_condition(get_items(value, STATUS, "conditions"), "Available")
+    status = found.get("status") or "Unknown"
+    if status != "True" and found.get("reason"):
+        status = f"{status} ({found['reason']})"
+    return (
+        value["metadata"].get("name", ""),
+        f"{service.get('namespace')}/{service.get('name')}" if service else "Local",
+        status,
+        format_creation_age(value, now),
+    )
+
+
+def _build_component_cells(value: Object, now: datetime) -> Sequence[object]:
+    found = _find_condition(get_items(value, "conditions"), "Healthy")
+    healthy = "Healthy" if found.get("status") == "True" else "Unhealthy"
+    return (
+        value["metadata"].get("name", ""),
+        healthy if found else "Unknown",
+        found.get("message", ""),
+        found.get("error", ""),
+    )
+
+
+API_SERVICE = Rules(
+    allows_unconditional_update=False,
+    columns=(
+        NAME,
+        build_column("Service", text="The reference to the service that hosts this API endpoint."),
+        build_column("Available", text="Whether this service is available."),
+        AGE,
+    ),
+    cells=_build_service_cells,
+)
+COMPONENT_STATUS = Rules(
+    columns=(
+        NAME,
+        build_column("Status", text="Status of the component conditions"),
+        build_column("Message", text="Message of the component conditions"),
+        build_column("Error", text="Error of the component conditions"),
+    ),
+    cells=_build_component_cells,
+)
