@@ -1,5 +1,6 @@
 """Clusters as a user meets them: `up --demo`, a hub on Redis, and what survives a restart."""
 
+import contextlib
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.testing import programs
+from quarterdeck.testing.background import BackgroundCluster
 
 pytestmark = pytest.mark.slow
 
@@ -185,3 +187,54 @@ def test_a_wrong_address_of_redis_is_refused_before_anything_starts(tmp_path: Pa
     assert done.returncode == 2
     assert "REDIS_URL" in done.stderr
     assert "hunter2" not in done.stderr
+
+
+def test_the_quick_start_of_existing_users_works(tmp_path: Path) -> None:
+    """Redis, CRDs, `run --namespace`, a ClusterConnection: as the original's guide has it."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(BackgroundCluster())
+        port = programs.free_port()
+        redis = programs.running(programs.redis_server(port), port=port, folder=tmp_path)
+        stack.enter_context(redis)
+        kubeconfig = ["--kubeconfig", str(server.kubeconfig)]
+
+        def call(*arguments: str, given: str = "") -> str:
+            done = subprocess.run(
+                [*COMMAND, *arguments], capture_output=True, text=True, input=given, timeout=100
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        call("apply", "-f", "-", *kubeconfig, given=call("crds", "--operators", "clusters"))
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusterpulse"}}
+        call("apply", "-f", "-", *kubeconfig, given=json.dumps(namespace))
+        added = ("--name", "test-cluster", "-n", "clusterpulse")
+        hub = ("--hub-kubeconfig", str(server.kubeconfig))
+        call("clusters", "add", *kubeconfig, *added, *hub)
+        environment = {
+            "NAMESPACE": "clusterpulse",
+            "REDIS_HOST": "localhost",
+            "REDIS_PORT": str(port),
+        }
+        chosen = ("--operators", "clusters")
+        quiet = ("--health-probe-bind-address", "0", "--metrics-bind-address", "0")
+        process = subprocess.Popen(
+            [*COMMAND, "run", "--namespace=clusterpulse", *chosen, *quiet, *kubeconfig],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        stack.callback(process.wait, timeout=60)
+        stack.callback(process.terminate)
+        cli = programs.require("redis-cli")
+        deadline = time.monotonic() + 100
+        while True:
+            get = [cli, "-p", str(port), "GET", "cluster:test-cluster:status"]
+            found = subprocess.run(get, capture_output=True, text=True, check=True).stdout.strip()
+            if found and json.loads(found)["health"] in ("healthy", "degraded"):
+                break
+            assert process.poll() is None and time.monotonic() < deadline, found
+            time.sleep(0.2)  # noqa: TID251 -- a user at a terminal
+        listed = call("clusters", "list", "-n", "clusterpulse", *kubeconfig)
+        assert "test-cluster" in listed

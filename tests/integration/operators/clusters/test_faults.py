@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.apis.core.config import Secret as KubeSecret
-from quarterdeck.hubstate.errors import StoreUnavailable
+from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.kit import http
 
 Make = Callable[[], AbstractAsyncContextManager[Any]]
@@ -197,8 +197,9 @@ async def test_a_flapping_cluster_is_followed(world: Make) -> None:
 class Flaky:
     """A store that can be away."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, error: Exception) -> None:
         self._inner = inner
+        self._error = error
         self.is_away = False
 
     def __getattr__(self, name: str) -> Any:
@@ -207,19 +208,31 @@ class Flaky:
         return getattr(self._inner, name)
 
     async def _refuse(self, *_: Any, **__: Any) -> None:
-        raise StoreUnavailable("redis://store cannot be reached")
+        raise self._error
 
 
-async def test_a_store_that_is_away_is_named_and_caught_up_with(world: Make) -> None:
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (StoreUnavailable("redis://store cannot be reached"), "StoreUnavailable"),
+        (StoreRefused("redis://store refuses: OOM command not allowed"), "StoreRefused"),
+        (StoreRefused("redis://store refuses: READONLY replica"), "StoreRefused"),
+    ],
+    ids=["gone", "full", "read-only"],
+)
+async def test_a_store_that_fails_is_named_and_caught_up_with(
+    world: Make, error: Exception, reason: str
+) -> None:
     async with world() as w:
         await _setup(w, "east")
-        store = Flaky(w.state)
+        store = Flaky(w.state, error)
         store.is_away = True
         async with w.operator(state=store):
             found = await w.health("healthy")
             await w.until(lambda: _stored(w, "False"))
             found = await w.get()
             assert "redis://store" in w.condition(found, "Stored").message
+            assert w.condition(found, "Stored").reason == reason
             store.is_away = False
             await w.until(lambda: _stored(w, "True"))
             assert (await w.read("cluster:east:status"))["health"] == "healthy"
