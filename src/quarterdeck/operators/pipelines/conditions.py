@@ -8,6 +8,9 @@ DRIFTED = "Drifted"
 VALID = "Valid"
 DELIVERED = "Delivered"
 ROLLOUT = "RolledOut"
+TRUNCATED = "Truncated"
+TRUNCATED_CONFLICTS = "TruncatedConflicts"
+STALLED = "Stalled"
 TYPES = (READY, SYNCED, DRIFTED, VALID, DELIVERED, ROLLOUT)
 
 
@@ -78,6 +81,18 @@ class Reason(enum.StrEnum):
     """A set would delete more pipelines than spec.maxDeletions allows; nothing is sent."""
     IN_SET = "InSet"
     """A PipelineSet sends the pipeline; its status has the result."""
+    NOT_REGISTERED = "NotRegistered"
+    """The collector has not registered with the server."""
+    MATCHED = "Matched"
+    """A policy selects collectors."""
+    TRUNCATED = "Truncated"
+    """A status lists only part of what there is."""
+    SOURCE_FAILED = "SourceFailed"
+    """The source of attributes could not be read; it is tried again."""
+    EMPTY_RESULTS = "EmptyResults"
+    """The source of attributes answered without records; what was set before is kept."""
+    OWNED_KEYS_EXCEEDED = "OwnedKeysExceeded"
+    """The source of attributes speaks of more collectors than a status can hold."""
     REVISION_NOT_FOUND = "RevisionNotFound"
     """spec.rollbackTo names a revision that the server does not have."""
 

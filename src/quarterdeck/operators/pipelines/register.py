@@ -16,9 +16,11 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import fleet_connection, pipeline_set, report
 from quarterdeck.operators.pipelines.address import Address
+from quarterdeck.operators.pipelines.collector_controllers import collector_controllers
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, TYPES
 from quarterdeck.operators.pipelines.deletion import Deletion
 from quarterdeck.operators.pipelines.desired import effective_name
+from quarterdeck.operators.pipelines.drivers.records import RecordReader
 from quarterdeck.operators.pipelines.fleet_connection import Connections
 from quarterdeck.operators.pipelines.fleets import Fleets, MakeClient
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
@@ -51,6 +53,7 @@ def register(
     workers: int = 8,
     make_client: MakeClient | None = None,
     rng: random.Random | None = None,
+    reader: RecordReader | None = None,
 ) -> Fleets:
     """Run the operator in a manager; `default` is the server for those who name none."""
     metrics = FleetMetrics(manager.metrics.registry)
@@ -68,6 +71,8 @@ def register(
     manager.add(connection_controller(sweeps))
     manager.add(tenant_policy_controller())
     manager.add(pipeline_set_controller(fleets))
+    for controller in collector_controllers(fleets, reader):
+        manager.add(controller)
 
     async def run() -> None:
         try:
@@ -91,6 +96,7 @@ def controllers() -> tuple[Controller[Any], ...]:
         connection_controller(sweeps),
         tenant_policy_controller(),
         pipeline_set_controller(fleets),
+        *collector_controllers(fleets),
     )
 
 

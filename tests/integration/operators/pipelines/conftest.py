@@ -143,6 +143,7 @@ class World:
     async def operator(self, **options: Any) -> AsyncIterator[Manager]:
         """The operator at work; `api` replaces the client, the rest goes to the default address."""
         api = options.pop("api", self.client)
+        reader = options.pop("reader", None)
         address = None
         if options.pop("has_default", True):
             secret: Secret[str] = Secret(options.pop("token", TOKEN))
@@ -153,6 +154,7 @@ class World:
             default=address,
             make_client=lambda at: self.network.client(name="operator"),
             rng=random.Random(2),
+            reader=reader,
         )
         self.manager = manager
         async with manager.running():

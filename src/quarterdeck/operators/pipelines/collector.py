@@ -1,0 +1,188 @@
+"""The reconciler of Collector: the only writer of a collector's attributes, name and switch.
+
+It makes no collectors: agents register themselves. What the server knows of one is shown in the
+status, whether anything is set for it or not.
+"""
+
+from typing import Any
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    FORCE_DELETE,
+    Collector,
+    ExternalAttributeSync,
+    RemoteAttributePolicy,
+)
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.pipelines.attributes import (
+    list_layers,
+    plan_operations,
+    resolve_owners,
+)
+from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
+from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
+from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
+from quarterdeck.operators.pipelines.pipeline import annotation
+from quarterdeck.operators.pipelines.ports import (
+    CallFailed,
+    CollectorState,
+    Paused,
+    RemoteCollector,
+)
+from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
+from quarterdeck.telemetry.fleet.codes import Code
+
+UNREGISTERED_RETRY_S = 30.0
+_TYPES = {
+    "COLLECTOR_TYPE_ALLOY": "Alloy",
+    "COLLECTOR_TYPE_OTEL": "OpenTelemetryCollector",
+}
+
+
+class CollectorObjects:
+    """Reconciles Collectors."""
+
+    def __init__(self, fleets: Fleets) -> None:
+        self._fleets = fleets
+
+    async def reconcile(self, collector: Collector, ctx: Context[Collector]) -> RequeueAfter:
+        """Bring attributes, name and switch to the server, and show what it knows."""
+        fleet = await self._fleets.get_fleet(collector, ctx)
+        try:
+            remote = await _find(collector.spec.id, fleet)
+            if remote is None:
+                ctx.status.set(registered=False)
+                raise Waiting(
+                    Reason.NOT_REGISTERED,
+                    f"collector {collector.spec.id!r} has not registered with the fleet server",
+                    after_s=UNREGISTERED_RETRY_S,
+                )
+            await self._ensure(collector, remote, fleet, ctx)
+            states = await fleet.agents.get_states()
+        except (CallFailed, Paused) as error:
+            raise to_reconcile_error(error) from error
+        _show(remote, states.get(remote.id), fleet, ctx)
+        return RequeueAfter(max(10.0, fleet.address.interval_s))
+
+    async def _ensure(
+        self,
+        collector: Collector,
+        remote: RemoteCollector,
+        fleet: Fleet,
+        ctx: Context[Collector],
+    ) -> None:
+        layers = list_layers(
+            collector,
+            remote,
+            policies=await self._share_fleet(RemoteAttributePolicy, fleet, ctx),
+            syncs=await self._share_fleet(ExternalAttributeSync, fleet, ctx),
+        )
+        owners = resolve_owners(layers)
+        wanted = {each.key: each.value for each in owners}
+        owned = collector.status.effective_remote_attributes
+        operations = plan_operations(wanted, remote.remote, owned)
+        if operations:
+            await fleet.api.update_attributes([remote.id], operations)
+            fleet.agents.forget()
+        kept = {key: value for key, value in remote.remote.items() if key not in owned}
+        await _ensure_record(collector, remote, {**kept, **wanted}, fleet=fleet)
+        if operations:
+            ctx.event(Reason.UPDATED, f"changed {len(operations)} attributes")
+        ctx.status.set(effective_remote_attributes=wanted, attribute_owners=owners)
+
+    async def _share_fleet(self, kind: Any, fleet: Fleet, ctx: Context[Any]) -> list[Any]:
+        """The objects of a kind that speak of the same server."""
+        found = []
+        for each in await ctx.list(kind):
+            try:
+                other = await self._fleets.get_fleet(each, ctx)
+            except Stalled:
+                continue
+            if other.address.tenant == fleet.address.tenant and not each.is_deleting:
+                found.append(each)
+        return found
+
+    async def delete(self, collector: Collector, ctx: Context[Collector]) -> None:
+        """Remove every attribute that was set here; the collector itself stays."""
+        owned = collector.status.effective_remote_attributes
+        is_forced = annotation(collector.metadata.annotations, FORCE_DELETE) == "true"
+        if is_forced or not owned:
+            return
+        try:
+            fleet = await self._fleets.get_fleet(collector, ctx)
+        except Stalled:
+            return  # the server is gone, and so are its attributes
+        try:
+            operations = plan_operations({}, owned, owned)
+            await fleet.api.update_attributes([collector.spec.id], operations)
+        except CallFailed as error:
+            if error.code is not Code.NOT_FOUND:
+                raise to_unavailable(error) from error
+        except Paused as error:
+            raise to_reconcile_error(error) from error
+        fleet.agents.forget()
+
+
+async def _find(identity: str, fleet: Fleet) -> RemoteCollector | None:
+    for each in await fleet.agents.list():
+        if each.id == identity:
+            return each
+    return None
+
+
+async def _ensure_record(
+    collector: Collector, remote: RemoteCollector, attributes: dict[str, str], *, fleet: Fleet
+) -> None:
+    """Set name and switch, if the spec says something about them and the server another thing."""
+    spec = collector.spec
+    name = spec.name or remote.name
+    enabled = remote.enabled if spec.enabled is None else spec.enabled
+    if (name, enabled) == (remote.name, remote.enabled):
+        return
+    await fleet.api.update_collector(
+        {
+            "id": remote.id,
+            "name": name,
+            "enabled": enabled,
+            "remoteAttributes": attributes,
+            "collectorType": remote.type,
+        }
+    )
+    fleet.agents.forget()
+
+
+def _show(
+    remote: RemoteCollector, state: CollectorState | None, fleet: Fleet, ctx: Context[Collector]
+) -> None:
+    ctx.status.set(
+        registered=True,
+        connection=fleet.name,
+        name=ctx.obj.spec.name or remote.name,
+        enabled=remote.enabled if ctx.obj.spec.enabled is None else ctx.obj.spec.enabled,
+        collector_type=_TYPES.get(remote.type, "Unspecified"),
+        created_at=remote.created_at,
+        updated_at=remote.updated_at,
+        marked_inactive_at=remote.marked_inactive_at,
+        local_attributes=dict(remote.local),
+    )
+    if state is not None:
+        ctx.status.set(
+            last_ping=state.last_seen,
+            config_status=state.status,
+            config_error=state.error_message,
+            pipelines=state.pipelines,
+        )
+    text = "the server has what the spec says"
+    ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
+    ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
+
+
+def report_error(ctx: Context[Any], error: Exception) -> None:
+    """Set Ready and Synced of an object whose reconcile failed; kinds about collectors share it."""
+    reason, message = str(Reason.SYNC_FAILED), str(error)
+    if isinstance(error, Stalled | Waiting):
+        reason, message = error.reason, error.message
+    for type_ in (READY, SYNCED):
+        ctx.status.set_condition(type_, FALSE, reason, message)
+    before, _ = ctx.status.get_transition(READY)
+    if before is None or (before.reason, before.message) != (reason, message):
+        ctx.event(reason, message, warning=True)

@@ -1,0 +1,107 @@
+"""The declarations of the controllers about collectors, and what wakes them."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from quarterdeck.apis.fleetmanagement.names import COLLECTOR_FINALIZER
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    Collector,
+    CollectorDiscovery,
+    ExternalAttributeSync,
+    FleetConnection,
+    Pipeline,
+    PipelineDiscovery,
+    RemoteAttributePolicy,
+)
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.operators.pipelines.collector import CollectorObjects, report_error
+from quarterdeck.operators.pipelines.conditions import (
+    READY,
+    STALLED,
+    SYNCED,
+    TRUNCATED,
+    TRUNCATED_CONFLICTS,
+)
+from quarterdeck.operators.pipelines.discovery import Discoveries
+from quarterdeck.operators.pipelines.drivers.records import RecordReader
+from quarterdeck.operators.pipelines.external_sync import ExternalSyncs
+from quarterdeck.operators.pipelines.fleets import Fleets
+from quarterdeck.operators.pipelines.references import SecretHead
+from quarterdeck.operators.pipelines.remote_attribute_policy import Policies
+from quarterdeck.runtime import Controller, Finalizer, Lookup, Watch
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime.source.predicate import generation_changed
+
+T = TypeVar("T", bound=Object)
+FIRST_RETRY_S = 0.5
+LAST_RETRY_S = 300.0
+
+
+def collector_controllers(
+    fleets: Fleets, reader: RecordReader | None = None
+) -> tuple[Controller[Any], ...]:
+    """Every controller about collectors."""
+    discoveries = Discoveries(fleets)
+    return (
+        _collector_controller(fleets),
+        _declare(RemoteAttributePolicy, Policies(fleets).reconcile, TRUNCATED),
+        _declare(ExternalAttributeSync, ExternalSyncs(fleets, reader).reconcile, STALLED),
+        _declare(
+            PipelineDiscovery,
+            discoveries.discover_pipelines,
+            TRUNCATED_CONFLICTS,
+            written=Pipeline,
+        ),
+        _declare(
+            CollectorDiscovery,
+            discoveries.discover_collectors,
+            TRUNCATED_CONFLICTS,
+            written=Collector,
+        ),
+    )
+
+
+def _collector_controller(fleets: Fleets) -> Controller[Collector]:
+    collectors = CollectorObjects(fleets)
+    return Controller(
+        reconcile=collectors.reconcile,
+        for_=Collector,
+        watches=(
+            Watch(RemoteAttributePolicy, all_collectors, predicates=(generation_changed,)),
+            Watch(ExternalAttributeSync, all_collectors),
+            Watch(FleetConnection, collectors_of_connection, predicates=(generation_changed,)),
+        ),
+        finalizers=(Finalizer(COLLECTOR_FINALIZER, collectors.delete),),
+        on_error=report_error,
+        ready=None,
+        conditions=(READY, SYNCED),
+        workers=4,
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+def _declare(
+    kind: type[T], reconcile: Any, condition: str, written: type[Object] | None = None
+) -> Controller[T]:
+    return Controller(
+        reconcile=reconcile,
+        for_=kind,
+        reads=(FleetConnection, SecretHead, *((written,) if written is not None else ())),
+        writes=(written,) if written is not None else (),
+        on_error=report_error,
+        ready=None,
+        conditions=(READY, SYNCED, condition),
+        workers=2,
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+def all_collectors(_: Object, lookup: Lookup) -> Iterable[Key]:
+    """Every Collector: a policy or a claim may concern each."""
+    return [each.key for each in lookup.list(Collector)]
+
+
+def collectors_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+    """The Collectors of the namespace: each may use the connection."""
+    return [each.key for each in lookup.list(Collector, namespace=connection.metadata.namespace)]

@@ -1,0 +1,121 @@
+"""The reconciler of ExternalAttributeSync: what another system knows becomes a claim in the status.
+
+The Collector reconciler reads the claim and sets the attributes. A source that suddenly answers
+with nothing keeps the last claim: an outage of an inventory must not strip a fleet.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from quarterdeck.apis.fleetmanagement.external_sync import AttributeMapping, OwnedKeys
+from quarterdeck.apis.fleetmanagement.v1alpha1 import ExternalAttributeSync
+from quarterdeck.kit import duration, rfc3339
+from quarterdeck.meta.conditions import TRUE, find
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.pipelines.attributes import select_collectors
+from quarterdeck.operators.pipelines.conditions import READY, STALLED, SYNCED, Reason
+from quarterdeck.operators.pipelines.drivers.records import RecordReader, SourceError
+from quarterdeck.operators.pipelines.failures import to_reconcile_error
+from quarterdeck.operators.pipelines.fleets import Fleets
+from quarterdeck.operators.pipelines.ports import CallFailed, Paused, RemoteCollector
+from quarterdeck.operators.pipelines.references import secret_values
+from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
+
+MAX_OWNED = 1000
+MIN_INTERVAL_S = 60.0
+RETRY_S = 60.0
+MAX_VALUE = 1024
+
+
+class ExternalSyncs:
+    """Reconciles ExternalAttributeSyncs."""
+
+    def __init__(self, fleets: Fleets, reader: RecordReader | None = None) -> None:
+        self._fleets = fleets
+        self._reader = reader or RecordReader()
+
+    async def reconcile(
+        self, sync: ExternalAttributeSync, ctx: Context[ExternalAttributeSync]
+    ) -> RequeueAfter:
+        """Read the source, and claim the attributes of the collectors that it speaks of."""
+        fleet = await self._fleets.get_fleet(sync, ctx)
+        ctx.status.set(last_sync_time=rfc3339.format_time(ctx.now()))
+        try:
+            records = await self._reader.read(sync.spec.source.http, await _secret(sync, ctx))
+            collectors = await fleet.agents.list()
+        except SourceError as error:
+            raise Waiting(Reason.SOURCE_FAILED, str(error), after_s=RETRY_S) from error
+        except (CallFailed, Paused) as error:
+            raise to_reconcile_error(error) from error
+        ctx.status.set(records_seen=len(records))
+        interval = max(MIN_INTERVAL_S, duration.parse(sync.spec.schedule) / 1e9)
+        if not records and sync.status.owned_keys and not sync.spec.allow_empty_results:
+            text = "the source answered without records; the attributes set before are kept"
+            ctx.status.set_condition(STALLED, TRUE, Reason.EMPTY_RESULTS, text)
+            return RequeueAfter(interval)
+        _claim(sync, records, collectors, ctx)
+        return RequeueAfter(interval)
+
+
+def _claim(
+    sync: ExternalAttributeSync,
+    records: Iterable[Mapping[str, Any]],
+    collectors: Iterable[RemoteCollector],
+    ctx: Context[ExternalAttributeSync],
+) -> None:
+    chosen = select_collectors(sync.spec.selector, list(collectors), empty_selects_all=True)
+    ids = {each.id for each in chosen}
+    claims = map_records(sync.spec.mapping, records)
+    owned = [claims[each] for each in sorted(claims) if each in ids]
+    ctx.status.set(records_applied=len(owned))
+    if len(owned) > MAX_OWNED:
+        raise Stalled(
+            Reason.OWNED_KEYS_EXCEEDED,
+            f"the source speaks of {len(owned)} collectors, at most {MAX_OWNED} are allowed: "
+            "narrow spec.selector, or use several ExternalAttributeSyncs",
+        )
+    ctx.status.set(owned_keys=tuple(owned), last_success_time=rfc3339.format_time(ctx.now()))
+    if find(ctx.status.conditions, STALLED) is not None:
+        ctx.status.remove_condition(STALLED)
+    text = f"{len(owned)} collectors have attributes of the source"
+    ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
+    ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
+
+
+def map_records(
+    mapping: AttributeMapping, records: Iterable[Mapping[str, Any]]
+) -> dict[str, OwnedKeys]:
+    """The attributes of each collector that records speak of; the last record wins. Pure."""
+    found = {}
+    for record in records:
+        identity = _text(record.get(mapping.collector_id_field))
+        attributes = {
+            key: text
+            for key, field in mapping.attribute_fields.items()
+            if (text := _text(record.get(field)))
+        }
+        if identity and attributes and all(key in attributes for key in mapping.required_keys):
+            found[identity] = OwnedKeys(collector_id=identity, attributes=attributes)
+    return found
+
+
+def _text(value: object) -> str:
+    """Plain values as text; lists and objects are no attributes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)[:MAX_VALUE]
+    return ""
+
+
+async def _secret(sync: ExternalAttributeSync, ctx: Context[Any]) -> dict[str, bytes]:
+    reference = sync.spec.source.secret_ref
+    if reference is None:
+        return {}
+    values = await secret_values(Key(sync.metadata.namespace, reference.name), ctx)
+    if values is None:
+        raise Stalled(
+            Reason.CONTENTS_UNAVAILABLE,
+            f"spec.source.secretRef: Secret {reference.name!r} not found",
+        )
+    return values

@@ -1,0 +1,202 @@
+"""Collectors, policies, discovery and external attributes against our fleet server."""
+
+from typing import Any
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    Collector,
+    CollectorDiscovery,
+    ExternalAttributeSync,
+    Pipeline,
+    PipelineDiscovery,
+    RemoteAttributePolicy,
+)
+from quarterdeck.meta.conditions import find
+from quarterdeck.meta.objects import Object
+from quarterdeck.operators.pipelines.drivers.records import SourceError
+
+
+async def put(at: Any, kind: type[Object], name_: str, /, **spec: Any) -> None:
+    await at.client.resource(kind.KIND.gvr).create(
+        {
+            "apiVersion": kind.KIND.api_version,
+            "kind": kind.KIND.kind,
+            "metadata": {"name": name_, "namespace": "default"},
+            "spec": spec,
+        }
+    )
+
+
+async def ready(at: Any, kind: Any, name: str, reason: str) -> Any:
+    async def holds() -> Any:
+        obj = await at.client.get(kind, name, "default")
+        found = find(obj.status.conditions, "Ready")
+        return obj if found is not None and found.reason == reason else None
+
+    return await at.until(holds)
+
+
+async def register(at: Any, *ids: str, **attributes: str) -> None:
+    for identity in ids:
+        await at.fleet.server.agents.register({"id": identity, "localAttributes": attributes})
+
+
+def remote(at: Any, identity: str) -> dict[str, str]:
+    return dict(at.fleet.server.collectors.get(identity).remote_attributes)
+
+
+async def test_a_collector_is_shown_and_gets_its_attributes(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await put(at, Collector, "edge", id="edge-1", name="Edge", remoteAttributes={"env": "prod"})
+        await ready(at, Collector, "edge", "NotRegistered")
+        await register(at, "edge-1", team="a")
+        calls = at.fleet.server.agents
+        await calls.get_config({"id": "edge-1"})
+        collector = await ready(at, Collector, "edge", "Synced")
+        assert remote(at, "edge-1") == {"env": "prod"}
+        assert at.fleet.server.collectors.get("edge-1").name == "Edge"
+        status = collector.status
+        assert status.registered and status.collector_type == "Alloy"
+        assert dict(status.local_attributes) == {"team": "a"}
+        assert status.attribute_owners[0].owner_kind == "Collector"
+        gvr = Collector.KIND.gvr
+        patch = {"spec": {"enabled": False, "remoteAttributes": {"env": None, "zone": "z"}}}
+        await at.client.resource(gvr).patch("edge", patch, namespace="default")
+        await at.until(lambda: remote(at, "edge-1") == {"zone": "z"})
+        await at.until(lambda: not at.fleet.server.collectors.get("edge-1").enabled)
+
+
+async def test_foreign_attributes_survive_and_ours_go_with_the_object(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await register(at, "edge-1")
+        await at.driver().call(
+            "BulkUpdateCollectors",
+            {
+                "ids": ["edge-1"],
+                "ops": [{"op": "ADD", "path": "/remote_attributes/theirs", "value": "1"}],
+            },
+        )
+        await put(at, Collector, "edge", id="edge-1", remoteAttributes={"a/b": "1"})
+        await ready(at, Collector, "edge", "Synced")
+        assert remote(at, "edge-1") == {"theirs": "1", "a/b": "1"}
+        await at.client.resource(Collector.KIND.gvr).delete("edge", "default")
+        await at.until(lambda: remote(at, "edge-1") == {"theirs": "1"})
+        assert at.fleet.server.collectors.find("edge-1") is not None
+
+
+async def test_policies_set_attributes_by_priority(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await register(at, "edge-1", team="a")
+        await put(at, Collector, "edge", id="edge-1")
+        for name, priority, env in (("low", 0, "test"), ("high", 5, "prod")):
+            await put(
+                at,
+                RemoteAttributePolicy,
+                name,
+                selector={"matchers": ["team=a"]},
+                attributes={"env": env},
+                priority=priority,
+            )
+        await at.until(lambda: remote(at, "edge-1") == {"env": "prod"})
+        policy = await ready(at, RemoteAttributePolicy, "high", "Matched")
+        assert policy.status.matched_collector_ids == ("edge-1",)
+        await put(
+            at,
+            RemoteAttributePolicy,
+            "nobody",
+            selector={"matchers": ["team=z"]},
+            attributes={"x": "y"},
+        )
+        await ready(at, RemoteAttributePolicy, "nobody", "NoMatch")
+
+
+async def test_collectors_are_discovered_and_go_stale(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await register(at, "Prod_Edge.01", env="prod")
+        await register(at, "other", env="test")
+        await put(at, CollectorDiscovery, "all", selector={"matchers": ["env=prod"]})
+        found = await ready(at, CollectorDiscovery, "all", "Synced")
+        assert found.status.collectors_observed == 1
+        collector = await at.client.get(Collector, "prod-edge-01-14a64", "default")
+        assert collector.spec.id == "Prod_Edge.01"
+        assert not collector.metadata.owner_references
+        await at.driver().call("DeleteCollector", {"id": "Prod_Edge.01"})
+
+        async def stale() -> bool:
+            obj = await at.client.get(CollectorDiscovery, "all", "default")
+            return bool(obj.status.stale_collectors == ("prod-edge-01-14a64",))
+
+        await at.until(stale, within_s=900.0)
+
+
+async def test_read_only_mirrors_follow_the_server_and_never_delete(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        at.fleet.put("web")
+        await put(at, PipelineDiscovery, "all", importMode="ReadOnly", pollInterval="1m")
+        await ready(at, PipelineDiscovery, "all", "Synced")
+        await at.ready("ReadOnly", "web")
+        at.fleet.put("web", 'loki.write "changed" {\n}\n')
+
+        async def follows() -> bool:
+            pipeline = await at.client.get(Pipeline, "web", "default")
+            return "changed" in pipeline.spec.contents
+
+        await at.until(follows, within_s=200.0)
+        await at.delete("web")
+        await at.gone("web")
+        assert at.fleet.names == ["web"]
+
+
+async def test_adopted_pipelines_are_managed_and_names_in_use_are_conflicts(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        at.fleet.put("theirs")
+        at.fleet.put("taken")
+        await at.create(
+            "taken", annotations={"fleetmanagement.grafana.com/import-mode": "read-only"}
+        )
+        await put(at, PipelineDiscovery, "all")
+        found = await ready(at, PipelineDiscovery, "all", "Synced")
+        await at.ready("Synced", "theirs")
+        assert [(each.cr_name, each.reason) for each in found.status.conflicts] == [
+            ("taken", "NotOwnedByDiscovery")
+        ]
+        assert found.status.pipelines_managed == 1
+
+
+class Inventory:
+    """A source of records that a test changes."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] | None = []
+
+    async def read(self, source: Any, secret: Any) -> list[dict[str, Any]]:
+        if self.records is None:
+            raise SourceError("cmdb.example.com answered HTTP 500, expected 200")
+        return self.records
+
+
+async def test_an_inventory_wins_and_an_outage_changes_nothing(world: Any) -> None:
+    inventory = Inventory()
+    inventory.records = [{"id": "edge-1", "environment": "prod"}, {"id": "gone"}]
+    async with world() as at, at.operator(interval_s=10.0, reader=inventory):
+        await register(at, "edge-1")
+        await put(at, Collector, "edge", id="edge-1", remoteAttributes={"env": "test"})
+        await put(
+            at,
+            ExternalAttributeSync,
+            "cmdb",
+            source={"http": {"url": "https://cmdb.example.com/hosts"}},
+            schedule="1m",
+            mapping={"collectorIDField": "id", "attributeFields": {"env": "environment"}},
+        )
+        await ready(at, ExternalAttributeSync, "cmdb", "Synced")
+        await at.until(lambda: remote(at, "edge-1") == {"env": "prod"})
+        inventory.records = []
+        await at.until(lambda: _stalled(at), within_s=200.0)
+        inventory.records = None
+        await ready(at, ExternalAttributeSync, "cmdb", "SourceFailed")
+        assert remote(at, "edge-1") == {"env": "prod"}
+
+
+async def _stalled(at: Any) -> bool:
+    sync = await at.client.get(ExternalAttributeSync, "cmdb", "default")
+    return find(sync.status.conditions, "Stalled") is not None
