@@ -1,5 +1,6 @@
 """Attaches the machines operator; in `up` with simulated hypervisors that outlive the process."""
 
+import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,6 +59,7 @@ async def attach(host: Host) -> None:
         providers={"mock": simulators.open},
         namespaces=namespaces,
         folder=host.folder,
+        config_namespace="" if host.is_embedded else os.environ.get("POD_NAMESPACE", ""),
     )
     operator.inviter = bootstrap.build_inviter(host.client)
     host.manager.add(simulation.controller(simulators))

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from quarterdeck.operators.machines.records import FEATURES, ConfigRecord
+from quarterdeck.runtime import get_logger
 
+_LOG = get_logger("machines")
 _TRUE, _FALSE = ("true", "on", "1", "yes"), ("false", "off", "0", "no")
 
 
@@ -25,22 +27,38 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Features:
     """The flags in force."""
 
-    def __init__(self, flags: Flags | None = None) -> None:
+    def __init__(self, flags: Flags | None = None, *, namespace: str = "") -> None:
+        """`namespace` is the only one whose ConfigMaps count; empty trusts all of them."""
         self.flags = flags if flags is not None else Flags()
+        self._namespace = namespace
+        self._reported: tuple[str, ...] = ()
 
     def load(self, records: Iterable[ConfigRecord]) -> bool:
         """Take over what ConfigMaps of ours say, later names over earlier ones; True if changed."""
-        before, values = self.flags, {}
+        before, values, problems = self.flags, {}, []
         names = {field.encode_name: field.name for field in msgspec.structs.fields(Flags)}
         for record in sorted(records, key=lambda each: each.key):
             if record.purpose != FEATURES:
+                continue
+            if self._namespace not in ("", record.metadata.namespace):
+                problems.append(f"{record.key} is not in namespace {self._namespace}")
                 continue
             for key, text in record.data.items():
                 value = _parse(text)
                 if key in names and value is not None:
                     values[names[key]] = value
+                else:
+                    known = ", ".join(names)
+                    problems.append(f"{record.key} has {key}: {text!r}; known flags: {known}")
         self.flags = msgspec.structs.replace(Flags(), **values)
+        self._report(tuple(problems))
         return self.flags != before
+
+    def _report(self, problems: tuple[str, ...]) -> None:
+        for problem in problems:
+            if problem not in self._reported:
+                _LOG.warning("feature flag is ignored", detail=problem)
+        self._reported = problems
 
 
 def _parse(text: str) -> bool | None:

@@ -103,13 +103,14 @@ class Machines:
         metrics: MachineMetrics | None = None,
         rng: random.Random | None = None,
         folder: Path | None = None,
+        config_namespace: str = "",
     ) -> None:
         self.operator_uid = operator_uid
         self.clock = clock
         self.metrics = metrics if metrics is not None else MachineMetrics()
         self.random = rng if rng is not None else random.Random()
         self.expected_machines = ExpectedMachines()
-        self.features = Features()
+        self.features = Features(namespace=config_namespace)
         self.inviter: Inviter | None = None
         """The bootstrap service; without one, machines that must prove themselves wait."""
         self.connections = Connections(
@@ -125,8 +126,12 @@ def register(
     namespaces: Sequence[str] = (),
     rng: random.Random | None = None,
     folder: Path | None = None,
+    config_namespace: str = "",
 ) -> Machines:
-    """Run the operator in a manager. `operator_uid` tells its VMs from those of others."""
+    """Run the operator in a manager. `operator_uid` tells its VMs from those of others.
+
+    Feature flags are read from ConfigMaps of `config_namespace` only, if it is given.
+    """
     machines = Machines(
         operator_uid=operator_uid,
         clock=manager.clock,
@@ -134,6 +139,7 @@ def register(
         metrics=MachineMetrics(manager.metrics.registry),
         rng=rng,
         folder=folder,
+        config_namespace=config_namespace,
     )
     manager.set_scope(SecretHead, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
     manager.set_scope(ConfigRecord, OURS_ONLY._replace(namespaces=tuple(namespaces)))

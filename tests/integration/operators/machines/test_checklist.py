@@ -19,6 +19,7 @@ from quarterdeck.app.machines_samples import OUTSIDE_SAMPLES, SAMPLES
 from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
 from quarterdeck.operators.machines.errors import Code
+from quarterdeck.runtime.observability import tracing
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
@@ -96,3 +97,28 @@ async def test_samples_are_accepted_and_those_of_the_simulator_become_ready() ->
             group, _, version = sample["apiVersion"].rpartition("/")
             await world.client.resource(GVR(group, version, plural)).create(dict(sample))
         await world.until(lambda: _all_ready(world, 5))
+
+
+async def test_spans_have_the_names_and_attributes_of_the_checklist() -> None:
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, provider = InMemorySpanExporter(), sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracing.Tracer(provider.get_tracer("test"))
+    try:
+        async with open_world() as world, world.operator():
+            await world.set_up()
+            await world.create(Fleet, "web", FLEET)
+            await world.until(lambda: _all_ready(world, 2))
+    finally:
+        tracing._active.clear()
+    spans = {span.name: dict(span.attributes or {}) for span in exporter.get_finished_spans()}
+    assert spans["fleet.reconcile"] == {"fleet.name": "web", "fleet.namespace": "default"}
+    for operation in ("clone_vm", "configure_vm", "power", "list_vms"):
+        assert spans[f"hypervisor.{operation}"] == {
+            "hypervisor.cluster": "default/lab",
+            "hypervisor.provider": "mock",
+            "hypervisor.operation": operation,
+        }
