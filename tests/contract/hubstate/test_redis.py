@@ -99,6 +99,86 @@ async def test_tls_checks_the_certificate(tmp_path: Path) -> None:
         await store.aclose()
 
 
+async def test_a_write_that_no_replica_has_is_not_acknowledged(tmp_path: Path) -> None:
+    async with serving(tmp_path) as port:
+        url = f"redis://127.0.0.1:{port}?replicas=1"
+        store = RedisState(RedisAddress.parse(url))
+        with pytest.raises(StoreUnavailable, match="0 of 1 replicas"):
+            await store.commit([SetValue("a", b"1")])
+        async with serving(tmp_path, "--replicaof", f"127.0.0.1 {port}") as replica:
+            await wait_synced(replica)
+            await store.commit([SetValue("a", b"2")])
+            copy = RedisState(RedisAddress(hosts=(("127.0.0.1", replica),)))
+            assert await copy.get("a") == b"2"
+            await copy.aclose()
+        await store.aclose()
+
+
+async def wait_synced(port: int) -> None:
+    """Wait until a replica follows its master."""
+    import redis.asyncio
+
+    async with redis.asyncio.Redis(host="127.0.0.1", port=port) as client:
+        while (await client.info("replication"))["master_link_status"] != "up":
+            await SystemClock().sleep(0.05)
+
+
+@pytest.mark.slow
+async def test_a_failover_by_sentinel_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("master", "replica", "sentinel")]
+    for folder in folders:
+        folder.mkdir()
+    port = programs.free_port()
+    async with contextlib.AsyncExitStack() as stack:
+        stopping = contextlib.AsyncExitStack()
+        await stack.enter_async_context(stopping)
+        master = await stopping.enter_async_context(serving(folders[0]))
+        replica = await stack.enter_async_context(
+            serving(folders[1], "--replicaof", f"127.0.0.1 {master}")
+        )
+        await wait_synced(replica)
+        config = folders[2] / "sentinel.conf"
+        config.write_text(
+            f"port {port}\nbind 127.0.0.1\nsentinel monitor fleet 127.0.0.1 {master} 1\n"
+            "sentinel down-after-milliseconds fleet 1000\nsentinel failover-timeout fleet 5000\n"
+        )
+        command = [programs.require("redis-server"), str(config), "--sentinel"]
+        await stack.enter_async_context(
+            programs.running_beside(command, port=port, folder=folders[2])
+        )
+        url = f"redis+sentinel://127.0.0.1:{port}/fleet/0?replicas="
+        strict, loose = (RedisState(RedisAddress.parse(f"{url}{n}")) for n in (1, 0))
+        await wait_known(port)
+        acknowledged = []
+        for number in range(50):
+            await strict.commit([SetValue(f"key-{number}", b"kept")])
+            acknowledged.append(f"key-{number}")
+        await stopping.aclose()  # the master is gone
+        await write_until_accepted(loose, SetValue("after", b"written"))
+        assert await loose.get_many(acknowledged) == [b"kept"] * len(acknowledged)
+        await strict.aclose()
+        await loose.aclose()
+
+
+async def wait_known(port: int) -> None:
+    """Wait until Sentinel knows the replica."""
+    import redis.asyncio
+
+    async with redis.asyncio.Redis(host="127.0.0.1", port=port) as client:
+        while not await client.execute_command("SENTINEL", "REPLICAS", "fleet"):
+            await SystemClock().sleep(0.1)
+
+
+async def write_until_accepted(store: RedisState, write: SetValue) -> None:
+    """Try as the hub does: again and again, until the new master takes it."""
+    while True:
+        try:
+            await store.commit([write])
+            return
+        except (StoreUnavailable, StoreRefused):
+            await SystemClock().sleep(0.2)
+
+
 async def test_sentinel_names_the_master(tmp_path: Path) -> None:
     port = programs.free_port()
     async with serving(tmp_path) as master:

@@ -5,7 +5,7 @@
     redis+cluster://[user:password@]host[:6379],host...
 
 `rediss` instead of `redis` means TLS; `?ca=FILE`, `?cert=FILE`, `?key=FILE` and `?verify=false`
-say how.
+say how. `?replicas=1` acknowledges a write when so many replicas have it.
 """
 
 import enum
@@ -19,7 +19,7 @@ from quarterdeck.kit.redaction import Secret
 
 DEFAULT_PORT = 6379
 SENTINEL_PORT = 26379
-_OPTIONS = ("ca", "cert", "key", "verify")
+_OPTIONS = ("ca", "cert", "key", "verify", "replicas")
 
 
 class Mode(enum.StrEnum):
@@ -53,6 +53,9 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
     username: str = ""
     password: Secret[str] = Secret("")
     tls: Tls | None = None
+    replicas: int = 0
+    """How many replicas must have a write before it is acknowledged: a failover loses none of it.
+    Not for Redis Cluster."""
 
     def __str__(self) -> str:
         """The address without its credentials."""
@@ -95,6 +98,7 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
             username=unquote(name),
             password=Secret(unquote(password)),
             tls=_tls(options) if base == "rediss" else None,
+            replicas=_count_replicas(options, chosen),
         )
 
 
@@ -120,6 +124,15 @@ def _database(path: list[str], mode: Mode) -> int:
     if mode is Mode.CLUSTER and path[0] != "0":
         raise BadAddress("Redis Cluster has database 0 only")
     return int(path[0])
+
+
+def _count_replicas(options: Mapping[str, str], mode: Mode) -> int:
+    text = options.get("replicas", "0")
+    if not text.isdecimal() or int(text) > 16:
+        raise BadAddress(f"replicas in the Redis URL must be a number up to 16, not {text!r}")
+    if mode is Mode.CLUSTER and int(text):
+        raise BadAddress("replicas in the Redis URL cannot be used with redis+cluster")
+    return int(text)
 
 
 def _tls(options: Mapping[str, str]) -> Tls:

@@ -25,6 +25,8 @@ from quarterdeck.hubstate.writes import Write
 _SCAN = 1000
 _MAX_CHECKED = 200_000
 _POLL_S = 1.0
+_REPLICATED = "hub:replicated"
+_REPLICATION_MS = 3000
 
 
 class RedisState:
@@ -106,6 +108,8 @@ class RedisState:
             except Exception:
                 self._checked.clear()  # a type may have been changed by others
                 raise
+            if self.address.replicas:
+                await self._wait_replicated(self.address.replicas)
 
     async def ping(self) -> None:
         """Find out whether the store answers."""
@@ -119,6 +123,22 @@ class RedisState:
     async def aclose(self) -> None:
         """Close every connection."""
         await close(self._redis)
+
+    async def _wait_replicated(self, wanted: int) -> None:
+        """Wait until replicas have everything that was written before.
+
+        WAIT is about writes of its own connection. A write on the same one comes after the commit
+        in the stream that replicas follow, whichever connection that had.
+        """
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.execute_command("SET", _REPLICATED, "1")
+            pipe.execute_command("WAIT", wanted, _REPLICATION_MS)
+            _, count = await pipe.execute()
+        if count < wanted:
+            raise StoreUnavailable(
+                f"{self.address}: {count} of {wanted} replicas have the write; "
+                "check the replicas, or lower replicas in the Redis URL"
+            )
 
     @property
     def _is_cluster(self) -> bool:

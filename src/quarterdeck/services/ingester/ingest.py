@@ -84,6 +84,8 @@ class Ingest:
         done = Ack(batch_id=batch.batch_id, success=True)
         if mark.has_stored(batch):
             self.duplicates += 1
+            if stored is not None:  # the first try may have failed after the store had it
+                await self._state.commit([SetValue(marks.get_key(cluster), stored)])
             return done
         sources = await self._state.members(keys.ENABLED_SOURCES)
         plan = _BatchPlan(cluster, batch, mark, sources=sources, now=self._clock.now())
@@ -157,7 +159,7 @@ class _BatchPlan:
             if each.source_id not in self._sources:
                 continue  # deleted since it was collected
             ttl_s = find_ttl(each.source_id)
-            is_new = self.at.timestamp() > self._mark.sources_at.get(each.source_id, 0.0)
+            is_new = self._is_newer(self._mark.sources_at.get(each.source_id, 0.0))
             if each.failure:
                 if is_new:
                     self._source_writes.append(
@@ -178,11 +180,14 @@ class _BatchPlan:
     def build_writes(self, nodes: frozenset[str], stay: Stay) -> list[Write]:
         """Writes of what is newer than what is stored; buffered batches only add to the history."""
         writes = list(self._source_writes)
-        if self._collected is None or self.at.timestamp() <= self._mark.cluster_at:
+        if self._collected is None or not self._is_newer(self._mark.cluster_at):
             return writes
         writes += cluster_records.plan_collected(self._cluster, self._collected, nodes, stay)
         writes += self._plan_notice()
         return writes
+
+    def _is_newer(self, stored: float) -> bool:
+        return self._mark.is_continued_by(self._batch) or self.at.timestamp() > stored
 
     def _plan_notice(self) -> Iterator[Write]:
         data = {"source": "collector-push"}

@@ -25,6 +25,13 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
             return batch.agent_id == self.agent_id and batch.sequence <= self.sequence
         return bool(batch.batch_id) and batch.batch_id == self.batch_id
 
+    def is_continued_by(self, batch: MetricsBatch) -> bool:
+        """Whether a batch that is not stored is of the run that sent the last one.
+
+        Then its number says that it is newer, also when the collector's clock was set back.
+        """
+        return batch.sequence > 0 and batch.agent_id == self.agent_id
+
     def advance(self, batch: MetricsBatch, at: float, *, sources: frozenset[str]) -> "Mark":
         """The mark after a batch; `sources` are those that still exist."""
         moments = {name: moment for name, moment in self.sources_at.items() if name in sources}

@@ -131,6 +131,27 @@ async def test_a_clock_that_is_ahead_does_not_hide_later_readings(hub: Hub) -> N
 
 
 @with_hub
+async def test_a_clock_that_was_set_back_does_not_stop_the_state(hub: Hub) -> None:
+    async with hub.connect("east", await hub.issue("east")) as wire:
+        await wire.push(make_batch(1, collected_at=CLOCK.now()))
+        await wire.push(make_batch(2, collected_at=CLOCK.now() - timedelta(hours=1)))
+        assert await read_nodes(hub) == 2
+        await wire.push(make_batch(3, collected_at=CLOCK.now() - timedelta(minutes=59)))
+    assert await read_nodes(hub) == 3
+
+
+@with_hub
+async def test_batches_out_of_order_leave_the_newest_state(hub: Hub) -> None:
+    async with hub.connect("east", await hub.issue("east")) as wire:
+        newest = 0
+        for sequence in (1, 4, 2, 3, 5, 4):
+            newest = max(newest, sequence)
+            assert (await wire.push(make_batch(sequence))).success
+            assert await read_nodes(hub) == newest
+    assert hub.ingester.statistics()["stored"] == 3
+
+
+@with_hub
 async def test_configuration_follows_sources_until_the_last_is_gone(hub: Hub) -> None:
     async with hub.connect("east", await hub.issue("east")) as wire:
         assert wire.configs[0].metric_sources_json == ()
