@@ -191,7 +191,36 @@ async def test_a_made_certificate_is_renewed_in_time() -> None:
     await clock.advance(200 * 86_400)
     assert not page.refresh()
     await clock.advance(50 * 86_400)
+    assert not page.refresh(), "made, and not served yet"
+    await clock.advance(3_600)
     assert page.refresh()
+
+
+async def test_those_who_trust_a_made_certificate_know_the_next_one_in_time() -> None:
+    clock = VirtualClock()
+    page = PageCertificate(None, clock=clock, log=get_logger("test"))
+    async with http.Server(_page) as server:
+        listener = await server.listen("127.0.0.1", 0, tls=page.context)
+        first = page.made
+        assert await shown(listener.url) == digest(first)
+        for days in (244, 244):
+            before = page.made
+            await clock.advance(days * 86_400)
+            page.refresh()
+            known = page.made
+            assert known.count(b"BEGIN CERTIFICATE") == 2
+            served = await shown(listener.url)
+            assert served in list_digests(before), "nothing new is served yet"
+            await clock.advance(3_601)
+            assert page.refresh()
+            renewed = await shown(listener.url)
+            assert renewed != served
+            assert {served, renewed} == set(list_digests(known)) == set(list_digests(page.made))
+
+
+def list_digests(bundle: bytes) -> list[str]:
+    end = b"-----END CERTIFICATE-----\n"
+    return [digest(part + end) for part in bundle.split(end) if part]
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 Whoever mounts a certificate replaces its files some day; connections from then on get the new one,
 and a pair that does not fit together leaves the old one in force. Without files a certificate is
 made that says who serves, signed by itself: it hides tokens on their way, and proves nothing.
+Before it ends the next one is made and told to those who trust it, and only served an hour later:
+an API server that calls webhooks never meets a certificate that it does not trust yet.
 """
 
 import socket
@@ -20,6 +22,8 @@ from quarterdeck.runtime.observability.logging import Logger
 POLL_S = 10.0
 _LIFE = timedelta(days=365)
 _RENEW_AFTER = _LIFE * 2 / 3
+_OVERLAP = timedelta(hours=1)
+"""How long the next certificate is known before it is served."""
 
 
 class CertificateFiles(NamedTuple):
@@ -63,8 +67,11 @@ class PageCertificate:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
+        self._current = b""
+        self._next: tuple[bytes, bytes] | None = None
         self.made = b""
-        """The self-signed certificate in PEM, for clients that want to trust it."""
+        """The self-signed certificates in PEM, for clients that want to trust them: the one that
+        is served, and the one before it or after it."""
         self.refresh()
 
     async def run(self) -> None:
@@ -87,11 +94,21 @@ class PageCertificate:
         """
         if self._files is not None:
             return self._reload(self._files)
-        now = self._clock.now()
+        return self._renew(self._clock.now())
+
+    def _renew(self, now: datetime) -> bool:
+        """Make the next certificate, and serve it when it has been known for a while."""
         if self._seen is not None and now < self._renew_at:
             return False
-        self.made, key = generate_self_signed(now, self._hosts)
-        load_identity(self.context, self.made, key)
+        if self._seen is not None and self._next is None:
+            self._next = generate_self_signed(now, self._hosts)
+            self.made = self._current + self._next[0]
+            self._renew_at = now + _OVERLAP
+            return False
+        certificate, key = self._next or generate_self_signed(now, self._hosts)
+        load_identity(self.context, certificate, key)
+        self.made = self._current + certificate
+        self._current, self._next = certificate, None
         self._seen, self._renew_at = now, now + _RENEW_AFTER
         return True
 
