@@ -20,11 +20,14 @@ class Denied(Exception):
 
 
 class Service:
-    """The bootstrap service."""
+    """The bootstrap service. The connection is kept: a heartbeat should not cost a handshake."""
 
     def __init__(self, url: str, trust_bundle: str) -> None:
         self._place = urlsplit(url)
         self._bundle = trust_bundle
+        self._connection: http.client.HTTPSConnection | None = None
+        self._shown: object = None
+        """The certificate that the connection was opened with."""
 
     def call(
         self,
@@ -41,22 +44,49 @@ class Service:
             Unreachable: if it should be repeated later.
             Denied: if it is refused.
         """
+        data = None if body is None else json.dumps(body).encode()
+        shown = (chain, chain.stat().st_mtime_ns) if chain is not None else None
+        was_open = self._connection is not None and shown == self._shown
+        try:
+            if not was_open:
+                self._open(shown, chain, key)
+            try:
+                status, text = self._exchange(method, path, data)
+            except (OSError, http.client.HTTPException):
+                if not was_open:
+                    raise
+                self._open(shown, chain, key)  # the service has closed a connection at rest
+                status, text = self._exchange(method, path, data)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise Unreachable(f"{method} {path}: {error}") from error
+        return _judge(status, text, f"{method} {path}")
+
+    def close(self) -> None:
+        """End the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _open(self, shown: object, chain: Path | None, key: Path | None) -> None:
+        self.close()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=self._bundle)
         if chain is not None and key is not None:
             context.load_cert_chain(chain, key)
         host, port = self._place.hostname or "", self._place.port or 443
-        connection = http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=context)
-        try:
-            data = None if body is None else json.dumps(body).encode()
-            connection.request(method, path, data, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            status, text = answer.status, answer.read(_MAX_BODY)
-        except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"{method} {path}: {error}") from error
-        finally:
-            connection.close()
-        return _judge(status, text, f"{method} {path}")
+        self._connection = http.client.HTTPSConnection(
+            host, port, timeout=_TIMEOUT_S, context=context
+        )
+        self._shown = shown
+
+    def _exchange(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes]:
+        assert self._connection is not None
+        self._connection.request(method, path, data, {"Content-Type": "application/json"})
+        answer = self._connection.getresponse()
+        text = answer.read(_MAX_BODY)
+        answer.read()  # whatever is left: the connection is used again
+        return answer.status, text
 
 
 def _judge(status: int, text: bytes, what: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """SPIFFE ids of machines: `spiffe://<trust domain>/vm/<namespace>/<claim>/<uid>`."""
 
+import functools
 from datetime import datetime
 
 from cryptography import x509
@@ -11,6 +12,7 @@ from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 TRUST_DOMAIN = "hyperfleet.io"
 _PARTS = 4
+_KEPT = 4096
 
 
 def build_spiffe_id(trust_domain: str, claim: Claim) -> str:
@@ -35,11 +37,17 @@ def authenticate_machine(peer: http.Peer, trust_domain: str, *, now: datetime) -
     """
     if peer.certificate is None:
         raise Refused(Why.WRONG_IDENTITY, "no client certificate")
-    certificate = x509.load_der_x509_certificate(peer.certificate)
-    if now >= certificate.not_valid_after_utc:
+    not_after, text = _read_certificate(peer.certificate)
+    if now >= not_after:
         raise Refused(Why.WRONG_IDENTITY, "the client certificate has expired")
-    text = read_spiffe_id(peer.certificate)
     claim = parse_spiffe_id(trust_domain, text)
     if claim is None:
         raise Refused(Why.WRONG_IDENTITY, f"the client certificate is of {text or 'nobody'}")
     return claim
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _read_certificate(encoded: bytes) -> tuple[datetime, str]:
+    """When a certificate ends, and whose it is: the same at every heartbeat of a machine."""
+    parsed = x509.load_der_x509_certificate(encoded)
+    return parsed.not_valid_after_utc, read_spiffe_id(encoded)
