@@ -47,9 +47,11 @@ class ShiftedClock(SystemClock):
     def __init__(self) -> None:
         super().__init__()
         self.shift = timedelta()
+        self.jump = timedelta()
+        """How wrong the time of day is; the monotonic clock knows nothing of it."""
 
     def now(self) -> datetime:
-        return super().now() + self.shift
+        return super().now() + self.shift + self.jump
 
     def monotonic(self) -> float:
         return super().monotonic() + self.shift.total_seconds()
@@ -79,7 +81,8 @@ class Machine:
 class Replica:
     """One running service."""
 
-    def __init__(self, service: BootstrapService, url: str, bundle: str) -> None:
+    def __init__(self, service: BootstrapService, url: str, bundle: str, tls: ServingTls) -> None:
+        self.tls = tls
         self.service = service
         self.url = url
         self.bundle = bundle
@@ -158,7 +161,7 @@ class BootstrapWorld:
         server = http.Server(service.handle, limits=LIMITS)
         self._stack.push_async_callback(server.close)
         listener = await server.listen("127.0.0.1", 0, tls=tls.context)
-        return Replica(service, listener.url, await issuer.read_bundle())
+        return Replica(service, listener.url, await issuer.read_bundle(), tls)
 
     async def add_claim(self, name: str, method: str = "join-token", **config: Any) -> MachineClaim:
         """A claim, and a template of its own."""
@@ -207,13 +210,18 @@ class BootstrapWorld:
         token: str = answer.body["token"]
         return token
 
-    async def request_token(self, account: str) -> str:
-        """The token of a service account."""
+    async def add_account(self, account: str) -> str:
+        """A service account; its token."""
         accounts = ResourcePath("", "v1", "serviceaccounts", NAMESPACE)
         body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
         await self.client.raw.create(accounts, json.encode(body))
+        return await self.request_token(account)
+
+    async def request_token(self, account: str, *audiences: str) -> str:
+        """A token of a service account, for the API server or for others."""
         path = ResourcePath("", "v1", "serviceaccounts", NAMESPACE, account, "token")
-        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        spec = {"audiences": list(audiences)} if audiences else {}
+        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         answer = json.decode(await self.client.raw.create(path, json.encode(wanted)))
         token: str = answer["status"]["token"]
         return token
@@ -255,6 +263,6 @@ async def bootstrap_world() -> AsyncIterator[BootstrapWorld]:
             ],
         )
         world = BootstrapWorld(client, ShiftedClock(), stack)
-        world.operator_token = await world.request_token("operator")
-        world.stranger_token = await world.request_token("stranger")
+        world.operator_token = await world.add_account("operator")
+        world.stranger_token = await world.add_account("stranger")
         yield world

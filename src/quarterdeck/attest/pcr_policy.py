@@ -1,5 +1,6 @@
 """Which boots are accepted: rules about the values of PCRs."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -44,6 +45,14 @@ def check_pcrs(policy: PcrPolicy, pcrs: Mapping[int, bytes]) -> None:
         if found is None or found not in allowed:
             shown = "absent" if found is None else found.hex()
             raise InvalidQuote(f"PCR {index} is {shown}, which the policy does not accept")
+
+
+def hash_pcrs(pcrs: Mapping[int, bytes]) -> str:
+    """One digest for a boot, in hexadecimal digits; which PCRs it is of is part of it."""
+    digest = hashlib.sha256()
+    for index, value in sorted(pcrs.items()):
+        digest.update(index.to_bytes(1, "big") + value)
+    return digest.hexdigest()
 
 
 def record_pcrs(pcrs: Mapping[int, bytes]) -> PcrPolicy:

@@ -124,6 +124,8 @@ class AttestationStatus(Struct, frozen=True, kw_only=True):
     """Digest of the endorsement key."""
     ak_name: str = ""
     """Name of the attestation key."""
+    pcr_digest: str = ""
+    """SHA-256 over the quoted PCRs of the newest attestation by TPM."""
     attested_at: Time = ""
     """When it was attested."""
     cert_serial: str = ""

@@ -36,6 +36,8 @@ class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
     selectors: tuple[str, ...] = ()
     endorsement_hash: str = ""
     """The TPM that the claim is bound to since its first attestation."""
+    pcr_digest: str = ""
+    """What its TPM measured when it was last attested."""
     certificate_serial: str = ""
     """Serial number of the newest certificate; empty before the attestation."""
 
@@ -55,6 +57,7 @@ class Attested(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime | None = None
     """When the machine was attested; None for a renewal, which proves nothing new."""
     endorsement_hash: str = ""
+    pcr_digest: str = ""
     attestation_key: str = ""
     """Name of the attestation key, in hexadecimal digits."""
 

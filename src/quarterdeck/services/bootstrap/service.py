@@ -93,10 +93,11 @@ class BootstrapService:
         self._tokens = JoinTokens(
             stores.tokens, claims, issuer, limiter=limiter, audit=audit, clock=clock
         )
+        self.challenges = Challenges(clock=clock)
         self._tpm = TpmAttestation(
             claims,
             issuer,
-            Challenges(clock=clock),
+            self.challenges,
             tokens=self._tokens,
             limiter=limiter,
             audit=audit,

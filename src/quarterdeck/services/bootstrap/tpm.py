@@ -18,7 +18,7 @@ import msgspec
 from quarterdeck.attest.credential import make_credential
 from quarterdeck.attest.endorsement import check_endorsement, hash_key
 from quarterdeck.attest.errors import InvalidQuote, MalformedStructure, UntrustedKey
-from quarterdeck.attest.pcr_policy import check_pcrs
+from quarterdeck.attest.pcr_policy import PcrPolicy, check_pcrs, hash_pcrs
 from quarterdeck.attest.public_area import (
     PublicArea,
     check_attestation_key,
@@ -112,7 +112,7 @@ class TpmAttestation:
         if not hmac.compare_digest(_decode(request.secret), asked.secret):
             raise self._fail(known.claim, Why.WRONG_ANSWER, "the secret was not opened")
         area = parse_sized_public(asked.attestation_key)
-        pcrs = await self._check_quote(known.claim, request, asked, area)
+        pcrs = await self._check_quote(known, request, asked, area)
         await self._check_unique(known, asked.endorsement_hash)
         selectors = (*known.selectors, *_select(asked.endorsement_hash, pcrs))
         credentials, issued = await self._issuer.issue(
@@ -127,6 +127,7 @@ class TpmAttestation:
             not_after=issued.not_after,
             at=self._clock.now(),
             endorsement_hash=asked.endorsement_hash,
+            pcr_digest=hash_pcrs(pcrs),
             attestation_key=area.name.hex(),
         )
         await self._bind(known, attested)
@@ -175,8 +176,9 @@ class TpmAttestation:
         )
 
     async def _check_quote(
-        self, claim: Claim, request: VerifyRequest, asked: Challenge, area: PublicArea
+        self, known: KnownClaim, request: VerifyRequest, asked: Challenge, area: PublicArea
     ) -> dict[int, bytes]:
+        claim = known.claim
         rules = await self._claims.read_tpm_rules(claim)
         try:
             pcrs = _parse_pcrs(request.pcrs)
@@ -189,6 +191,7 @@ class TpmAttestation:
                 required=frozenset(rules.selection) | rules.pcrs.required,
             )
             check_pcrs(rules.pcrs, pcrs)
+            _check_first_boot(rules.pcrs, known, pcrs)
         except (InvalidQuote, MalformedStructure) as error:
             raise self._fail(claim, Why.INVALID_QUOTE, str(error)) from error
         return pcrs
@@ -230,6 +233,12 @@ class TpmAttestation:
     def _fail(self, claim: Claim, why: Why, detail: str) -> Refused:
         self._limiter.count_failure(claim.uid)
         return Refused(why, f"claim {claim.namespace}/{claim.name}: {detail}", claim=claim)
+
+
+def _check_first_boot(policy: PcrPolicy, known: KnownClaim, pcrs: Mapping[int, bytes]) -> None:
+    """Without values to compare with, the first boot of a machine is trusted, and no other."""
+    if policy.mode == "record-only" and known.pcr_digest not in ("", hash_pcrs(pcrs)):
+        raise InvalidQuote("the machine was booted differently than when it was first attested")
 
 
 def _select(endorsement_hash: str, pcrs: Mapping[int, bytes]) -> tuple[str, ...]:

@@ -116,6 +116,8 @@ class KubeClaims:
                 value["attestedAt"] = rfc3339.format_time(attested.at)
             if attested.endorsement_hash:
                 value["ekHash"] = attested.endorsement_hash
+            if attested.pcr_digest:
+                value["pcrDigest"] = attested.pcr_digest
             if attested.attestation_key:
                 value["akName"] = attested.attestation_key
         await self._patch(claim, {"attestation": value})
@@ -250,6 +252,7 @@ def _describe(claim: MachineClaim, template: HypervisorMachineTemplate | None) -
         directive=_direct(claim),
         selectors=_select(claim),
         endorsement_hash=recorded.ek_hash if recorded is not None else "",
+        pcr_digest=recorded.pcr_digest if recorded is not None else "",
         certificate_serial=recorded.cert_serial if recorded is not None else "",
     )
 
