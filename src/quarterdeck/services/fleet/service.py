@@ -8,14 +8,16 @@ import contextlib
 
 from quarterdeck.kit import http, rfc3339
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.services.fleet import connect
+from quarterdeck.services.fleet import config_files, connect, opamp
 from quarterdeck.services.fleet.agent_calls import AgentCalls
 from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.collector_calls import CollectorCalls
 from quarterdeck.services.fleet.collectors import Collectors
+from quarterdeck.services.fleet.config_files import ConfigFiles
 from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.delivery_calls import DeliveryCalls
 from quarterdeck.services.fleet.errors import FleetError
+from quarterdeck.services.fleet.opamp import OpampCalls
 from quarterdeck.services.fleet.persistence import Persistence
 from quarterdeck.services.fleet.pipeline_calls import PipelineCalls
 from quarterdeck.services.fleet.pipelines import Pipelines
@@ -48,6 +50,10 @@ class FleetServer:
         deliveries = DeliveryCalls(
             self.pipelines, self.collectors, self.configs, now=self._clock.now
         )
+        self.opamp = OpampCalls(self.collectors, self.configs, reports=self._reports, now=self._now)
+        self._files = ConfigFiles(
+            self.collectors, self.configs, reports=self._reports, now=self._now
+        )
         self._calls = {
             **pipelines.table(),
             **collectors.table(),
@@ -60,6 +66,10 @@ class FleetServer:
         try:
             if request.path in ("/healthz", "/readyz") and request.method == "GET":
                 return http.Response(200, [("Content-Type", "text/plain")], b"ok")
+            if request.path == opamp.PATH:
+                return await self._answer_opamp(request)
+            if request.path in config_files.KINDS:
+                return await self._serve_file(request)
             return await self._answer(request)
         except connect.Refusal as refusal:
             return refusal.response
@@ -105,6 +115,25 @@ class FleetServer:
             raise connect.Refusal(405, [("Allow", "GET, POST")], "use GET or POST")
         message = await self._calls[name](call.message)
         return connect.respond(call, message, request.headers)
+
+    async def _answer_opamp(self, request: http.Request) -> http.Response:
+        """One message over plain HTTP."""
+        self._tokens.check(request.headers.get("authorization") or "", Scope.AGENT)
+        if request.method != "POST":
+            raise connect.Refusal(405, [("Allow", "POST")], "use POST")
+        media = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
+        if media != opamp.MEDIA:
+            raise connect.Refusal(415, [("Accept-Post", opamp.MEDIA)], f"use {opamp.MEDIA}")
+        body = await request.read(connect.MAX_BODY)
+        data = connect.inflate(body, (request.headers.get("content-encoding") or "").lower())
+        answer = await self.opamp.answer(data)
+        return http.Response(200, [("Content-Type", opamp.MEDIA)], answer)
+
+    async def _serve_file(self, request: http.Request) -> http.Response:
+        self._tokens.check(request.headers.get("authorization") or "", Scope.AGENT)
+        if request.method != "GET":
+            raise connect.Refusal(405, [("Allow", "GET")], "use GET")
+        return await self._files.get(request)
 
     def _now(self) -> str:
         return rfc3339.format_time(self._clock.now())

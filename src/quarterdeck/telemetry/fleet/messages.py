@@ -2,18 +2,9 @@
 
 from typing import NamedTuple
 
-
-class Field(NamedTuple):
-    """One field: its number, its JSON name, and its type.
-
-    A type is a scalar, the name of a message or enum, `repeated X`, `map X` (keys are strings) or
-    `optional X`, which has presence: its zero value is sent, its absence means something.
-    """
-
-    number: int
-    name: str
-    type: str
-
+from quarterdeck.telemetry.fleet import opamp
+from quarterdeck.telemetry.fleet.fields import Field
+from quarterdeck.telemetry.fleet.fields import declare_fields as _declare_fields
 
 ENUMS: dict[str, tuple[str, ...]] = {
     "ConfigType": ("CONFIG_TYPE_UNSPECIFIED", "CONFIG_TYPE_ALLOY", "CONFIG_TYPE_OTEL"),
@@ -39,16 +30,13 @@ NUMBERS = ("int32", "uint64")
 """Scalars that travel as varints; none of ours is ever negative."""
 
 
-def _declare_fields(*fields: tuple[int, str, str]) -> tuple[Field, ...]:
-    return tuple(Field(*each) for each in fields)
-
-
 _WRITE_PIPELINE = _declare_fields((1, "pipeline", "Pipeline"), (2, "validateOnly", "bool"))
 _IDS = _declare_fields((1, "ids", "repeated string"))
 _ID = _declare_fields((1, "id", "string"))
 _COLLECTOR = _declare_fields((1, "collector", "Collector"))
 
 MESSAGES: dict[str, tuple[Field, ...]] = {
+    **opamp.MESSAGES,
     "Empty": (),
     "Pipeline": _declare_fields(
         (1, "name", "string"),

@@ -19,7 +19,8 @@ from quarterdeck.kit.protowire import (
     write_double,
     write_number,
 )
-from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, NUMBERS, Field
+from quarterdeck.telemetry.fleet.fields import Field
+from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, NUMBERS
 
 MAX_DEPTH = 30
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

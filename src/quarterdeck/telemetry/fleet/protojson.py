@@ -5,7 +5,8 @@ import binascii
 import re
 from typing import Any
 
-from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, NUMBERS, Field
+from quarterdeck.telemetry.fleet.fields import Field
+from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, NUMBERS
 
 
 class ShapeError(ValueError):

@@ -1,0 +1,130 @@
+"""OpAMP: agents of OpenTelemetry report themselves and receive their configuration.
+
+Sans I/O as far as the transport goes: one message of an agent in, one of ours out. Plain HTTP polls
+with it, and a WebSocket carries the same messages both ways.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit.protowire import ProtobufError
+from quarterdeck.services.fleet import collectors as rules
+from quarterdeck.services.fleet.collectors import Collectors
+from quarterdeck.services.fleet.configs import Configs
+from quarterdeck.services.fleet.errors import invalid
+from quarterdeck.services.fleet.records import Collector
+from quarterdeck.services.fleet.reports import Reports
+from quarterdeck.telemetry.fleet import opamp, protobuf
+
+OTEL = "COLLECTOR_TYPE_OTEL"
+PATH = "/v1/opamp"
+MEDIA = "application/x-protobuf"
+CONFIG_NAME = "fleet.yaml"
+MAX_ATTRIBUTES = 100
+_ALIASES = {"os.type": "collector.os", "service.version": "collector.version"}
+"""Attributes of OpenTelemetry's conventions that pipelines know by another name."""
+
+
+class OpampCalls:
+    """Answers the messages of agents."""
+
+    def __init__(
+        self,
+        collectors: Collectors,
+        configs: Configs,
+        *,
+        reports: Reports,
+        now: Callable[[], str],
+    ) -> None:
+        self._collectors = collectors
+        self._configs = configs
+        self._reports = reports
+        self._now = now
+
+    async def answer(self, data: bytes) -> bytes:
+        """The answer to one message.
+
+        Raises:
+            FleetError: `invalid_argument` if it is not a message of an agent.
+        """
+        try:
+            message = protobuf.decode("opamp.AgentToServer", data)
+        except ProtobufError as error:
+            raise invalid(str(error)) from error
+        uid = message.get("instanceUid") or b""
+        if len(uid) != 16:
+            raise invalid(f"instance_uid must have 16 bytes, has {len(uid)}")
+        return protobuf.encode("opamp.ServerToAgent", await self._answer(uid, message))
+
+    async def _answer(self, uid: bytes, message: Mapping[str, Any]) -> dict[str, Any]:
+        identity = str(uuid.UUID(bytes=uid))
+        answer: dict[str, Any] = {"instanceUid": uid, "capabilities": opamp.SERVER_CAPABILITIES}
+        current = self._collectors.find(identity)
+        if "agentDisconnect" in message:
+            if current is not None:
+                left = msgspec.structs.replace(current, marked_inactive_at=self._now())
+                await self._reports.write(left)
+            return answer
+        if current is None and "agentDescription" not in message:
+            return {**answer, "flags": opamp.REPORT_FULL_STATE}
+        collector = await self._record(identity, current, message)
+        accepts = message.get("capabilities", 0) & opamp.ACCEPTS_REMOTE_CONFIG
+        return {**answer, **self._offer(collector, message)} if accepts else answer
+
+    async def _record(
+        self, identity: str, current: Collector | None, message: Mapping[str, Any]
+    ) -> Collector:
+        """Keep what the agent tells of itself."""
+        report = message.get("remoteConfigStatus") or {}
+        attributes = _read_attributes(message.get("agentDescription") or {})
+        request: dict[str, Any] = {
+            "id": identity,
+            "localAttributes": attributes,
+            "hash": bytes(report.get("lastRemoteConfigHash") or b"").decode("ascii", "replace"),
+            "remoteConfigStatus": report,
+        }
+        if current is None:
+            name = attributes.get("service.name", "")
+            made = rules.register_collector(None, {**request, "name": name}, self._now())
+            collector = msgspec.structs.replace(made, collector_type=OTEL)
+            await self._reports.write(collector)
+        else:
+            collector = rules.record_poll(current, request, self._now())
+            self._reports.note(collector)
+        return collector
+
+    def _offer(self, collector: Collector, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The configuration, unless the agent has it."""
+        merged, parts = self._configs.get_config(collector)
+        if collector.served_hash != merged.hash or collector.served != parts:
+            self._reports.note(rules.record_served(collector, merged.hash, parts))
+        known = (message.get("remoteConfigStatus") or {}).get("lastRemoteConfigHash") or b""
+        if bytes(known) == merged.hash.encode() or (
+            not known and collector.served_hash == merged.hash and collector.status != ""
+        ):
+            return {}
+        file = {"body": merged.content.encode(), "contentType": "text/yaml"}
+        config = {"configMap": {CONFIG_NAME: file}}
+        return {"remoteConfig": {"config": config, "configHash": merged.hash.encode()}}
+
+
+def _read_attributes(description: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in ("identifyingAttributes", "nonIdentifyingAttributes"):
+        for entry in description.get(name) or ():
+            if len(found) < MAX_ATTRIBUTES and entry.get("key"):
+                found[entry["key"]] = _read_value(entry.get("value") or {})
+    for name, alias in _ALIASES.items():
+        if name in found:
+            found.setdefault(alias, found[name])
+    return found
+
+
+def _read_value(value: Mapping[str, Any]) -> str:
+    if "boolValue" in value:
+        return "true" if value["boolValue"] else "false"
+    found = value.get("stringValue", value.get("intValue", ""))
+    return str(found)[: rules.MAX_VALUE]

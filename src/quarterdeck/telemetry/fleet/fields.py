@@ -1,0 +1,20 @@
+"""One field of a message: the rows that tables of messages are made of."""
+
+from typing import NamedTuple
+
+
+class Field(NamedTuple):
+    """One field: its number, its JSON name, and its type.
+
+    A type is a scalar, the name of a message or enum, `repeated X`, `map X` (keys are strings) or
+    `optional X`, which has presence: its zero value is sent, its absence means something.
+    """
+
+    number: int
+    name: str
+    type: str
+
+
+def declare_fields(*fields: tuple[int, str, str]) -> tuple[Field, ...]:
+    """Rows of a table."""
+    return tuple(Field(*each) for each in fields)

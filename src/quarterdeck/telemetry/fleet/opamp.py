@@ -1,0 +1,55 @@
+"""The messages of OpAMP that agents of OpenTelemetry and we exchange: numbers, names, types.
+
+Only what is used is listed: readers pass over what they do not know, and agents do the same.
+"""
+
+from quarterdeck.telemetry.fleet.fields import Field, declare_fields
+
+REPORT_FULL_STATE = 1
+"""Flag: the agent shall tell everything again, because we know nothing of it."""
+SERVER_CAPABILITIES = 0b111
+"""AcceptsStatus, OffersRemoteConfig, AcceptsEffectiveConfig."""
+ACCEPTS_REMOTE_CONFIG = 0b10
+"""Capability of an agent."""
+UNAVAILABLE = 2
+"""Type of an error after which an agent tries again."""
+
+MESSAGES: dict[str, tuple[Field, ...]] = {
+    "opamp.AgentToServer": declare_fields(
+        (1, "instanceUid", "bytes"),
+        (2, "sequenceNum", "uint64"),
+        (3, "agentDescription", "optional opamp.AgentDescription"),
+        (4, "capabilities", "uint64"),
+        (7, "remoteConfigStatus", "optional opamp.RemoteConfigStatus"),
+        (9, "agentDisconnect", "optional Empty"),
+        (10, "flags", "uint64"),
+    ),
+    "opamp.ServerToAgent": declare_fields(
+        (1, "instanceUid", "bytes"),
+        (2, "errorResponse", "optional opamp.ServerErrorResponse"),
+        (3, "remoteConfig", "optional opamp.AgentRemoteConfig"),
+        (6, "flags", "uint64"),
+        (7, "capabilities", "uint64"),
+    ),
+    "opamp.AgentDescription": declare_fields(
+        (1, "identifyingAttributes", "repeated opamp.KeyValue"),
+        (2, "nonIdentifyingAttributes", "repeated opamp.KeyValue"),
+    ),
+    "opamp.KeyValue": declare_fields((1, "key", "string"), (2, "value", "optional opamp.AnyValue")),
+    "opamp.AnyValue": declare_fields(
+        (1, "stringValue", "optional string"),
+        (2, "boolValue", "optional bool"),
+        (3, "intValue", "optional uint64"),
+    ),
+    "opamp.RemoteConfigStatus": declare_fields(
+        (1, "lastRemoteConfigHash", "bytes"),
+        (2, "status", "RemoteConfigStatuses"),
+        (3, "errorMessage", "string"),
+    ),
+    "opamp.AgentRemoteConfig": declare_fields(
+        (1, "config", "optional AgentConfigMap"), (2, "configHash", "bytes")
+    ),
+    "opamp.ServerErrorResponse": declare_fields(
+        (1, "type", "uint64"), (2, "errorMessage", "string")
+    ),
+}
