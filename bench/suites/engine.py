@@ -18,6 +18,7 @@ from bench.suite import OURS, Case, Contenders, Scale, Suite
 from bench.workloads.pods import encode_pages
 
 PAGE = 500
+SMALLEST_PAGE = 10
 DECODE = "msgspec.json.decode"
 NAIVE = "naive evaluator"
 NOW = datetime(2026, 12, 31, 12, tzinfo=UTC)
@@ -96,6 +97,13 @@ def cases(scale: Scale) -> Sequence[Case]:
             open=lambda _: _collect(count, with_rows=True),
             rounds=3,
             note="The rows as the store keeps them, too.",
+        ),
+        Case(
+            name="extract, compute, aggregate, pages of ten",
+            unit=objects,
+            open=lambda _: _collect(count // 10, with_rows=False, page=SMALLEST_PAGE),
+            rounds=3,
+            note="The smallest batchSize: what a page costs besides its objects counts here.",
         ),
         Case(
             name="growth by objects",
@@ -191,14 +199,14 @@ def _check(page: bytes) -> None:
 
 
 @contextmanager
-def _collect(count: int, *, with_rows: bool) -> Iterator[Contenders]:
-    pages = encode_pages(count, PAGE)
+def _collect(count: int, *, with_rows: bool, page: int = PAGE) -> Iterator[Contenders]:
+    pages = encode_pages(count, page)
     _check(pages[0])
     few = pages[: max(1, len(pages) // 10)]
     yield {
         OURS: lambda: _engine(pages, with_rows=with_rows) / count,
         DECODE: lambda: _decode(pages) / count,
-        NAIVE: lambda: _naive(few) / min(count, len(few) * PAGE),
+        NAIVE: lambda: _naive(few) / min(count, len(few) * page),
     }
 
 
