@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from quarterdeck.testing.poll import eventually
     from quarterdeck.testing.server_faults import ServerFaults, ServerRule
     from quarterdeck.testing.simulation import SimulationFailed, World, simulate
+    from quarterdeck.testing.webhooks import AdmissionWebhook, WebhookSettings
 
 __all__ = [
+    "AdmissionWebhook",
     "BackgroundCluster",
     "ServerFaults",
     "ServerRule",
     "SimulationFailed",
     "SkewedClock",
     "VirtualClock",
+    "WebhookSettings",
     "World",
     "assert_converges",
     "eventually",
@@ -37,6 +40,7 @@ _HOMES = {
     "server_faults": ("ServerFaults", "ServerRule"),
     "poll": ("eventually",),
     "simulation": ("SimulationFailed", "World", "simulate"),
+    "webhooks": ("AdmissionWebhook", "WebhookSettings"),
 }
 
 if not TYPE_CHECKING:
