@@ -14,7 +14,7 @@ import (
 // writeDescriptions makes a Python package that holds what the published modules say about their
 // types and members, by type and JSON name; "" is the type itself. The texts belong to Kubernetes
 // (Apache License 2.0), so the package is made where it is wanted and never committed.
-func (r *reader) writeDescriptions(folder string, types map[string]any) {
+func (r *reader) writeDescriptions(folder, version string, types map[string]any) {
 	found := map[string]map[string]string{}
 	for name := range types {
 		declared := r.declared[name]
@@ -39,19 +39,19 @@ func (r *reader) writeDescriptions(folder string, types map[string]any) {
 	}
 	save(filepath.Join(target, "descriptions.json"), content)
 	save(filepath.Join(target, "__init__.py"), []byte("\"\"\"What k8s.io/api says about its types (Apache License 2.0).\"\"\"\n"))
-	save(filepath.Join(folder, "pyproject.toml"), []byte(project))
+	save(filepath.Join(folder, "pyproject.toml"), []byte(strings.ReplaceAll(project, "VERSION", strings.TrimPrefix(version, "v"))))
 	log.Printf("descriptions of %d types", len(found))
 }
 
 const packageName = "quarterdeck_kubernetes_descriptions"
 
-var project = `[build-system]
+const project = `[build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
 
 [project]
 name = "quarterdeck-kubernetes-descriptions"
-version = "` + strings.TrimPrefix(version, "v") + `"
+version = "VERSION"
 description = "Descriptions of Kubernetes' built-in kinds, from the published k8s.io modules"
 license = "Apache-2.0"
 

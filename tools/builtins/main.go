@@ -2,7 +2,8 @@
 //
 // It parses the published Go modules named below and keeps facts only: names, types, tags and
 // markers. Run it from the root of the repository: go run -C tools/builtins . (needs Go and a
-// module proxy). The result is committed, so nobody else needs Go.
+// module proxy), with -release 1.37 for the newest one. The results are committed, so nobody else
+// needs Go.
 package main
 
 import (
@@ -20,10 +21,8 @@ import (
 	"strings"
 )
 
-const version = "v0.32.4"
-
-// sources lists module, package, and the short name the table uses for the package.
-var sources = []struct{ module, path, short string }{
+// sources are the packages of every release.
+var sources = []source{
 	{"k8s.io/api", "core/v1", "core/v1"},
 	{"k8s.io/api", "apps/v1", "apps/v1"},
 	{"k8s.io/api", "batch/v1", "batch/v1"},
@@ -78,8 +77,14 @@ func main() {
 	discovery := flag.String("discovery", "../../tests/golden/discovery-v1.32.4.json", "recorded discovery documents")
 	out := flag.String("out", "../../src/quarterdeck/meta/builtins", "folder to write to")
 	descriptions := flag.String("descriptions", "", "folder to make the package of descriptions in, instead of the table")
+	name := flag.String("release", "1.32", "release of Kubernetes: 1.32 or 1.37")
 	flag.Parse()
 	log.SetFlags(0)
+	chosen, ok := releases[*name]
+	if !ok {
+		log.Fatalf("unknown release %q", *name)
+	}
+	sources = append(sources, chosen.sources...)
 
 	result := table{
 		Modules:   map[string]string{},
@@ -88,10 +93,13 @@ func main() {
 		Types:     map[string]any{},
 		Resources: readDiscovery(*discovery),
 	}
+	for version, found := range chosen.resources {
+		result.Resources[version] = append(result.Resources[version], found...)
+	}
 	reader := newReader()
 	for _, source := range sources {
-		result.Modules[source.module] = version
-		directory := filepath.Join(moduleDirectory(source.module), source.path)
+		result.Modules[source.module] = chosen.module
+		directory := filepath.Join(moduleDirectory(source.module, chosen.module), source.path)
 		reader.read(directory, source.module+"/"+source.path, source.short)
 		result.Packages[source.short] = openAPIName(source.module + "/" + source.path)
 		if group, ok := reader.groups[source.short]; ok && strings.Contains(source.short, "/") && source.short != "meta/v1" {
@@ -100,14 +108,14 @@ func main() {
 	}
 	result.Types = reader.reachable()
 	if *descriptions != "" {
-		reader.writeDescriptions(*descriptions, result.Types)
+		reader.writeDescriptions(*descriptions, chosen.module, result.Types)
 		return
 	}
-	write(*out, result)
+	write(*out, chosen.file, result)
 	log.Printf("%d types", len(result.Types))
 }
 
-func moduleDirectory(module string) string {
+func moduleDirectory(module, version string) string {
 	command := exec.Command("go", "mod", "download", "-json", module+"@"+version)
 	command.Stderr = os.Stderr
 	output, err := command.Output()
@@ -161,7 +169,7 @@ func readDiscovery(path string) map[string][]resource {
 }
 
 // write puts one type on a line, so that a new version can be reviewed as a diff.
-func write(folder string, result table) {
+func write(folder, file string, result table) {
 	var text bytes.Buffer
 	text.WriteString("{\n")
 	section(&text, "modules", result.Modules, ",\n")
@@ -183,8 +191,8 @@ func write(folder string, result table) {
 	}
 	text.WriteString("}\n}\n")
 	sum := sha256.Sum256(text.Bytes())
-	save(filepath.Join(folder, "table.json"), text.Bytes())
-	save(filepath.Join(folder, "table.sha256"), []byte(hex.EncodeToString(sum[:])+"\n"))
+	save(filepath.Join(folder, file+".json"), text.Bytes())
+	save(filepath.Join(folder, file+".sha256"), []byte(hex.EncodeToString(sum[:])+"\n"))
 }
 
 func section(text *bytes.Buffer, name string, value any, end string) {

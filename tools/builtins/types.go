@@ -179,8 +179,11 @@ func (r *reader) field(field *ast.Field, declared *declaration, visit func(strin
 	}
 	flags := ""
 	for _, option := range parts[1:] {
-		if option == "omitempty" {
+		switch option {
+		case "omitempty":
 			flags += "o"
+		case "omitzero":
+			flags += "z"
 		}
 	}
 	marks := markers(comments(field.Doc))

@@ -26,6 +26,13 @@ What the embedded API server answers as Kubernetes v1.32.4 does, what it only pr
 refuses. This page is written by `tests/integration/server/test_compatibility.py`
 (`QUARTERDECK_UPDATE=1 pytest …` writes it anew) and fails that test where it is not true.
 """
+RELEASES = """## Releases
+`quarterdeck server --kubernetes-version 1.37` serves the built-in kinds of Kubernetes 1.37.2
+instead: resource claims and device classes, pod certificates, trust bundles, mutating policies,
+volume attributes classes, service CIDRs, storage migrations, and the new fields of old kinds. The
+new kinds are decoded, pruned, stored and watched by their types; rules of their own, and recorded
+answers of a real 1.37 server, they do not have yet. `pods/resize` is refused: there is no kubelet.
+"""
 SIMULATED = """## Simulated
 - Garbage collection, namespace termination, the end of definitions and the expiry of events happen
   inside the server (switch off: `--no-lifecycle`).
@@ -80,7 +87,7 @@ def rendered() -> str:
         f"| {DEFINITIONS}.apiextensions.k8s.io/v1 | CustomResourceDefinition | all | status | |",
         "| custom resources | any | all | status, scale | |",
     ]
-    lines += ["", SIMULATED, STORED, REFUSED]
+    lines += ["", RELEASES, SIMULATED, STORED, REFUSED]
     absent = _absent({each.gvr for each in served})
     lines += [
         "Resources of Kubernetes that are not served:",

@@ -1,4 +1,4 @@
-"""What Kubernetes 1.32 serves: the resources of every built-in group version."""
+"""What a release of Kubernetes serves: the resources of every built-in group version."""
 
 import functools
 from collections.abc import Collection, Mapping

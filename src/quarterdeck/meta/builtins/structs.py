@@ -33,6 +33,7 @@ class Member(msgspec.Struct, frozen=True):
     name: str
     type: str
     omit_empty: bool
+    omit_zero: bool
     zero: Callable[[], Any]
     pointer: bool
 
@@ -50,6 +51,7 @@ def list_members(name: str) -> tuple[Member, ...]:
                 name=field.name,
                 type=field.type,
                 omit_empty=field.omit_empty,
+                omit_zero=field.omit_zero,
                 zero=_build_zero_factory(field.type),
                 pointer=field.type.startswith("*"),
             )
@@ -231,7 +233,7 @@ def _build_struct(name: str) -> Decoder:
 def _plan_members(name: str) -> Iterator[tuple[str, Decoder, bool, bool, Callable[[], Any]]]:
     """What decoding a struct does with each member: always written, written even when zero."""
     for member in list_members(name):
-        always = not member.omit_empty or _is_struct(member.type)
+        always = _is_always_written(member)
         yield member.name, build_decoder(member.type), always, member.pointer, member.zero
 
 
@@ -266,10 +268,15 @@ def _build_zero_factory(expression: str) -> Callable[[], Any]:
 def build_zero_struct(name: str) -> dict[str, Any]:
     """A new struct as Go writes it: only what is never omitted."""
     return {
-        member.name: member.zero()
-        for member in list_members(name)
-        if not member.omit_empty or _is_struct(member.type)
+        member.name: member.zero() for member in list_members(name) if _is_always_written(member)
     }
+
+
+def _is_always_written(member: Member) -> bool:
+    """Whether Go writes a member also when it is zero."""
+    if member.omit_zero:
+        return False
+    return not member.omit_empty or _is_struct(member.type)
 
 
 def format_go_type(expression: str) -> str:

@@ -3,12 +3,16 @@
 The file holds facts only (names, types, tags, markers); `tools/builtins` writes it. A type is
 parsed when something first asks for it, so a process that serves ten kinds pays for ten.
 
+There is one file for each release of Kubernetes that a process can be. A process is one of them:
+`choose_release` is called before the first question, or the environment names the release.
+
 Expressions in the file: `*T` pointer, `[]T` slice, `{}T` map with string keys, `#pkg.T` a named
 type, and the scalars `string bool int32 int64 uint32 float64 bytes`.
 """
 
 import functools
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,13 @@ SPECIAL = frozenset(
 """Types whose JSON is written by hand in Go; the readers of the table know them by name."""
 
 
+RELEASES = {"1.32": "table", "1.37": "table-1.37"}
+"""The file of each release, without its suffix; the first is the default."""
+VERSIONS = {"1.32": "v1.32.4", "1.37": "v1.37.2"}
+"""The version of Kubernetes that each table was made from."""
+_VARIABLE = "QUARTERDECK_KUBERNETES_VERSION"
+
+
 class Field(msgspec.Struct, frozen=True):
     """One member of a Go struct; an empty name means its members stand in the parent's JSON."""
 
@@ -41,6 +52,7 @@ class Field(msgspec.Struct, frozen=True):
     omit_empty: bool
     required: bool
     tag: int
+    omit_zero: bool = False
     strategy: str = ""
     merge_key: str = ""
     list_type: str = ""
@@ -68,9 +80,32 @@ class _File(msgspec.Struct):
     types: dict[str, msgspec.Raw]
 
 
+def choose_release(release: str) -> None:
+    """Be this release from now on; what was asked before keeps its answer.
+
+    Raises:
+        ValueError: if there is no table of it, or another one was read already.
+    """
+    if release not in RELEASES:
+        known = ", ".join(RELEASES)
+        raise ValueError(f"unknown Kubernetes version {release!r}: expected one of {known}")
+    if release != get_release() and _load_file.cache_info().currsize:
+        raise ValueError(
+            f"cannot change the Kubernetes version to {release}: built-in kinds of"
+            f" {get_release()} were read already; start another process"
+        )
+    os.environ[_VARIABLE] = release
+
+
+def get_release() -> str:
+    """The release whose built-in kinds these are, such as `1.32`."""
+    release = os.environ.get(_VARIABLE, "")
+    return release if release in RELEASES else next(iter(RELEASES))
+
+
 @functools.cache
 def _load_file() -> _File:
-    return msgspec.json.decode(_read("table.json"), type=_File)
+    return msgspec.json.decode(_read(f"{RELEASES[get_release()]}.json"), type=_File)
 
 
 def _read(name: str) -> bytes:
@@ -98,6 +133,7 @@ def _parse_field(item: list[Any]) -> Field:
         omit_empty="o" in flags,
         required="r" in flags,
         tag=tag,
+        omit_zero="z" in flags,
         strategy=more.get("strategy", ""),
         merge_key=more.get("key", ""),
         list_type=more.get("list", ""),
@@ -166,16 +202,18 @@ def load_discovery() -> dict[str, msgspec.Raw]:
 
 def get_checksum() -> str:
     """The recorded hash of the table: what documents made from it may be cached by."""
-    return _read("table.sha256").decode().strip()
+    return _read(f"{RELEASES[get_release()]}.sha256").decode().strip()
 
 
 def verify() -> list[str]:
-    """What is wrong with the committed table: empty when it is the one that was generated."""
-    actual = hashlib.sha256(_read("table.json")).hexdigest()
-    recorded = get_checksum()
-    if actual == recorded:
-        return []
-    return [
-        f"meta/builtins/table.json: sha256 is {actual}, table.sha256 says {recorded}; "
-        "run tools/builtins again instead of editing the table"
-    ]
+    """What is wrong with the committed tables: empty when they are those that were generated."""
+    problems = []
+    for name in RELEASES.values():
+        actual = hashlib.sha256(_read(f"{name}.json")).hexdigest()
+        recorded = _read(f"{name}.sha256").decode().strip()
+        if actual != recorded:
+            problems.append(
+                f"meta/builtins/{name}.json: sha256 is {actual}, {name}.sha256 says {recorded};"
+                " run tools/builtins again instead of editing the table"
+            )
+    return problems

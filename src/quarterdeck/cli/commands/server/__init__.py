@@ -138,6 +138,15 @@ def server(
             help="Feature gates of Kubernetes; MutatingAdmissionPolicy serves that kind.",
         ),
     ] = "",
+    kubernetes_version: Annotated[
+        str,
+        Option(
+            "--kubernetes-version",
+            metavar="VERSION",
+            help="Release whose built-in kinds are served: 1.32, or 1.37 with DRA, pod certificates"
+            " and mutating policies.",
+        ),
+    ] = "1.32",
     service_cluster_ip_range: Annotated[
         str,
         Option(
@@ -329,6 +338,7 @@ def server(
         disabled_plugins=frozenset(split_names(disable_admission_plugins)),
         feature_gates=_parse_gates(feature_gates),
         service_cluster_ip_range=service_cluster_ip_range,
+        git_version=_choose_release(kubernetes_version),
         webhook_services=_parse_services(webhook_service or []),
         oidc=oidc,
     )
@@ -355,6 +365,17 @@ def server(
 
 def _parse_path(text: str) -> Path | None:
     return Path(text) if text else None
+
+
+def _choose_release(release: str) -> str:
+    """Serve the built-in kinds of a release; returns its version."""
+    from quarterdeck.meta.builtins import table
+
+    try:
+        table.choose_release(release)
+    except ValueError as error:
+        raise CommandError(f"invalid --kubernetes-version: {error}", REFUSED) from error
+    return table.VERSIONS[release]
 
 
 def _parse_gates(text: str) -> frozenset[str]:

@@ -1,0 +1,109 @@
+"""A server that is the newest release of Kubernetes: kinds and fields that 1.32 does not have."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from quarterdeck.kit import http
+
+POD = {
+    "metadata": {"name": "p"},
+    "spec": {
+        "resources": {"requests": {"cpu": "1"}},
+        "hostnameOverride": "other",
+        "containers": [{"name": "c", "image": "i"}],
+    },
+}
+REQUEST = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}
+
+
+@contextlib.asynccontextmanager
+async def serving(*flags: str) -> AsyncIterator[str]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "quarterdeck.cli", "server", "--in-memory"),
+        *("--port", "0", "--http-port", "0", *flags),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        url = ""
+        while line := (await process.stdout.readline()).decode():
+            if line.startswith("listening on http://"):
+                url = line.split()[-1]
+            if line.startswith("ready"):
+                break
+        yield url
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
+async def send(client: http.Client, url: str, body: Any = None) -> tuple[int, Any]:
+    data = None if body is None else json.dumps(body).encode()
+    headers = [("Content-Type", "application/json")]
+    method = "GET" if body is None else "POST"
+    response = await client.request(method, url, headers=headers, body=data)
+    text = await response.read()
+    return response.status, json.loads(text) if text.startswith(b"{") else text
+
+
+async def test_the_newest_release_has_its_kinds_and_fields() -> None:
+    async with serving("--kubernetes-version", "1.37") as url, http.Client() as client:
+        assert (await send(client, f"{url}/version"))[1]["minor"] == "37"
+        strict = "fieldValidation=Strict"
+        status, pod = await send(client, f"{url}/api/v1/namespaces/default/pods?{strict}", POD)
+        assert (status, pod["spec"]["hostnameOverride"]) == (201, "other"), pod
+        dra = f"{url}/apis/resource.k8s.io/v1"
+        status, _ = await send(
+            client, f"{dra}/deviceclasses?{strict}", {"metadata": {"name": "gpu"}, "spec": {}}
+        )
+        assert status == 201
+        claim = {"metadata": {"name": "one"}, "spec": {"devices": REQUEST}}
+        path = f"{dra}/namespaces/default/resourceclaims?{strict}"
+        status, made = await send(client, path, claim)
+        assert (status, made["spec"]["devices"]["requests"][0]["name"]) == (201, "gpu"), made
+        for path in (
+            "apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+            "apis/certificates.k8s.io/v1/podcertificaterequests",
+            "apis/networking.k8s.io/v1/servicecidrs",
+            "apis/storage.k8s.io/v1/volumeattributesclasses",
+        ):
+            assert (await send(client, f"{url}/{path}"))[0] == 200, path
+        document = (await send(client, f"{url}/openapi/v3/apis/resource.k8s.io/v1"))[1]
+        assert "io.k8s.api.resource.v1.ResourceClaim" in document["components"]["schemas"]
+
+
+async def test_the_default_release_refuses_them() -> None:
+    async with serving() as url, http.Client() as client:
+        assert (await send(client, f"{url}/version"))[1]["minor"] == "32"
+        path = f"{url}/api/v1/namespaces/default/pods?fieldValidation=Strict"
+        status, answer = await send(client, path, POD)
+        assert (status, 'unknown field "spec.hostnameOverride"' in answer["message"]) == (400, True)
+        assert (await send(client, f"{url}/apis/resource.k8s.io/v1/deviceclasses"))[0] == 404
+
+
+async def test_an_unknown_release_is_refused() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "quarterdeck.cli", "server", "--kubernetes-version", "1.12"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, text = await process.communicate()
+    assert process.returncode and b"expected one of 1.32, 1.37" in text
+
+
+@pytest.mark.parametrize("release", ["1.32", "1.37"])
+async def test_discovery_names_what_is_served(release: str) -> None:
+    async with serving("--kubernetes-version", release) as url, http.Client() as client:
+        groups = (await send(client, f"{url}/apis"))[1]["groups"]
+        for group in groups:
+            for version in group["versions"]:
+                found = (await send(client, f"{url}/apis/{version['groupVersion']}"))[1]
+                for each in found["resources"]:
+                    if "/" not in each["name"] and "list" in each["verbs"]:
+                        path = f"{url}/apis/{version['groupVersion']}/{each['name']}?limit=1"
+                        assert (await send(client, path))[0] == 200, path
