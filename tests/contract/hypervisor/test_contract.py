@@ -231,3 +231,19 @@ async def test_released_vm_has_no_owner(open_rig: OpenRig) -> None:
         vm = await rig.hypervisor.get_vm(vmid)
         assert ownership.read_owner(vm) is None
         assert set(vm.tags) == {"kept"}
+
+
+async def test_vm_without_an_owner_can_be_adopted_and_removed(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        hypervisor, owner = rig.hypervisor, owner_of(2)._replace(vm_name="machine-1")
+        vmid = await make(rig)
+        await hypervisor.tag_vm(vmid, tags=("kept",), description="by Ann", owner=owner_of())
+        before = await hypervisor.get_vm(vmid)
+        tags, text = (*before.tags, *ownership.tags_of(owner)), before.description
+        text = ownership.add_owner(text, owner)
+        await hypervisor.tag_vm(vmid, tags=tags, description=text, owner=None)
+        vm = await hypervisor.get_vm(vmid)
+        assert ownership.is_owned(vm, owner)
+        assert vm.description.startswith("by Ann")
+        await wait(rig, await hypervisor.delete_vm(vmid, owner=owner))
+        assert vmid not in {each.id for each in await hypervisor.list_vms()}

@@ -1,6 +1,7 @@
 """The local QEMU driver with a guest that really boots: seed, vTPM, console, power button."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,17 @@ async def _wait_for(rig: QemuRig, log: Path, text: str) -> None:
     while not log.exists() or text not in log.read_text(errors="replace"):
         assert rig.pid(210), f"the VM ended before {text!r}: {log.read_text(errors='replace')}"
         await rig.pass_time()
+
+
+async def _expect_at_ssh(address: str, wanted: bytes) -> None:
+    """Connect until the guest listens: before that the connection is closed without a word."""
+    host, _, port = address.partition(":")
+    found = b""
+    while found != wanted:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        with contextlib.suppress(ConnectionError):
+            found = await reader.read(100)
+        writer.close()
 
 
 async def test_a_guest_boots_reads_its_seed_has_a_tpm_and_obeys() -> None:
@@ -51,6 +63,8 @@ async def test_a_guest_boots_reads_its_seed_has_a_tpm_and_obeys() -> None:
         reader, writer = await asyncio.open_unix_connection(console)
         writer.write(b"echo $((6 * 7))-is-the-answer\n")
         await _wait_for(rig, log, "42-is-the-answer")
+        writer.write(b"echo ssh-of-$(hostname) | nc -l -p 22\n")
+        await _expect_at_ssh((await hypervisor.get_vm(210)).ssh_address, b"ssh-of-runner-7\n")
         writer.close()
         await writer.wait_closed()
         del reader

@@ -184,6 +184,8 @@ def test_a_fleet_of_one_real_vm_lives_and_goes(up: Up) -> None:
         lambda: all(each in at.console_log.read_text(errors="replace") for each in wanted),
     )
     assert claim["status"]["networkInfo"]["ipAddress"] == "10.0.2.15"
+    port = claim["status"]["networkInfo"]["sshAddress"].removeprefix("127.0.0.1:")
+    assert up.run("machines", "ssh", name, "--print") == f"ssh -p {port} me@127.0.0.1\n"
     console = up.run("machines", "console", name, "--data-dir", "data").strip()
     assert console == f"unix://{at.console_socket}"
     (number,) = up.pids()

@@ -98,6 +98,8 @@ class NetworkInfo(Struct, frozen=True, kw_only=True):
     """First address of the VM."""
     mac_address: str = ""
     """Hardware address of the VM."""
+    ssh_address: str = ""
+    """Where SSH of the VM is reached, as HOST:PORT, if not at its address."""
 
 
 class TaskReference(Struct, frozen=True, kw_only=True):

@@ -116,7 +116,9 @@ def observe(machine: Machine, vm: VMInfo) -> None:
     before = ctx.status.current.network_info
     address = vm.ips[0] if vm.ips else (before.ip_address if before is not None else "")
     ctx.status.set(
-        network_info=NetworkInfo(ip_address=address, mac_address=vm.mac),
+        network_info=NetworkInfo(
+            ip_address=address, mac_address=vm.mac, ssh_address=vm.ssh_address
+        ),
         provider_id=f"{machine.connection.hypervisor.name}://{vm.uuid}",
     )
     if vm.node and vm.node != machine.ref.node:

@@ -163,6 +163,8 @@ class VMInfo(NamedTuple):
     uptime_s: float = 0.0
     cpu: int = 0
     memory_bytes: int = 0
+    ssh_address: str = ""
+    """Where its SSH is reached, as HOST:PORT, if not at its address."""
 
 
 class TaskRef(NamedTuple):

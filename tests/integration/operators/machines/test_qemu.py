@@ -164,6 +164,24 @@ async def test_seed_and_folder_are_private() -> None:
         assert sum(drive.get("inserted", {}).get("ro", False) for drive in drives) == 1
 
 
+async def test_ssh_of_a_guest_is_reached_by_a_port_on_loopback() -> None:
+    async with open_rig() as rig:
+        addresses = set()
+        for number in (1, 2):
+            vmid = await make(rig, number)
+            assert (await rig.hypervisor.get_vm(vmid)).ssh_address == ""
+            await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of(number))
+            address = (await rig.hypervisor.get_vm(vmid)).ssh_address
+            host, _, port = address.partition(":")
+            assert host == "127.0.0.1"
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.close()
+            addresses.add(address)
+        assert len(addresses) == 2
+        await rig.hypervisor.power(vmid, PowerAction.OFF, owner=owner_of(2))
+        assert (await rig.hypervisor.get_vm(vmid)).ssh_address == ""
+
+
 async def test_a_running_guest_cannot_read_a_detached_seed() -> None:
     async with open_rig() as rig:
         vmid = await make(rig)

@@ -43,7 +43,7 @@ async def ssh(
     info = claim.status.network_info
     if info is None or not info.ip_address:
         raise CommandError(f"machine {name} has no address yet: it is {claim.status.phase}")
-    command = build_command(info.ip_address, user, identity)
+    command = build_command(info.ssh_address or info.ip_address, user, identity)
     if print_only:
         print(" ".join(command))
         return

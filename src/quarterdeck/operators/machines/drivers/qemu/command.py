@@ -5,6 +5,7 @@ from typing import NamedTuple
 from quarterdeck.operators.machines.drivers.qemu.folder import Boot, VmFolder, VmRecord
 
 QMP_SOCKET, CONSOLE_SOCKET, TPM_SOCKET = "qmp.sock", "console.sock", "tpm.sock"
+LOOPBACK = "127.0.0.1"
 _MIB = 1 << 20
 _SMALLEST_MIB = 16
 
@@ -40,7 +41,7 @@ def build_command(
         *_console(at),
         *("-drive", f"file={escape(at.disk)},if=virtio,format=qcow2"),
         *(_seed(at) if has_seed else ()),
-        *("-netdev", "user,id=net0"),
+        *("-netdev", _network(record)),
         *("-device", f"virtio-net-pci,netdev=net0,mac={record.mac}"),
         *("-device", "virtio-rng-pci"),
         *(_tpm() if record.has_tpm else ()),
@@ -57,6 +58,12 @@ def _console(at: VmFolder) -> tuple[str, ...]:
         "-serial",
         "chardev:console",
     )
+
+
+def _network(record: VmRecord) -> str:
+    """The user network; nobody reaches into it but by the port on loopback that leads to SSH."""
+    forward = f",hostfwd=tcp:{LOOPBACK}:{record.ssh_port}-:22" if record.ssh_port else ""
+    return f"user,id=net0{forward}"
 
 
 def _seed(at: VmFolder) -> tuple[str, ...]:

@@ -55,6 +55,8 @@ class VmRecord(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0
     disk_bytes: int = 0
     has_tpm: bool = False
+    ssh_port: int = 0
+    """Port of this host that leads to the guest's SSH since its last start."""
 
 
 class VmFolder(NamedTuple):

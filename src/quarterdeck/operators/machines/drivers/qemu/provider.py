@@ -15,7 +15,11 @@ from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.drivers.nocloud import build_seed_image
 from quarterdeck.operators.machines.drivers.qemu import process, programs, qmp
 from quarterdeck.operators.machines.drivers.qemu.accelerator import choose_accelerator
-from quarterdeck.operators.machines.drivers.qemu.command import Accelerator, build_command
+from quarterdeck.operators.machines.drivers.qemu.command import (
+    LOOPBACK,
+    Accelerator,
+    build_command,
+)
 from quarterdeck.operators.machines.drivers.qemu.folder import (
     Folder,
     VmFolder,
@@ -300,6 +304,8 @@ class QemuProvider:
         if record.has_tpm:
             await self._tpms.ensure(at)
             await self._tpms.start(at)
+        record = msgspec.structs.replace(record, ssh_port=find_free_port())
+        await asyncio.to_thread(self._folder.update, record)
         arguments = build_command(
             at,
             record,
@@ -369,6 +375,7 @@ class QemuProvider:
             node=self._node,
             power=power,
             ips=(USER_ADDRESS,) if is_running and has_booted else (),
+            ssh_address=f"{LOOPBACK}:{record.ssh_port}" if is_running and record.ssh_port else "",
             mac=record.mac,
             tags=record.tags,
             description=record.description,
@@ -383,6 +390,13 @@ class QemuProvider:
         except FileNotFoundError:
             return 0.0
         return max(0.0, self._clock.now().timestamp() - started)
+
+
+def find_free_port() -> int:
+    """A port of this host that nobody listens on just now."""
+    with socket.socket() as found:
+        found.bind((LOOPBACK, 0))
+        return int(found.getsockname()[1])
 
 
 def build_mac(identity: uuid.UUID) -> str:
