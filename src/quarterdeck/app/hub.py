@@ -6,6 +6,7 @@ In `up` it is loaded by the first request: nobody waits for it who does not use 
 import contextlib
 import random
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterdeck.app.bind_address import metrics_page, parse_bind
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _ALL_INTERFACES = "0.0.0.0"
 _METRICS_INSIDE = ":8080"
 """Where metrics are inside a cluster unless told otherwise."""
+DASHBOARD = Path(__file__).parents[1] / "services" / "hub" / "web"
+"""Where the built dashboard is put: no part of the sources, but of the wheel."""
 _ALGORITHMS = ("RS256", "ES256")
 """Signatures of ID tokens that issuers use; never one with a shared secret."""
 
@@ -173,6 +176,7 @@ def build_hub(
     registry: Registry | None = None,
 ) -> "HubServer":
     """The hub API on a store, a history and an API server that knows users."""
+    from quarterdeck.services.hub.assets import Assets
     from quarterdeck.services.hub.identity import Authenticator, ProxyHeaders, parse_networks
     from quarterdeck.services.hub.metrics import ApiMetrics
     from quarterdeck.services.hub.openshift_groups import OpenShiftGroups
@@ -209,6 +213,7 @@ def build_hub(
         metrics=ApiMetrics(registry),
         limits=limits,
         origins=settings.cors_origins,
+        assets=Assets(DASHBOARD),
     )
 
 
