@@ -1,6 +1,7 @@
 """`quarterdeck clusters`: a cluster is connected to a hub, listed, and measured."""
 
 import asyncio
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from quarterdeck.operators.clusters.simulators.populate import populate
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import open_memory
+from quarterdeck.testing import programs
 from quarterdeck.testing.background import BackgroundCluster
 
 
@@ -70,6 +72,28 @@ def test_a_cluster_is_added_listed_and_measured(
     assert "CPU REQUESTED" in output
     assert "spoke" in output and "2.0" in output
     assert token not in output
+
+
+def test_the_numbers_are_those_that_kubectl_shows(
+    kubeconfig: Path, spoke: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubectl = programs.require("kubectl")
+    _prepare(kubeconfig, spoke.kubeconfig)
+    added = ["clusters", "add", "--kubeconfig", str(spoke.kubeconfig), "--name", "spoke"]
+    assert run([*added, "--hub-kubeconfig", str(kubeconfig)]) == 0
+    capsys.readouterr()
+
+    def count(*what: str) -> str:
+        command = [kubectl, "--kubeconfig", str(spoke.kubeconfig), "get", *what, "-o", "name"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        return str(len(listed.stdout.splitlines()))
+
+    def read_row() -> list[str]:
+        assert run(["clusters", "top", "--kubeconfig", str(kubeconfig)]) == 0
+        _, row, *_ = capsys.readouterr().out.splitlines()
+        return row.split()[:3]
+
+    assert read_row() == ["spoke", count("nodes"), count("pods", "--all-namespaces")]
 
 
 def test_a_cluster_that_is_gone_is_named_in_plain_words(
