@@ -109,6 +109,7 @@ PARTS: tuple[Part, ...] = (
         "quarterdeck.apis.fleetmanagement.v1alpha1",
         "quarterdeck.app.pipelines",
         ports=("fleet_port", "webhook_port"),
+        quiet_kinds=("PipelineRevision", "Collector"),
     ),
     Part(
         "clusters",

@@ -3,13 +3,14 @@
 import functools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP, FleetConnection
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
 from quarterdeck.app.errors import NotConfigured, StartError
 from quarterdeck.app.host import Host
+from quarterdeck.app.pipelines_samples import DEMO_SAMPLES, SAMPLE_FILES, SAMPLES
 from quarterdeck.kit import http
 from quarterdeck.operators import pipelines
 from quarterdeck.operators.pipelines import Address
@@ -21,75 +22,19 @@ from quarterdeck.wire.status import NotFound
 if TYPE_CHECKING:
     from quarterdeck.agents.collector_sim import CollectorSim
 
+__all__ = ["DEMO_SAMPLES", "NAME", "SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
+
 NAME = "pipelines"
-_API = f"{GROUP}/v1alpha1"
-_ALLOY = """\
-prometheus.scrape "self" {
-  targets    = [{"__address__" = "127.0.0.1:12345"}]
-  forward_to = [prometheus.remote_write.metrics.receiver]
-}
-
-prometheus.remote_write "metrics" {
-  endpoint {
-    url = "http://metrics.example.com/api/v1/write"
-  }
-}
-"""
-_OTEL = """\
-receivers:
-  otlp:
-    protocols:
-      grpc: {}
-processors:
-  batch: {}
-exporters:
-  debug: {}
-service:
-  pipelines:
-    metrics:
-      receivers: [otlp]
-      processors: [batch]
-      exporters: [debug]
-"""
-SAMPLES: tuple[Mapping[str, Any], ...] = (
-    {
-        "apiVersion": _API,
-        "kind": "Pipeline",
-        "metadata": {"name": "pipeline-sample", "namespace": "default"},
-        "spec": {
-            "contents": _ALLOY,
-            "matchers": ["collector.os=linux", 'team=~"team-(a|b)"'],
-            "enabled": True,
-            "configType": "Alloy",
-        },
-    },
-    {
-        "apiVersion": _API,
-        "kind": "Pipeline",
-        "metadata": {"name": "pipeline-otel-sample", "namespace": "default"},
-        "spec": {
-            "contents": _OTEL,
-            "matchers": ["collector.os=linux"],
-            "enabled": True,
-            "configType": "OpenTelemetryCollector",
-        },
-    },
-)
-"""What `up --demo` applies and `config/samples` holds."""
-SAMPLE_FILES = {
-    "pipeline-sample": "fleetmanagement_v1alpha1_pipeline.yaml",
-    "pipeline-otel-sample": "pipeline_otel_sample.yaml",
-}
-"""Files whose names existing guides mention."""
-
 _LOCAL_RATE = 500.0
-_LOCAL_INTERVAL_S = 60.0
+_LOCAL_INTERVAL_S = 10.0
 _DEMO_POLL_S = 2.0
 _AGENTS = {
     "edge-1": {"team": "team-a", "env": "prod"},
     "edge-2": {"team": "team-b", "env": "prod"},
     "edge-3": {"team": "team-c", "env": "test"},
 }
+_FIELD = {f"field-{number:02}": {"env": "field"} for number in range(1, 11)}
+"""Collectors of the demo's set and rollout; too many to print what each of them receives."""
 
 
 async def attach(host: Host) -> None:
@@ -188,7 +133,7 @@ def _start_agents(host: Host, fleet: Address) -> None:
 
         await host.clock.sleep(_DEMO_POLL_S)  # after the summary is printed
         async with http.Client() as client, Supervisor("agents") as tasks:
-            for identity, attributes in _AGENTS.items():
+            for identity, attributes in {**_AGENTS, **_FIELD}.items():
                 agent = CollectorSim(
                     identity, attributes, url=fleet.url, token=fleet.password, client=client
                 )
@@ -206,6 +151,8 @@ def _start_agents(host: Host, fleet: Address) -> None:
 
 def _print_change(host: Host, agent: "CollectorSim") -> None:
     """Print the pipelines of a configuration that an agent received."""
+    if agent.id in _FIELD:
+        return
     names = re.findall(r"^//   (\S+) revision", agent.config, re.MULTILINE)
     _print_line(host, f"agent {agent.id} received {', '.join(names) or 'no pipelines'}")
 

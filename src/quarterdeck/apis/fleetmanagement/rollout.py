@@ -77,7 +77,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
 class RolloutStatus(Struct, frozen=True, kw_only=True):
     """How far a rollout has come."""
 
-    phase: RolloutPhase = "Promoted"
+    phase: RolloutPhase = always_written("Promoted")
     """Progressing, Paused, WaitingForApproval, RolledBack, Promoted, or Direct without steps."""
     step: Annotated[Int32, Schema(minimum=0)] = always_written(0)
     """The current step, counted from 0; the number of steps when it is over."""

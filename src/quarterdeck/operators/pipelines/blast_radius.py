@@ -132,15 +132,17 @@ def diff_config(
     collector: RemoteCollector, before: Iterable[Planned], after: Iterable[Planned]
 ) -> str:
     """A unified diff of the merged configuration of one collector; empty if nothing changes."""
-    now, then = (
-        _merge(collector, _match(MatchIndex(each), collector)).splitlines()
-        for each in (before, after)
-    )
+    now, then = (merge_config(collector, each).splitlines() for each in (before, after))
     heads = (f"{collector.id} now", f"{collector.id} after")
     lines = list(difflib.unified_diff(now, then, *heads, lineterm="", n=2))
     if len(lines) > MAX_DIFF_LINES:
         lines = [*lines[:MAX_DIFF_LINES], f"… {len(lines) - MAX_DIFF_LINES} more lines"]
     return "\n".join(lines)
+
+
+def merge_config(collector: RemoteCollector, pipelines: Iterable[Planned]) -> str:
+    """The configuration of a collector."""
+    return _merge(collector, _match(MatchIndex(pipelines), collector))
 
 
 class _Digests:

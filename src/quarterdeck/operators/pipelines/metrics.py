@@ -1,6 +1,10 @@
 """Every metric of the operator, declared once."""
 
+from quarterdeck.apis.fleetmanagement.rollout import Delivery
 from quarterdeck.kit.metrics import Registry
+from quarterdeck.meta.identity import Key
+
+STATES = ("applied", "applying", "failed", "stale")
 
 WAIT_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 CALL_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -40,6 +44,21 @@ class FleetMetrics:
             "Pipelines found changed on the server, by what was done about it",
             ("action",),
         )
+        self._collectors = r.gauge(
+            "fleet_pipeline_collectors",
+            "Collectors that are to run a pipeline, by what they report",
+            ("namespace", "pipeline", "state"),
+        )
+        self._rollouts = r.gauge(
+            "fleet_pipeline_rollout_weight",
+            "Per cent of the collectors that receive the newest configuration of a pipeline",
+            ("namespace", "pipeline"),
+        )
+        self._rollbacks = r.counter(
+            "fleet_pipeline_rollbacks_total",
+            "Rollouts that were rolled back because collectors reported FAILED",
+        )
+        self._rollbacks.labels()
         for action in ("corrected", "reported"):
             self._drift.labels(action)
         self._waits.labels()
@@ -62,3 +81,23 @@ class FleetMetrics:
     def count_drift(self, action: str) -> None:
         """One pipeline was found changed."""
         self._drift.labels(action).value += 1
+
+    def set_delivery(self, key: Key, delivery: Delivery | None) -> None:
+        """What collectors report about one pipeline."""
+        if delivery is None:
+            return
+        for state in STATES:
+            found = self._collectors.labels(key.namespace, key.name, state)
+            found.value = float(getattr(delivery, state))
+
+    def set_rollout(self, key: Key, weight: int, *, is_rollback: bool) -> None:
+        """How far the rollout of one pipeline has come."""
+        self._rollouts.labels(key.namespace, key.name).value = float(weight)
+        if is_rollback:
+            self._rollbacks.labels().value += 1
+
+    def forget(self, key: Key) -> None:
+        """Drop the series of a deleted pipeline."""
+        for state in STATES:
+            self._collectors.remove(key.namespace, key.name, state)
+        self._rollouts.remove(key.namespace, key.name)

@@ -68,10 +68,14 @@ class Pipelines:
         """Send what the rollout is at; a verdict is stored before it is acted on."""
         target, decision = await stage(await roll_back(target, ctx), ctx)
         report.set_rollout(decision, ctx)
+        if decision.status is not None:
+            is_rollback = decision.must_be_recorded
+            self._metrics.set_rollout(ctx.key, decision.status.weight, is_rollback=is_rollback)
         if not decision.must_be_recorded:
             await self._ensure_synced(target, ctx)
             await ensure_revisions(target, ctx)
             report.set_delivery(target.fleet.agents.get_known(ctx.status.current.id), ctx)
+            self._metrics.set_delivery(ctx.key, ctx.status.current.delivery)
             self._metrics.count_reconcile("Pipeline", Reason.SYNCED)
         return RequeueAfter(decision.after_s) if decision.after_s is not None else None
 
@@ -188,6 +192,7 @@ class Pipelines:
     async def forget(self, key: Key) -> None:
         """Drop the state of a deleted object."""
         self._previews.forget(key)
+        self._metrics.forget(key)
         self._writes.forget(key)
 
 

@@ -1,0 +1,75 @@
+"""`quarterdeck pipelines rollback`: back to an earlier revision of a pipeline."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.parameters import Argument, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision
+
+
+async def rollback(
+    name: Annotated[str, Argument(metavar="PIPELINE", help="Name of the Pipeline.")],
+    to: Annotated[
+        str,
+        Option(
+            "--to", metavar="REVISION", help="Revision to go back to (default: the one before)."
+        ),
+    ] = "",
+    clear: Annotated[
+        bool, Option("--clear", help="End the rollback: send the contents of the spec again.")
+    ] = False,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> None:
+    """Send the configuration of an earlier revision to every collector, until it is cleared."""
+    from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision
+
+    async with connect(kubeconfig, context) as client:
+        where = namespace or client.namespace
+        pipeline = await client.get(Pipeline, name, where)
+        target: str | None = None
+        if not clear:
+            revisions = await client.list(PipelineRevision, namespace=where)
+            target = choose_revision(pipeline, revisions, to)
+        await client.resource(Pipeline.KIND.gvr).patch(
+            name, {"spec": {"rollbackTo": target}}, namespace=where
+        )
+    if target is None:
+        print(f"pipeline {name} is sent as its spec says")
+    else:
+        print(f"pipeline {name} goes back to revision {target}")
+
+
+COMMAND = Command(rollback)
+
+
+def choose_revision(
+    pipeline: "Pipeline", revisions: "Sequence[PipelineRevision]", wanted: str
+) -> str:
+    """The revision to go back to: the one asked for, else the newest before the current one."""
+    own = [each for each in revisions if each.spec.pipeline == pipeline.metadata.name]
+    ids = [each.spec.revision_id for each in sorted(own, key=_order)]
+    current = pipeline.status.rolled_back_to or pipeline.status.revision_id
+    if wanted:
+        return wanted
+    earlier = ids[: ids.index(current)] if current in ids else ids[:-1]
+    if not earlier:
+        raise CommandError(
+            f"pipeline {pipeline.metadata.name} has no revision before {current or 'the first'}; "
+            "list them with: kubectl get pipelinerevisions",
+            REFUSED,
+        )
+    return earlier[-1]
+
+
+def _order(revision: "PipelineRevision") -> tuple[str, int, str]:
+    identity = revision.spec.revision_id
+    return (revision.spec.created_at, int(identity) if identity.isdecimal() else 0, identity)
