@@ -1,12 +1,14 @@
 """MutatingAdmissionPolicies: what they do to writes, and what they may not do."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from webhook_server import webhook_server
 
-from quarterdeck.kit import http
+from quarterdeck.kit import http, yaml
 from quarterdeck.server.options import ServerOptions
 
 Object = dict[str, Any]
@@ -444,3 +446,20 @@ async def test_writer_must_be_allowed_to_read_the_params(serving: Any) -> None:
         assert 'must have "get" permission on all objects of the referenced paramKind' in (
             refused.message
         )
+
+
+async def test_example_of_the_documentation_works(serving: Any) -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "change-objects-by-policy.md"
+    (text,) = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    async with serving(options=OPTIONS) as api:
+        for document, path in zip(yaml.load_all(text), (POLICIES, BINDINGS), strict=True):
+            made = await api("POST", path, document)
+            assert made.status == 201, made.body
+        wanted = pod("wanted")
+        wanted["metadata"]["labels"] = {"proxy": "yes"}
+        made = await api("POST", PODS, wanted)
+        assert made.status == 201, made.body
+        assert [each["name"] for each in made.body["spec"]["containers"]] == ["main", "proxy"]
+        assert made.body["metadata"]["labels"]["example.com/by"] == "sidecar"
+        other = await api("POST", PODS, pod("other"))
+        assert [each["name"] for each in other.body["spec"]["containers"]] == ["main"]

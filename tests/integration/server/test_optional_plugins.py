@@ -135,3 +135,130 @@ async def test_changes_need_the_namespace_too(serving: Any) -> None:
         assert (await api("POST", path, {"metadata": {"name": "a"}})).status == 404
         made = await api("POST", f"{CORE}/configmaps", {"metadata": {"name": "a"}})
         assert made.status == 201
+
+
+KUBELET = {"Impersonate_User": "system:node:n1", "Impersonate_Group": "system:nodes"}
+NODES = "/api/v1/nodes"
+
+
+def restrict() -> ServerOptions:
+    """Everybody may do everything, but for what the plugin says."""
+    return ServerOptions(enabled_plugins=frozenset({"NodeRestriction"}), has_roles=False)
+
+
+async def test_kubelet_changes_its_own_node_only(serving: Any) -> None:
+    async with serving(options=restrict()) as api:
+        other = await api("POST", NODES, {"metadata": {"name": "n2"}}, **KUBELET)
+        assert other.status == 403
+        assert 'node "n1" is not allowed to modify node "n2"' in other.message
+        bad = {"name": "n1", "labels": {"node-restriction.kubernetes.io/x": "y", "mine": "z"}}
+        refused = await api("POST", NODES, {"metadata": bad}, **KUBELET)
+        assert refused.message.endswith(
+            "is not allowed to set the following labels: node-restriction.kubernetes.io/x"
+        )
+        good = {"name": "n1", "labels": {"kubernetes.io/os": "linux", "mine": "z"}}
+        assert (await api("POST", NODES, {"metadata": good}, **KUBELET)).status == 201
+        for change, said in (
+            ({"spec": {"taints": []}}, "modify taints"),
+            ({"metadata": {"labels": {"a.k8s.io/b": "c"}}}, "modify labels: a.k8s.io/b"),
+        ):
+            refused = await api("PATCH", f"{NODES}/n1", change, media=MERGE, **KUBELET)
+            assert refused.status == 403
+            assert said in refused.message
+        status = {"status": {"phase": "Running"}}
+        path = f"{NODES}/n1/status"
+        assert (await api("PATCH", path, status, media=MERGE, **KUBELET)).status == 200
+        assert (await api("DELETE", f"{NODES}/n2", **KUBELET)).status in (403, 404)
+
+
+async def test_kubelet_touches_the_pods_on_it_only(serving: Any) -> None:
+    async with serving(options=restrict()) as api:
+        for name in ("n1", "n2"):
+            await api("POST", NODES, {"metadata": {"name": name}})
+            pod = build_pod(nodeName=name)
+            pod["metadata"]["name"] = f"on-{name}"
+            assert (await api("POST", f"{CORE}/pods", pod)).status == 201
+        ready = {"status": {"phase": "Running"}}
+        for name, expected in (("n1", 200), ("n2", 403)):
+            path = f"{CORE}/pods/on-{name}"
+            changed = await api("PATCH", f"{path}/status", ready, media=MERGE, **KUBELET)
+            assert changed.status == expected, changed.body
+            eviction = {"metadata": {"name": f"on-{name}"}}
+            evicted = await api("POST", f"{path}/eviction?dryRun=All", eviction, **KUBELET)
+            assert evicted.status == (201 if expected == 200 else 403), evicted.body
+            assert (await api("DELETE", path, **KUBELET)).status == expected
+        refused = await api("POST", f"{CORE}/pods", build_pod(nodeName="n1"), **KUBELET)
+        assert "can only create mirror pods" in refused.message
+
+
+async def test_mirror_pods_use_nothing_of_the_api(serving: Any) -> None:
+    async with serving(options=restrict()) as api:
+        node = (await api("POST", NODES, {"metadata": {"name": "n1"}})).body
+        owner = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "name": "n1",
+            "uid": node["metadata"]["uid"],
+            "controller": True,
+        }
+        metadata = {
+            "name": "m",
+            "annotations": {"kubernetes.io/config.mirror": "x"},
+            "ownerReferences": [owner],
+        }
+        volume = {"name": "v", "secret": {"secretName": "s"}}
+        for spec, said in (
+            ({"nodeName": "n2"}, "spec.nodeName set to itself"),
+            ({"nodeName": "n1", "volumes": [volume]}, "reference secrets"),
+        ):
+            pod = {**build_pod(**spec), "metadata": metadata}
+            refused = await api("POST", f"{CORE}/pods", pod, **KUBELET)
+            assert said in refused.message, refused.body
+        stolen = {**metadata, "ownerReferences": [{**owner, "uid": "other"}]}
+        pod = {**build_pod(nodeName="n1"), "metadata": stolen}
+        assert "UID mismatch" in (await api("POST", f"{CORE}/pods", pod, **KUBELET)).message
+        pod = {**build_pod(nodeName="n1"), "metadata": metadata}
+        assert (await api("POST", f"{CORE}/pods", pod, **KUBELET)).status == 201
+
+
+async def test_kubelet_gets_tokens_for_its_pods_only(serving: Any) -> None:
+    async with serving(options=restrict()) as api:
+        await api("POST", f"{CORE}/serviceaccounts", {"metadata": {"name": "robot"}})
+        uids = {}
+        for name in ("n1", "n2"):
+            pod = build_pod(nodeName=name, serviceAccountName="robot")
+            pod["metadata"]["name"] = f"on-{name}"
+            made = await api("POST", f"{CORE}/pods", pod)
+            uids[name] = made.body["metadata"]["uid"]
+        path = f"{CORE}/serviceaccounts/robot/token"
+        refused = await api("POST", path, {}, **KUBELET)
+        assert "node requested token not bound to a pod" in refused.message
+        for name, expected in (("n1", 201), ("n2", 403)):
+            bound = {"apiVersion": "v1", "kind": "Pod", "name": f"on-{name}", "uid": uids[name]}
+            made = await api("POST", path, {"spec": {"boundObjectRef": bound}}, **KUBELET)
+            assert made.status == expected, made.body
+
+
+async def test_kubelet_renews_its_own_lease_only(serving: Any) -> None:
+    group = "/apis/coordination.k8s.io/v1/namespaces"
+    async with serving(options=restrict()) as api:
+        for namespace, name, expected in (
+            ("kube-node-lease", "n1", 201),
+            ("kube-node-lease", "n2", 403),
+            ("default", "n1", 403),
+        ):
+            path = f"{group}/{namespace}/leases"
+            made = await api("POST", path, {"metadata": {"name": name}}, **KUBELET)
+            assert made.status == expected, made.body
+
+
+async def test_pods_follow_the_selector_of_their_namespace(serving: Any) -> None:
+    async with serving(options=enable("PodNodeSelector")) as api:
+        note = {"scheduler.alpha.kubernetes.io/node-selector": "zone=a, disk=ssd"}
+        metadata = {"name": "picky", "annotations": note}
+        assert (await api("POST", "/api/v1/namespaces", {"metadata": metadata})).status == 201
+        path = "/api/v1/namespaces/picky/pods"
+        made = await api("POST", path, build_pod(nodeSelector={"gpu": "yes"}))
+        assert made.body["spec"]["nodeSelector"] == {"zone": "a", "disk": "ssd", "gpu": "yes"}
+        refused = await api("POST", path, build_pod(nodeSelector={"zone": "b"}))
+        assert "conflicts with its namespace node label selector" in refused.message

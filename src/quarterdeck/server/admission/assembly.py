@@ -17,6 +17,8 @@ from quarterdeck.server.admission.plugins.ingress_class import DefaultIngressCla
 from quarterdeck.server.admission.plugins.limit_ranger import LimitRanger
 from quarterdeck.server.admission.plugins.namespace_exists import NamespaceExists
 from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from quarterdeck.server.admission.plugins.node_restriction import NodeRestriction
+from quarterdeck.server.admission.plugins.node_selector import NodeSelector
 from quarterdeck.server.admission.plugins.node_taint import NodeTaint
 from quarterdeck.server.admission.plugins.owner_permissions import NAME as OWNER_PERMISSIONS
 from quarterdeck.server.admission.plugins.priority import Priority
@@ -41,8 +43,10 @@ _FACTORIES: Mapping[str, Callable[[Store, random.Random], Plugin]] = {
     "AlwaysPullImages": lambda store, rng: AlwaysPullImages(),
     "LimitRanger": lambda store, rng: LimitRanger(store),
     SERVICE_ACCOUNT: lambda store, rng: ServiceAccount(store, rng),
+    "NodeRestriction": lambda store, rng: NodeRestriction(store),
     "TaintNodesByCondition": lambda store, rng: NodeTaint(),
     "PodSecurity": lambda store, rng: PodSecurity(store),
+    "PodNodeSelector": lambda store, rng: NodeSelector(store),
     "Priority": lambda store, rng: Priority(store),
     "DefaultTolerationSeconds": lambda store, rng: DefaultTolerations(),
     "ExtendedResourceToleration": lambda store, rng: ExtendedResources(),
@@ -66,15 +70,16 @@ _OTHERS = (
 _OFF = frozenset(
     (
         "AlwaysDeny", "AlwaysPullImages", "DenyServiceExternalIPs", "ExtendedResourceToleration",
-        "LimitPodHardAntiAffinityTopology", "NamespaceExists", OWNER_PERMISSIONS,
+        "LimitPodHardAntiAffinityTopology", "NamespaceExists", "NodeRestriction",
+        OWNER_PERMISSIONS, "PodNodeSelector",
     )
 )  # fmt: skip
 """Off unless they are enabled."""
 _WITHOUT_EFFECT = frozenset(
     (
         "AlwaysAdmit", "ClusterTrustBundleAttest", "EventRateLimit", "ImagePolicyWebhook",
-        "NamespaceAutoProvision", "NodeRestriction", "PersistentVolumeClaimResize",
-        "PodNodeSelector", "PodTolerationRestriction", "PodTopologyLabels",
+        "NamespaceAutoProvision", "PersistentVolumeClaimResize", "PodTolerationRestriction",
+        "PodTopologyLabels",
     )
 )  # fmt: skip
 """Plugins of Kubernetes that this server does not have; switching them off changes nothing."""

@@ -37,7 +37,7 @@ def test_plugin_that_is_off_can_be_enabled() -> None:
 
 
 def test_disabling_a_plugin_that_is_not_there_changes_nothing() -> None:
-    assert choose_plugins((), ("NodeRestriction",)) == choose_plugins((), ())
+    assert choose_plugins((), ("ImagePolicyWebhook",)) == choose_plugins((), ())
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_disabling_a_plugin_that_is_not_there_changes_nothing() -> None:
         pytest.param(("Nope",), (), 'enable-admission-plugins plugin "Nope" is unknown', id="?"),
         pytest.param((), ("Nope",), 'disable-admission-plugins plugin "Nope" is unknown', id="??"),
         pytest.param(("Priority",), ("Priority",), "Priority is in both", id="both"),
-        pytest.param(("NodeRestriction",), (), "is not supported by this server", id="absent"),
+        pytest.param(("ImagePolicyWebhook",), (), "is not supported by this server", id="absent"),
     ],
 )
 def test_wrong_choice_is_explained(
