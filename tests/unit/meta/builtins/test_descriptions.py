@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.meta.builtins import descriptions, nodes, table
+from quarterdeck.meta.builtins import descriptions, nodes, resources, table
 
 POD_SPEC = "io.k8s.api.core.v1.PodSpec"
 VOLUME = "io.k8s.api.core.v1.Volume"
@@ -31,23 +31,10 @@ def test_every_text_belongs_to_a_type_and_a_member_of_it() -> None:
 
 
 def test_every_served_kind_is_described() -> None:
-    served = {
-        table.find_kind_type(version, kind)
-        for version in table.list_api_versions()
-        for kind in table.list_kinds(version)
-        if not kind.endswith(("List", "Options")) and kind not in ("RangeAllocation", "APIGroup")
-    }
-    named = [name for name in served if name and not name.startswith("meta/v1")]
-    described = [name for name in named if descriptions.describe_type(table.to_openapi_name(name))]
-    missing = sorted(set(named) - set(described))
-    assert missing in (
-        [],
-        [
-            "apiextensions/v1.ConversionReview",
-            "core/v1.PodStatusResult",
-            "core/v1.SerializedReference",
-        ],
-    )
+    gated = resources.list_gated_resources({"MutatingAdmissionPolicy"})
+    for each in (*resources.list_resources(), *gated):
+        name = table.find_kind_type(each.kind.api_version, each.kind.kind)
+        assert name and descriptions.describe_type(table.to_openapi_name(name)), each.kind
 
 
 def test_members_of_inlined_types_are_described() -> None:
