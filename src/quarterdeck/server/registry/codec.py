@@ -15,9 +15,14 @@ def decode_stored(resource: Resource, value: bytes) -> Object:
 
 def encode_served(resource: Resource, value: bytes) -> bytes:
     """Stored bytes in the version of a resource."""
-    if resource.strategy.stored_as_served:
+    strategy = resource.strategy
+    if strategy.stored_as_served:
         return value
-    return kit_json.encode(resource.strategy.to_served(kit_json.decode(value)))
+
+    def make(stored: bytes) -> bytes:
+        return kit_json.encode(strategy.to_served(kit_json.decode(stored)))
+
+    return make(value) if resource.converter is not None else resource.served.get(value, make)
 
 
 def build_encoder(

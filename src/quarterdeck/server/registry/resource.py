@@ -24,6 +24,7 @@ from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.meta.schema import Node
 from quarterdeck.server.registry.conversion import Converter
+from quarterdeck.server.registry.encoded_cache import EncodedCache
 
 Object = dict[str, Any]
 """A decoded JSON object."""
@@ -244,6 +245,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Of a custom kind: the version it is stored in."""
     deprecation: str = ""
     """A text for the `Warning` header of every answer; empty for none."""
+    served: EncodedCache = msgspec.field(default_factory=EncodedCache)
+    """Objects in this version, where they are not stored so."""
+    messages: EncodedCache = msgspec.field(default_factory=EncodedCache)
+    """Objects of this version as protobuf messages."""
 
     @property
     def node(self) -> Node:

@@ -82,7 +82,11 @@ def _encode_frame(
     core: Core, resource: Resource, choice: Choice, *, kind: EventType, value: bytes
 ) -> bytes:
     if choice.media == PROTOBUF:
-        body = protobuf.encode_object(decode_stored(resource, value), choice)
+        body = (
+            protobuf.encode_stored(resource, value)
+            if choice.form is Form.OBJECT
+            else protobuf.encode_object(decode_stored(resource, value), choice)
+        )
         return protobuf.encode_watch_event(kind, body)
     if choice.form is Form.OBJECT:
         return encode_event(kind, encode_served(resource, value))

@@ -56,7 +56,7 @@ async def _build_protobuf_response(
     turns = TimeSlice(core)
     items: list[bytes] = []
     for index, entry in enumerate(entries):
-        items.append(encode(decode_stored(call.resource, entry.value)))
+        items.append(encode(entry.value))
         if not index % _BATCH:
             await turns.yield_if_due()
     body = protobuf.encode_list(call.resource, call.choice, items, metadata=metadata)

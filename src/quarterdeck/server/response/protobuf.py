@@ -4,10 +4,12 @@ Built-in kinds, PartialObjectMetadata and Status have messages; Tables and custo
 none. Objects are stored as JSON, so each one is decoded first.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from quarterdeck.meta.builtins import protobuf_writer
+from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request.negotiation import Choice, Form
 from quarterdeck.wire.media import PROTOBUF
@@ -29,14 +31,28 @@ def encode_object(value: Object, choice: Choice) -> bytes:
     return protobuf_writer.encode(value)
 
 
-def build_item_encoder(resource: Resource, choice: Choice) -> Callable[[Object], bytes]:
-    """Build how the items of a list are encoded: without an envelope."""
+def encode_stored(resource: Resource, value: bytes) -> bytes:
+    """Encode an object as it is stored."""
+    message = _encode_message(resource, value)
+    return protobuf_writer.wrap(resource.api_version, resource.kind, message)
+
+
+def build_item_encoder(resource: Resource, choice: Choice) -> Callable[[bytes], bytes]:
+    """Build how the stored items of a list are encoded: without an envelope."""
     if choice.form is Form.METADATA:
-        return _encode_partial
-    name = protobuf_writer.find_message_type(resource.api_version, resource.kind)
-    if name is None:
-        raise KeyError(f"no message for {resource.kind} of {resource.api_version}")
-    return lambda value: protobuf_writer.encode_message(name, value)
+        return lambda value: _encode_partial(decode_stored(resource, value))
+    return functools.partial(_encode_message, resource)
+
+
+def _encode_message(resource: Resource, value: bytes) -> bytes:
+    """Encode a stored object; one that is read again is not encoded again."""
+
+    def make(stored: bytes) -> bytes:
+        name = protobuf_writer.find_message_type(resource.api_version, resource.kind)
+        assert name is not None  # negotiation offers protobuf for kinds of the table alone
+        return protobuf_writer.encode_message(name, decode_stored(resource, stored))
+
+    return resource.messages.get(value, make)
 
 
 def encode_list(

@@ -9,7 +9,7 @@ from typing import Any
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.core import Core
-from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.codec import decode_stored, encode_served
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form, choose_error_media
@@ -50,13 +50,12 @@ TEXT_HEADERS: Headers = [_NO_CACHE, ("Content-Type", "text/plain; charset=utf-8"
 def build_stored(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response:
     """Build an answer with an object as it is stored."""
     choice = call.choice
-    if (
-        choice.form is Form.OBJECT
-        and choice.media != PROTOBUF
-        and call.resource.strategy.stored_as_served
-    ):
-        return build_document(core, call, value, status)
-    return build_object(core, call, decode_stored(call.resource, value), status)
+    if choice.form is not Form.OBJECT:
+        return build_object(core, call, decode_stored(call.resource, value), status)
+    if choice.media == PROTOBUF:
+        body = protobuf.encode_stored(call.resource, value)
+        return _build_response(core, call, body, headers=build_headers(call), status=status)
+    return build_document(core, call, encode_served(call.resource, value), status)
 
 
 def build_object(core: Core, call: Call, value: Object, status: int = 200) -> http.Response:

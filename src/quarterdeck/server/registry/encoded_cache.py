@@ -1,0 +1,41 @@
+"""What stored bytes become on their way to clients, kept while the stored bytes are read again.
+
+Objects of a definition whose schema changed are pruned and defaulted on every read, and protobuf is
+encoded from stored JSON. The stored bytes of an object are one value that readers share, and a
+value of `bytes` keeps its hash, so that to look it up again costs next to nothing.
+"""
+
+from collections.abc import Callable
+
+_LIMIT_BYTES = 32 * 1024 * 1024
+
+
+class EncodedCache:
+    """The newest results by stored bytes; the oldest go first when there are too many."""
+
+    def __init__(self, *, limit_bytes: int = _LIMIT_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._bytes = 0
+        self._results: dict[bytes, bytes] = {}
+
+    def get(self, stored: bytes, make: Callable[[bytes], bytes]) -> bytes:
+        """Return what `stored` becomes, by `make` unless that is known; equal bytes are one."""
+        result = self._results.get(stored)
+        if result is not None:
+            return result
+        result = make(stored)
+        if result == stored:
+            result = stored
+        self._results[stored] = result
+        self._bytes += _count(stored, result)
+        while self._bytes > self._limit_bytes:
+            oldest = next(iter(self._results))
+            self._bytes -= _count(oldest, self._results.pop(oldest))
+        return result
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+
+def _count(stored: bytes, result: bytes) -> int:
+    return len(stored) if result is stored else len(stored) + len(result)
