@@ -32,6 +32,7 @@ from quarterdeck.services.bootstrap.drivers.tokens import SecretTokens
 from quarterdeck.services.bootstrap.issuer import LIFETIME, Issuer
 from quarterdeck.services.bootstrap.limiter import Limits
 from quarterdeck.services.bootstrap.machine_calls import HEARTBEAT_S
+from quarterdeck.services.bootstrap.methods import AttestationMethod
 from quarterdeck.services.bootstrap.service import LIMITS, BootstrapService, Stores
 from quarterdeck.services.bootstrap.serving import ServingTls
 from quarterdeck.wire.path import ResourcePath
@@ -131,6 +132,7 @@ class BootstrapWorld:
         self._stack = stack
         self.operator_token = ""
         self.stranger_token = ""
+        self.methods: dict[str, AttestationMethod] = {}
         self.bootstrap: dict[str, Any] = {}
         """What templates say of GitHub; empty for machines that run nothing of ours."""
 
@@ -151,7 +153,8 @@ class BootstrapWorld:
             tasks.spawn(claims.run(), name="claims")
         github = await self._stack.enter_async_context(http.Client())
         registrar = GithubRegistrar(self.client, github, clock=self.clock)
-        stores = Stores(claims, SecretTokens(self.client, NAMESPACE), issuer, registrar)
+        tokens = SecretTokens(self.client, NAMESPACE)
+        stores = Stores(claims, tokens, issuer, registrar, self.methods)
         authorizer = DelegatingAuthorizer(self.client.raw, self.clock, random.Random(1))
         service = BootstrapService(
             stores, authorizer, clock=self.clock, limits=limits, heartbeat_s=heartbeat_s

@@ -73,6 +73,7 @@ async def open_bootstrap(
     from quarterdeck.services.bootstrap.drivers.github import GithubRegistrar
     from quarterdeck.services.bootstrap.drivers.tokens import SecretTokens
     from quarterdeck.services.bootstrap.issuer import Issuer
+    from quarterdeck.services.bootstrap.methods import load_methods
     from quarterdeck.services.bootstrap.service import LIMITS, BootstrapService, Stores
     from quarterdeck.services.bootstrap.serving import ServingTls
 
@@ -89,7 +90,8 @@ async def open_bootstrap(
     claims = KubeClaims(client, clock=clock)
     github = await stack.enter_async_context(http.Client())
     registrar = GithubRegistrar(client, github, clock=clock)
-    stores = Stores(claims, SecretTokens(client, namespace), issuer, registrar)
+    methods = load_methods(warn=_warn_of_method)
+    stores = Stores(claims, SecretTokens(client, namespace), issuer, registrar, methods)
     authorizer = DelegatingAuthorizer(client.raw, clock, random.Random())
     service = BootstrapService(stores, authorizer, clock=clock)
     server = http.Server(service.handle, limits=LIMITS, clock=clock)
@@ -104,6 +106,10 @@ async def open_bootstrap(
     tasks.spawn(claims.run(), name="bootstrap-claims")
     tasks.spawn(tls.run(), name="bootstrap-tls")
     return listener
+
+
+def _warn_of_method(name: str, problem: str) -> None:
+    get_logger("bootstrap").warning("attestation method not used", method=name, detail=problem)
 
 
 async def _publish(client: Client, namespace: str, data: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections import OrderedDict
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -32,18 +33,29 @@ class TooManyChallenges(Exception):
     """Raised when no more challenges can be open; the caller should come back later."""
 
 
-class Challenges:
+class Bound(Protocol):
+    """Whatever is asked for a claim."""
+
+    @property
+    def claim_uid(self) -> str:
+        """The claim it is for."""
+
+
+T = TypeVar("T", bound=Bound)
+
+
+class Challenges(Generic[T]):
     """The open challenges of one process."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._open: OrderedDict[str, tuple[float, Challenge]] = OrderedDict()
+        self._open: OrderedDict[str, tuple[float, T]] = OrderedDict()
         self._by_claim: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, challenge: Challenge) -> str:
+    def open(self, challenge: T) -> str:
         """Remember a challenge; its id. An earlier one of the same claim is void from now on.
 
         Raises:
@@ -58,7 +70,7 @@ class Challenges:
         self._by_claim[challenge.claim_uid] = identity
         return identity
 
-    def take(self, identity: str) -> Challenge:
+    def take(self, identity: str) -> T:
         """The challenge that is being answered; it cannot be answered again.
 
         Raises:

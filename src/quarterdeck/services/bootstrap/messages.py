@@ -1,6 +1,6 @@
 """Bodies of requests and answers, as they are on the wire."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -98,6 +98,30 @@ class VerifyRequest(_Message, frozen=True, kw_only=True):
     pcrs: Annotated[dict[str, Text], msgspec.Meta(max_length=24)]
     """Values in hexadecimal digits, by index."""
     event_log: Encoded = ""
+
+
+class MethodRequest(_Message, frozen=True, kw_only=True):
+    """POST /v1/attest/METHOD/challenge, for a method of another package."""
+
+    claim_uid: Text
+    csr: Encoded
+    evidence: dict[str, Any] = {}
+    """What the method wants to see first."""
+
+
+class MethodAnswer(_Message, frozen=True, kw_only=True):
+    """What the machine has to answer."""
+
+    session_id: str
+    challenge: dict[str, Any]
+    expires_at: str
+
+
+class EvidenceRequest(_Message, frozen=True, kw_only=True):
+    """POST /v1/attest/METHOD/verify, for a method of another package."""
+
+    session_id: Text
+    evidence: dict[str, Any] = {}
 
 
 class RenewRequest(_Message, frozen=True, kw_only=True):

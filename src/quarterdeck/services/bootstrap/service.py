@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -17,7 +17,11 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.metrics import CONTENT_TYPE
 from quarterdeck.services.bootstrap import errors
 from quarterdeck.services.bootstrap.audit import Audit, Caller
-from quarterdeck.services.bootstrap.challenges import Challenges, TooManyChallenges
+from quarterdeck.services.bootstrap.challenges import (
+    Challenge,
+    Challenges,
+    TooManyChallenges,
+)
 from quarterdeck.services.bootstrap.errors import CallError, respond_error
 from quarterdeck.services.bootstrap.issuer import Issuer
 from quarterdeck.services.bootstrap.join_tokens import JoinTokens
@@ -25,14 +29,18 @@ from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
 from quarterdeck.services.bootstrap.machine_calls import HEARTBEAT_S, MachineCalls
 from quarterdeck.services.bootstrap.messages import (
     ChallengeRequest,
+    EvidenceRequest,
     HeartbeatRequest,
     JoinRequest,
+    MethodRequest,
     RenewRequest,
     StatusRequest,
     TokenRequest,
     VerifyRequest,
 )
+from quarterdeck.services.bootstrap.methods import AttestationMethod
 from quarterdeck.services.bootstrap.metrics import BootstrapMetrics
+from quarterdeck.services.bootstrap.plugged import PluggedAttestation
 from quarterdeck.services.bootstrap.ports import Changed, Claims, Registrar, TokenStore
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 from quarterdeck.services.bootstrap.tpm import TpmAttestation
@@ -45,6 +53,7 @@ LIMITS = http.Limits(
     body_bytes=MAX_BODY, header_timeout_s=10.0, body_timeout_s=10.0, connections=5000
 )
 _TOKENS = "/v1/join-tokens"
+_ATTEST = "/v1/attest/"
 Message = TypeVar("Message", bound=msgspec.Struct)
 _Call = Callable[[http.Request, Caller], Awaitable[http.Response]]
 
@@ -66,6 +75,8 @@ class Stores(msgspec.Struct, frozen=True):
     issuer: Issuer
     registrar: Registrar | None = None
     """The CI system; without one, machines register no runners."""
+    methods: Mapping[str, AttestationMethod] = {}
+    """Attestation methods of other packages, by name."""
 
 
 class BootstrapService:
@@ -93,7 +104,10 @@ class BootstrapService:
         self._tokens = JoinTokens(
             stores.tokens, claims, issuer, limiter=limiter, audit=audit, clock=clock
         )
-        self.challenges = Challenges(clock=clock)
+        self.challenges: Challenges[Challenge] = Challenges(clock=clock)
+        self._plugged = PluggedAttestation(
+            stores.methods, claims, issuer, limiter=limiter, audit=audit, clock=clock
+        )
         self._tpm = TpmAttestation(
             claims,
             issuer,
@@ -167,8 +181,25 @@ class BootstrapService:
         path = request.path
         if path.startswith(f"{_TOKENS}/") and request.method == "DELETE":
             return f"{_TOKENS}/{{id}}", self._delete_token
-        call = self._calls.get((request.method, path))
+        call = self._calls.get((request.method, path)) or self._find_method(request)
         return (path, call) if call is not None else ("unknown", _refuse_unknown)
+
+    def _find_method(self, request: http.Request) -> _Call | None:
+        """The endpoint of a method that another package has added."""
+        name, _, step = request.path.removeprefix(_ATTEST).rpartition("/")
+        is_known = request.path.startswith(_ATTEST) and name in self._plugged.methods
+        if request.method != "POST" or not is_known:
+            return None
+
+        async def challenge(request: http.Request, caller: Caller) -> http.Response:
+            wanted = await _read(request, MethodRequest)
+            return _respond(200, await self._plugged.challenge(name, wanted, caller))
+
+        async def verify(request: http.Request, caller: Caller) -> http.Response:
+            wanted = await _read(request, EvidenceRequest)
+            return _respond(200, await self._plugged.verify(name, wanted, caller))
+
+        return {"challenge": challenge, "verify": verify}.get(step)
 
     async def _create_token(self, request: http.Request, caller: Caller) -> http.Response:
         await self._authorize(request)
@@ -273,7 +304,7 @@ def _soften(refused: Refused, endpoint: str) -> CallError:
             return CallError(*errors.LIMITED)
         case Why.WRONG_IDENTITY:
             return CallError(*errors.UNAUTHENTICATED)
-        case _ if not endpoint.startswith("/v1/attest/"):
+        case _ if not endpoint.startswith(_ATTEST):
             return CallError(*errors.FORBIDDEN)
         case _:
             return CallError(*errors.ATTESTATION_FAILED)

@@ -56,7 +56,7 @@ class TpmAttestation:
         self,
         claims: Claims,
         issuer: Issuer,
-        challenges: Challenges,
+        challenges: Challenges[Challenge],
         *,
         tokens: JoinTokens,
         limiter: AttestationLimiter,

@@ -113,7 +113,7 @@ def challenge(uid: str) -> Challenge:
 
 async def test_challenge_is_answered_once_and_soon() -> None:
     clock = VirtualClock()
-    challenges = Challenges(clock=clock)
+    challenges: Challenges[Challenge] = Challenges(clock=clock)
     identity = challenges.open(challenge("a"))
     assert challenges.take(identity).claim_uid == "a"
     with pytest.raises(Refused):
@@ -127,7 +127,7 @@ async def test_challenge_is_answered_once_and_soon() -> None:
 
 
 def test_new_challenge_of_a_claim_voids_the_old_one() -> None:
-    challenges = Challenges(clock=VirtualClock())
+    challenges: Challenges[Challenge] = Challenges(clock=VirtualClock())
     old, new = challenges.open(challenge("a")), challenges.open(challenge("a"))
     with pytest.raises(Refused):
         challenges.take(old)
@@ -136,7 +136,7 @@ def test_new_challenge_of_a_claim_voids_the_old_one() -> None:
 
 async def test_open_challenges_are_bounded() -> None:
     clock = VirtualClock()
-    challenges = Challenges(clock=clock)
+    challenges: Challenges[Challenge] = Challenges(clock=clock)
     for number in range(MAX_OPEN):
         challenges.open(challenge(str(number)))
     with pytest.raises(TooManyChallenges):

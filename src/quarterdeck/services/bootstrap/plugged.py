@@ -1,0 +1,129 @@
+"""Attestation by a method of another package; claims, limits and certificates are ours."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import timedelta
+
+import msgspec
+
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.services.bootstrap.audit import Audit, Caller
+from quarterdeck.services.bootstrap.challenges import LIFETIME_S, Challenges
+from quarterdeck.services.bootstrap.claim import Claim
+from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
+from quarterdeck.services.bootstrap.limiter import AttestationLimiter
+from quarterdeck.services.bootstrap.messages import (
+    Credentials,
+    EvidenceRequest,
+    MethodAnswer,
+    MethodRequest,
+)
+from quarterdeck.services.bootstrap.methods import Asked, AttestationMethod, Unproved
+from quarterdeck.services.bootstrap.ports import Attested, Claims, KnownClaim
+from quarterdeck.services.bootstrap.refusal import Refused, Why
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked of a machine, and for whom."""
+
+    claim_uid: str
+    method: str
+    request: bytes
+    asked: Asked
+
+
+class PluggedAttestation:
+    """The two steps of an attestation by any method that is installed."""
+
+    def __init__(
+        self,
+        methods: Mapping[str, AttestationMethod],
+        claims: Claims,
+        issuer: Issuer,
+        *,
+        limiter: AttestationLimiter,
+        audit: Audit,
+        clock: Clock,
+    ) -> None:
+        self.methods = methods
+        self._claims = claims
+        self._issuer = issuer
+        self._limiter = limiter
+        self._audit = audit
+        self._clock = clock
+        self._sessions: Challenges[Session] = Challenges(clock=clock)
+
+    async def challenge(self, method: str, request: MethodRequest, caller: Caller) -> MethodAnswer:
+        """Ask a machine to prove itself.
+
+        Raises:
+            Refused: if the claim or the evidence is not acceptable.
+            TooManyChallenges: if too many are open.
+        """
+        self._limiter.check_address(caller.address)
+        self._limiter.check_claim(request.claim_uid)
+        known, csr = await self._find_claim(request.claim_uid, method), request.csr.encode()
+        hash_request_key(csr)
+        try:
+            asked = await self.methods[method].begin(
+                known.claim, request.evidence, hashlib.sha256(csr).digest()
+            )
+        except Unproved as error:
+            raise self._fail(known.claim, str(error)) from error
+        session = Session(claim_uid=known.claim.uid, method=method, request=csr, asked=asked)
+        expires = self._clock.now() + timedelta(seconds=LIFETIME_S)
+        return MethodAnswer(
+            session_id=self._sessions.open(session),
+            challenge=dict(asked.challenge),
+            expires_at=rfc3339.format_time(expires),
+        )
+
+    async def verify(self, method: str, request: EvidenceRequest, caller: Caller) -> Credentials:
+        """Judge the answer of a machine.
+
+        Raises:
+            Refused: if it proves nothing.
+        """
+        self._limiter.check_address(caller.address)
+        session = self._sessions.take(request.session_id)
+        self._limiter.check_claim(session.claim_uid)
+        known = await self._find_claim(session.claim_uid, method)
+        if session.method != method:
+            raise self._fail(known.claim, f"the challenge was one of method {session.method}")
+        digest = hashlib.sha256(session.request).digest()
+        try:
+            proved = await self.methods[method].finish(
+                known.claim, session.asked, request.evidence, digest
+            )
+        except Unproved as error:
+            raise self._fail(known.claim, str(error)) from error
+        selectors = (*known.selectors, *proved.selectors)
+        credentials, issued = await self._issuer.issue(
+            known.claim, session.request, selectors=selectors
+        )
+        attested = Attested(
+            method=method,
+            spiffe_id=credentials.spiffe_id,
+            serial=issued.serial,
+            not_after=issued.not_after,
+            at=self._clock.now(),
+        )
+        await self._claims.record(known.claim, attested)
+        self._audit.grant(method, caller, known.claim, serial=issued.serial)
+        return credentials
+
+    async def _find_claim(self, uid: str, method: str) -> KnownClaim:
+        known = await self._claims.find(uid)
+        if known is None or known.is_leaving:
+            raise Refused(Why.CLAIM_GONE, f"claim with uid {uid}")
+        if known.method != method:
+            claim = known.claim
+            text = f"claim {claim.namespace}/{claim.name} asks for {known.method or 'no proof'}"
+            raise Refused(Why.WRONG_METHOD, text)
+        return known
+
+    def _fail(self, claim: Claim, detail: str) -> Refused:
+        self._limiter.count_failure(claim.uid)
+        text = f"claim {claim.namespace}/{claim.name}: {detail}"
+        return Refused(Why.WRONG_ANSWER, text, claim=claim)
