@@ -11,37 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.machines.test_local_vm import CLUSTER, Up, require_image, running_up
+from tests.e2e.machines.test_local_vm import Up, require_image, running_up
 
 from quarterdeck.operators.machines.drivers.qemu import programs
 from quarterdeck.testing.programs import require
 
 pytestmark = pytest.mark.slow  # whole machines boot, in emulation
 
-TEMPLATE = """
-apiVersion: hypervisor.hyperfleet.io/v1alpha1
-kind: HypervisorMachineTemplate
-metadata: {name: proved, namespace: default}
-spec:
-  hypervisorClusterRef: {name: local}
-  template: {libvirt: {image: attested}}
-  resources: {cpu: 1, memory: 256Mi, disk: 1Gi}
-  attestation:
-    method: tpm
-    config:
-      tpm:
-        trustedCARefs: [{name: tpm-makers, namespace: quarterdeck-system}]
-  bootstrap: {method: none}
-"""
-FLEET = """
-apiVersion: hypervisor.hyperfleet.io/v1alpha1
-kind: Fleet
-metadata: {name: proved, namespace: default}
-spec:
-  replicas: 1
-  image: proved
-  selector: {app: proved}
-"""
+PAGE = Path(__file__).parents[3] / "docs" / "tutorial" / "a-vm-that-proves-itself.md"
 COPY = """
 apiVersion: hypervisor.hyperfleet.io/v1alpha1
 kind: MachineClaim
@@ -60,12 +37,14 @@ def up(tmp_path: Path) -> Iterator[Up]:
 
 
 def prepare(up: Up) -> None:
-    """The image, the template, and trust in the maker of local TPMs."""
+    """What the tutorial does: the image, trust in the maker of local TPMs, and the fleet."""
     for program in (programs.QEMU, programs.QEMU_IMG, programs.SWTPM, programs.SWTPM_SETUP):
         require(program)
     image = require_image("attested.qcow2")
-    up.run("apply", "-f", "-", text=CLUSTER)
-    up.run("machines", "template", "import", str(image), "--data-dir", "data")
+    up.run(
+        *("machines", "template", "import", str(image), "--name", "agent-image"),
+        *("--memory", "256Mi", "--data-dir", "data"),
+    )
     roots = up.run("machines", "tpm-roots", "--data-dir", "data")
     secret = {
         "apiVersion": "v1",
@@ -74,8 +53,9 @@ def prepare(up: Up) -> None:
         "stringData": {"roots.pem": roots},
     }
     up.run("apply", "-f", "-", text=json.dumps(secret))
-    up.run("apply", "-f", "-", text=TEMPLATE)
-    up.wait("a valid template", lambda: up.is_ready("hypervisormachinetemplates", "TemplateValid"))
+    blocks = PAGE.read_text().split("```")[1::2]
+    manifests = next(each for each in blocks if each.startswith("yaml attested\n"))
+    up.run("apply", "-f", "-", text=manifests.removeprefix("yaml attested"))
 
 
 def read_claim(up: Up, name: str) -> dict[str, Any]:
@@ -120,7 +100,6 @@ def annotate(up: Up, claim: dict[str, Any], value: str | None) -> None:
 
 def test_a_vm_proves_itself_by_its_tpm_and_a_copy_of_the_tpm_does_not(up: Up) -> None:
     prepare(up)
-    up.run("apply", "-f", "-", text=FLEET)
     up.wait("a machine", lambda: up.files.list_ids() != [])
     (claim,) = up.objects("machineclaims")
     wait_for_line(up, claim, "reported Ready")

@@ -31,6 +31,8 @@ def unsupported_of_template(template: HypervisorMachineTemplate) -> list[str]:
     spec, found = template.spec, []
     if spec.bootstrap.method == "none" and spec.bootstrap.config is not None:
         found.append("spec.bootstrap.config")
+    if spec.bootstrap.method in ("external-secrets", "join-cluster"):
+        found.append("spec.bootstrap.method")
     found += [f"spec.{field}" for field in _network(spec.network)]
     return found
 
