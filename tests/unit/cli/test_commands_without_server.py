@@ -61,6 +61,10 @@ def test_import_names_the_settings_that_are_missing(
         pytest.param(
             ["--disable-admission-plugins", "Nope"], 'plugin "Nope" is unknown', id="plugin"
         ),
+        pytest.param(["--feature-gates", "A"], "expected NAME=true or NAME=false", id="gate"),
+        pytest.param(
+            ["--service-cluster-ip-range", "here"], "--service-cluster-ip-range 'here'", id="range"
+        ),
         pytest.param(
             ["--webhook-service", "shop=127.0.0.1:1"], "expected NS/NAME=HOST:PORT", id="service"
         ),
