@@ -1,18 +1,15 @@
 """The HTTP side: finds the endpoint, checks who may call it, answers errors in one form."""
 
 import asyncio
-import base64
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from quarterdeck.client.errors import ClientError
-from quarterdeck.kit import http, json
+from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.metrics import CONTENT_TYPE
 from quarterdeck.services.bootstrap import errors
@@ -23,6 +20,14 @@ from quarterdeck.services.bootstrap.challenges import (
     TooManyChallenges,
 )
 from quarterdeck.services.bootstrap.errors import CallError, respond_error
+from quarterdeck.services.bootstrap.exchange import (
+    ATTEST,
+    MAX_BODY,
+    describe_root,
+    read_message,
+    respond,
+    soften,
+)
 from quarterdeck.services.bootstrap.issuer import Issuer
 from quarterdeck.services.bootstrap.join_tokens import JoinTokens
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
@@ -42,19 +47,16 @@ from quarterdeck.services.bootstrap.methods import AttestationMethod
 from quarterdeck.services.bootstrap.metrics import BootstrapMetrics
 from quarterdeck.services.bootstrap.plugged import PluggedAttestation
 from quarterdeck.services.bootstrap.ports import Changed, Claims, Registrar, TokenStore
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import Refused
 from quarterdeck.services.bootstrap.tpm import TpmAttestation
 from quarterdeck.wire.status import ApiError
 
-MAX_BODY = 64 * 1024
 TIMEOUT_S = 10.0
 SWEEP_S = 600.0
 LIMITS = http.Limits(
     body_bytes=MAX_BODY, header_timeout_s=10.0, body_timeout_s=10.0, connections=5000
 )
 _TOKENS = "/v1/join-tokens"
-_ATTEST = "/v1/attest/"
-Message = TypeVar("Message", bound=msgspec.Struct)
 _Call = Callable[[http.Request, Caller], Awaitable[http.Response]]
 
 
@@ -145,7 +147,7 @@ class BootstrapService:
         except Refused as refused:
             self._audit.refuse(endpoint, caller, refused)
             await self._record_refusal(refused)
-            response = respond_error(_soften(refused, endpoint), caller.request_id)
+            response = respond_error(soften(refused, endpoint), caller.request_id)
         except CallError as error:
             response = respond_error(error, caller.request_id)
         except http.BodyTooLarge:
@@ -186,25 +188,25 @@ class BootstrapService:
 
     def _find_method(self, request: http.Request) -> _Call | None:
         """The endpoint of a method that another package has added."""
-        name, _, step = request.path.removeprefix(_ATTEST).rpartition("/")
-        is_known = request.path.startswith(_ATTEST) and name in self._plugged.methods
+        name, _, step = request.path.removeprefix(ATTEST).rpartition("/")
+        is_known = request.path.startswith(ATTEST) and name in self._plugged.methods
         if request.method != "POST" or not is_known:
             return None
 
         async def challenge(request: http.Request, caller: Caller) -> http.Response:
-            wanted = await _read(request, MethodRequest)
-            return _respond(200, await self._plugged.challenge(name, wanted, caller))
+            wanted = await read_message(request, MethodRequest)
+            return respond(200, await self._plugged.challenge(name, wanted, caller))
 
         async def verify(request: http.Request, caller: Caller) -> http.Response:
-            wanted = await _read(request, EvidenceRequest)
-            return _respond(200, await self._plugged.verify(name, wanted, caller))
+            wanted = await read_message(request, EvidenceRequest)
+            return respond(200, await self._plugged.verify(name, wanted, caller))
 
         return {"challenge": challenge, "verify": verify}.get(step)
 
     async def _create_token(self, request: http.Request, caller: Caller) -> http.Response:
         await self._authorize(request)
-        wanted = await _read(request, TokenRequest)
-        return _respond(201, await self._tokens.create(wanted, caller))
+        wanted = await read_message(request, TokenRequest)
+        return respond(201, await self._tokens.create(wanted, caller))
 
     async def _delete_token(self, request: http.Request, caller: Caller) -> http.Response:
         await self._authorize(request)
@@ -212,39 +214,39 @@ class BootstrapService:
         return http.Response(204, [])
 
     async def _join(self, request: http.Request, caller: Caller) -> http.Response:
-        wanted = await _read(request, JoinRequest)
-        return _respond(200, await self._tokens.attest(wanted, caller))
+        wanted = await read_message(request, JoinRequest)
+        return respond(200, await self._tokens.attest(wanted, caller))
 
     async def _challenge(self, request: http.Request, caller: Caller) -> http.Response:
-        wanted = await _read(request, ChallengeRequest)
-        return _respond(200, await self._tpm.challenge(wanted, caller))
+        wanted = await read_message(request, ChallengeRequest)
+        return respond(200, await self._tpm.challenge(wanted, caller))
 
     async def _verify(self, request: http.Request, caller: Caller) -> http.Response:
-        wanted = await _read(request, VerifyRequest)
-        return _respond(200, await self._tpm.verify(wanted, caller))
+        wanted = await read_message(request, VerifyRequest)
+        return respond(200, await self._tpm.verify(wanted, caller))
 
     async def _renew(self, request: http.Request, caller: Caller) -> http.Response:
-        wanted = await _read(request, RenewRequest)
-        return _respond(200, await self._machines.renew(request.peer, wanted.csr.encode(), caller))
+        wanted = await read_message(request, RenewRequest)
+        return respond(200, await self._machines.renew(request.peer, wanted.csr.encode(), caller))
 
     async def _config(self, request: http.Request, caller: Caller) -> http.Response:
-        return _respond(200, await self._machines.read_config(request.peer, caller))
+        return respond(200, await self._machines.read_config(request.peer, caller))
 
     async def _status(self, request: http.Request, caller: Caller) -> http.Response:
-        wanted = await _read(request, StatusRequest)
+        wanted = await read_message(request, StatusRequest)
         directive = await self._machines.report(request.peer, wanted)
-        return _respond(202, {"directive": directive})
+        return respond(202, {"directive": directive})
 
     async def _heartbeat(self, request: http.Request, caller: Caller) -> http.Response:
-        await _read(request, HeartbeatRequest)
+        await read_message(request, HeartbeatRequest)
         directive = await self._machines.beat(request.peer)
-        return _respond(200, {"directive": directive, "intervalSeconds": self._heartbeat_s})
+        return respond(200, {"directive": directive, "intervalSeconds": self._heartbeat_s})
 
     async def _bundle(self, request: http.Request, caller: Caller) -> http.Response:
         pem = await self._issuer.read_bundle()
-        keys = [_describe_root(each) for each in x509.load_pem_x509_certificates(pem.encode())]
+        keys = [describe_root(each) for each in x509.load_pem_x509_certificates(pem.encode())]
         document = {"trustDomain": self._issuer.trust_domain, "pem": pem, "jwks": {"keys": keys}}
-        return _respond(200, document)
+        return respond(200, document)
 
     async def _health(self, request: http.Request, caller: Caller) -> http.Response:
         return http.Response(200, [("Content-Type", "text/plain")], b"ok")
@@ -281,43 +283,3 @@ async def _refuse_unknown(request: http.Request, caller: Caller) -> http.Respons
 
 async def _refuse_insecure(request: http.Request, caller: Caller) -> http.Response:
     raise CallError(403, "tls_required", "this service is for TLS only")
-
-
-async def _read(request: http.Request, kind: type[Message]) -> Message:
-    """The body as a message; what is wrong with it is no secret."""
-    body = await request.read(MAX_BODY)
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CallError(400, "invalid_request", "the body is not a valid request") from error
-
-
-def _respond(status: int, message: Any) -> http.Response:
-    headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
-    return http.Response(status, headers, json.encode(message))
-
-
-def _soften(refused: Refused, endpoint: str) -> CallError:
-    """What a machine may know: whether to come back, and nothing of the reason."""
-    match refused.why:
-        case Why.LIMITED:
-            return CallError(*errors.LIMITED)
-        case Why.WRONG_IDENTITY:
-            return CallError(*errors.UNAUTHENTICATED)
-        case _ if not endpoint.startswith(_ATTEST):
-            return CallError(*errors.FORBIDDEN)
-        case _:
-            return CallError(*errors.ATTESTATION_FAILED)
-
-
-def _describe_root(certificate: x509.Certificate) -> dict[str, object]:
-    """A root as an entry of a SPIFFE bundle."""
-    key = certificate.public_key()
-    assert isinstance(key, ec.EllipticCurvePublicKey)
-    numbers = key.public_numbers()
-    x, y = (
-        base64.urlsafe_b64encode(each.to_bytes(32, "big")).rstrip(b"=").decode()
-        for each in (numbers.x, numbers.y)
-    )
-    encoded = base64.b64encode(certificate.public_bytes(Encoding.DER)).decode()
-    return {"use": "x509-svid", "kty": "EC", "crv": "P-256", "x": x, "y": y, "x5c": [encoded]}

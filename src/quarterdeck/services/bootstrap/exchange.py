@@ -1,0 +1,59 @@
+"""Requests and answers of the service as bytes: read with a limit, answered in one form."""
+
+import base64
+from typing import Any, TypeVar
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from quarterdeck.kit import http, json
+from quarterdeck.services.bootstrap import errors
+from quarterdeck.services.bootstrap.errors import CallError
+from quarterdeck.services.bootstrap.refusal import Refused, Why
+
+MAX_BODY = 64 * 1024
+ATTEST = "/v1/attest/"
+Message = TypeVar("Message", bound=msgspec.Struct)
+
+
+async def read_message(request: http.Request, kind: type[Message]) -> Message:
+    """The body as a message; what is wrong with it is no secret."""
+    body = await request.read(MAX_BODY)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CallError(400, "invalid_request", "the body is not a valid request") from error
+
+
+def respond(status: int, message: Any) -> http.Response:
+    """An answer in JSON that no proxy keeps."""
+    headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+    return http.Response(status, headers, json.encode(message))
+
+
+def soften(refused: Refused, endpoint: str) -> CallError:
+    """What a machine may know: whether to come back, and nothing of the reason."""
+    match refused.why:
+        case Why.LIMITED:
+            return CallError(*errors.LIMITED)
+        case Why.WRONG_IDENTITY:
+            return CallError(*errors.UNAUTHENTICATED)
+        case _ if not endpoint.startswith(ATTEST):
+            return CallError(*errors.FORBIDDEN)
+        case _:
+            return CallError(*errors.ATTESTATION_FAILED)
+
+
+def describe_root(certificate: x509.Certificate) -> dict[str, object]:
+    """A root as an entry of a SPIFFE bundle."""
+    key = certificate.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    numbers = key.public_numbers()
+    x, y = (
+        base64.urlsafe_b64encode(each.to_bytes(32, "big")).rstrip(b"=").decode()
+        for each in (numbers.x, numbers.y)
+    )
+    encoded = base64.b64encode(certificate.public_bytes(Encoding.DER)).decode()
+    return {"use": "x509-svid", "kty": "EC", "crv": "P-256", "x": x, "y": y, "x5c": [encoded]}
