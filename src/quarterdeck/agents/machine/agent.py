@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from quarterdeck.agents.machine.facts import describe_machine
 from quarterdeck.agents.machine.identity import Identity
 from quarterdeck.agents.machine.runner import RunnerError
 from quarterdeck.agents.machine.service import Denied, Service, Unreachable
@@ -79,7 +80,7 @@ class Agent:
         if self._settings.method in ("tpm", "tpm+token"):
             credentials = self._attest_by_tpm(csr)
         else:
-            body = {"token": self._settings.token, "csr": csr}
+            body = {"token": self._settings.token, "csr": csr, "machine": describe_machine()}
             credentials = self._service.call("POST", "/v1/attest/join-token", body)
         self._identity.store(credentials)
         if self._settings.token:
@@ -91,7 +92,7 @@ class Agent:
         tpm = Tpm(self._around.tcti or (f"device:{device}" if device else ""))
         try:
             request = tpm.describe(self._settings.claim_uid, csr)
-            request["token"] = self._settings.token
+            request |= {"token": self._settings.token, "machine": describe_machine()}
             challenge = self._service.call("POST", "/v1/attest/tpm/challenge", request)
             answer = tpm.answer(challenge, csr)
             return self._service.call("POST", "/v1/attest/tpm/verify", answer)

@@ -15,6 +15,7 @@ from bootstrap_world import NAMESPACE, BootstrapWorld, Replica, bootstrap_world
 from software_tpm import SoftwareTpm, software_tpm
 
 from quarterdeck.agents.machine.bundle import write_zipapp
+from quarterdeck.agents.machine.facts import describe_machine
 from quarterdeck.agents.machine.settings import SettingsError, load_settings
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.app import definitions
@@ -100,6 +101,26 @@ def check_no_secret_is_left(folder: Path, token: str) -> None:
         if path.is_file():
             assert token.split(".")[2].encode() not in path.read_bytes(), path
     assert stat.S_IMODE((folder / "state" / "key.pem").stat().st_mode) == 0o600
+
+
+async def test_token_bound_to_a_hardware_address_is_used_on_that_machine_only(
+    tmp_path: Path,
+) -> None:
+    own = describe_machine()["mac"]
+    if not own:
+        pytest.skip("this machine has no network device")
+    async with bootstrap_world() as world:
+        replica = await world.start_replica(heartbeat_s=0.2)
+        claims = [await world.add_claim(name) for name in ("right", "wrong")]
+        world.clock.shift = timedelta()
+        addresses = (own[0].upper(), "52:54:00:00:00:00")
+        words = ("reported Ready", "refused by the bootstrap service")
+        for claim, address, wanted in zip(claims, addresses, words, strict=True):
+            token = await world.issue(replica, claim, boundMAC=address)
+            folder = tmp_path / claim.metadata.name
+            folder.mkdir()
+            async with agent(folder, replica, claim, method="join-token", token=token) as running:
+                await running.wait_for(wanted)
 
 
 async def test_refused_machine_ends_with_its_own_code(tmp_path: Path) -> None:
