@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.hubstate import cluster_writes, series
+from quarterdeck.hubstate import cluster_writes, series, source_writes
 from quarterdeck.hubstate.embedded.history import open_history
 from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.ports import History, Sample
+from quarterdeck.hubstate.source_writes import SourceHead
 from quarterdeck.hubstate.victoriametrics.history import VictoriaMetrics
 from quarterdeck.inventory.access.principal import Principal
 from quarterdeck.kit import http, json
@@ -38,6 +39,11 @@ def samples(end: datetime) -> list[Sample]:
                 found.append(
                     Sample("clusterpulse_node_cpu_usage_percent", node_labels, value / 3, at)
                 )
+            values: dict[str, Any] = {
+                "total": minute + number,
+                "by_class": {"fast": minute, 'sl"ow\\': 2 * minute},
+            }
+            found += series.build_aggregation_samples(name, "hub/claims", values, at)
             for operator in ("dns", "etcd"):
                 state = float(minute % 7 != number)
                 found.append(
@@ -62,7 +68,27 @@ QUERIES = [
     "/metrics/history?metric=pods_total&step=4m",
     "/metrics/history?metric=pods_total&cluster=prod.west&cluster=prod-east&step=4m",
     "/clusters/prod-east/metrics/history?metric=nodes_total",
+    "/clusters/prod-east/custom-resources/claims/metrics/history?metric=total&step=5m",
+    "/clusters/prod.west/custom-resources/hub%2Fclaims/metrics/history?metric=by_class&step=5m",
 ]
+DEFINITION = {
+    "name": "claims",
+    "namespace": "hub",
+    "source": {"apiVersion": "v1", "kind": "PersistentVolumeClaim"},
+    "fields": [{"name": "size", "path": ".spec.size"}],
+    "aggregations": [
+        {"name": "total", "function": "count"},
+        {"name": "by_class", "function": "count", "groupBy": "size"},
+    ],
+    "rbac": {"resourceTypeName": "claims"},
+}
+HEAD = SourceHead(
+    compiled_at="2026-05-01T00:00:00Z",
+    hash="1",
+    kind="PersistentVolumeClaim",
+    api_version="v1",
+    resource_type_name="claims",
+)
 
 
 @pytest.fixture
@@ -93,6 +119,10 @@ async def test_both_histories_give_the_same_answers(victoria_metrics: int) -> No
         for name in CLUSTERS:
             writes = cluster_writes.plan_status(name, health="healthy", message="", at=end)
             await state.commit(list(writes))
+        source = source_writes.plan_definition(
+            "hub", "claims", definition=DEFINITION, head=HEAD, before=""
+        )
+        await state.commit(list(source))
         for history in _list(embedded, remote):
             await history.write(samples(end))
         await _flush(victoria_metrics)

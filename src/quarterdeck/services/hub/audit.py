@@ -73,6 +73,16 @@ class AuditLog:
                 if not await self._write():
                     await self._clock.sleep(_PAUSE_S)
 
+    async def read(self, day: datetime) -> list[Record]:
+        """The records of a day, newest first, with those that wait to be written.
+
+        Raises:
+            HubStateError: if the store does not answer.
+        """
+        await self.flush()
+        found = await self._state.items(audit_key(day), limit=KEPT)
+        return [record for each in found if (record := _decode(each)) is not None]
+
     async def flush(self) -> None:
         """Try once to write all that waits."""
         while self._waiting and await self._write():
@@ -91,6 +101,13 @@ class AuditLog:
             self._waiting.extendleft(reversed(batch))
             return False
         return True
+
+
+def _decode(data: bytes) -> Record | None:
+    try:
+        return msgspec.json.decode(data, type=Record)
+    except msgspec.DecodeError:
+        return None
 
 
 def audit_key(at: datetime) -> str:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
 from quarterdeck.services.hub.call import Page
 
 MAX_SIZE = 1000
+_OURS = ("page", "page_size")
 PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="Page, from 1 on.")]
 PageSize = Annotated[
     int, msgspec.Meta(ge=1, le=MAX_SIZE, description="Items of a page; all of them if left out.")
@@ -33,12 +35,19 @@ def slice_page(items: Sequence[Any], paging: Paging) -> Page:
     )
 
 
-def page_headers(page: Page, path: str) -> list[tuple[str, str]]:
-    """X-Total-Count, and links to the pages around."""
+def page_headers(page: Page, target: str) -> list[tuple[str, str]]:
+    """X-Total-Count, and links to the pages around, with the other parameters of the request."""
     headers = [("X-Total-Count", str(page.total))]
     links = []
     if page.size and page.page > 1:
-        links.append(f'<{path}?page={page.page - 1}&page_size={page.size}>; rel="prev"')
+        links.append(_link(target, page.page - 1, size=page.size, rel="prev"))
     if page.size and page.page * page.size < page.total:
-        links.append(f'<{path}?page={page.page + 1}&page_size={page.size}>; rel="next"')
+        links.append(_link(target, page.page + 1, size=page.size, rel="next"))
     return [*headers, ("Link", ", ".join(links))] if links else headers
+
+
+def _link(target: str, number: int, *, size: int, rel: str) -> str:
+    path, _, query = target.partition("?")
+    kept = [each for each in parse_qsl(query, keep_blank_values=True) if each[0] not in _OURS]
+    wanted = [*kept, ("page", str(number)), ("page_size", str(size))]
+    return f'<{path}?{urlencode(wanted)}>; rel="{rel}"'

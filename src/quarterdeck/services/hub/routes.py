@@ -4,6 +4,7 @@ from typing import Any
 
 from quarterdeck.inventory.access.explanation import Explanation
 from quarterdeck.services.hub.alerts import Alert
+from quarterdeck.services.hub.audit import Record
 from quarterdeck.services.hub.endpoints import auth, clusters, contents, custom, history, registries
 from quarterdeck.services.hub.endpoints.auth import AuthEndpoints
 from quarterdeck.services.hub.endpoints.clusters import ClusterEndpoints
@@ -55,6 +56,15 @@ def auth_routes(auth_: AuthEndpoints) -> list[Route]:
             "Why a user may or may not see something",
             Explanation,
             auth.ExplainParameters,
+            failures=(403,),
+        ),
+        Route(
+            "GET",
+            f"{at}/audit",
+            auth_.audit,
+            "Refusals and explanations of one day, newest first; for masters",
+            list[Record],
+            auth.AuditParameters,
             failures=(403,),
         ),
         Route("POST", f"{at}/logout", auth_.logout, "Where to log out", auth.Farewell),

@@ -92,12 +92,13 @@ class HubServer:
             for each in forget:
                 each()
 
+        auth = AuthEndpoints(self._reader, self.policies, audit=self.audit, forget=forget_all)
         custom = CustomEndpoints(self._reader, catalog, clock=clock)
         rules = AlertRules(self._reader, catalog, restrict=custom.restrict, clock=clock)
         self.router = Router(
             [
                 *routes.other_routes(HealthEndpoints(state), RegistryEndpoints(self._reader)),
-                *routes.auth_routes(AuthEndpoints(self._reader, self.policies, forget=forget_all)),
+                *routes.auth_routes(auth),
                 *routes.cluster_routes(
                     ClusterEndpoints(self._reader), ContentEndpoints(self._reader, rules.find)
                 ),
@@ -190,7 +191,7 @@ class HubServer:
             self._record(request, viewer, 200, match.route.summary)
         headers = [_JSON, ("Cache-Control", "private, no-cache"), ("Vary", "Authorization")]
         if isinstance(result, Page):
-            headers += page_headers(result, request.target.partition("?")[0])
+            headers += page_headers(result, request.target)
             result = result.items
         body = json.encode(result)
         if match.route.method != "GET":

@@ -260,6 +260,28 @@ async def test_explanations_name_the_policy(world: Make) -> None:
         assert policies["evaluation_order"] == ["hub/deny", "hub/allow"]
 
 
+async def test_masters_read_the_audit_log_and_nobody_else_does(world: Make) -> None:
+    async with world() as w:
+        await w.refuse("/clusters/prod-east", "bob")
+        await w.refuse("/auth/audit", "alice")
+        found = await w.get("/auth/audit", "root")
+        assert [(each["user"], each["status"]) for each in found] == [("alice", 403), ("bob", 403)]
+        assert [each["user"] for each in await w.get("/auth/audit?user=bob", "root")] == ["bob"]
+        assert await w.get("/auth/audit?day=2026-04-30", "root") == []
+        assert "day" in await w.refuse("/auth/audit?day=2026-02-31", "root", status=400)
+
+
+async def test_links_to_other_pages_keep_the_other_parameters(world: Make) -> None:
+    async with world() as w:
+        path = "api:/clusters/prod-east/nodes?role=worker&page_size=1"
+        reply = await w.ask(path, "root")
+        link = reply.headers["link"]
+        assert 'nodes?role=worker&page=2&page_size=1>; rel="next"' in link
+        following = await w.ask(link[1:].partition(">")[0], "root")
+        assert following.headers["x-total-count"] == reply.headers["x-total-count"] == "2"
+        assert following.body != reply.body
+
+
 async def test_refusals_and_questions_are_audited(world: Make) -> None:
     async with world() as w:
         await w.refuse("/clusters/dev-1", "alice")

@@ -1,14 +1,18 @@
 """Who am I, what may I see, and why."""
 
 from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
 from quarterdeck.inventory.access.explanation import Explanation, explain
 from quarterdeck.inventory.access.principal import Principal
 from quarterdeck.kit import rfc3339
-from quarterdeck.services.hub.call import Call
-from quarterdeck.services.hub.errors import AccessDenied
+from quarterdeck.services.hub.audit import AuditLog
+from quarterdeck.services.hub.call import Call, Page
+from quarterdeck.services.hub.errors import AccessDenied, BadRequest
+from quarterdeck.services.hub.paging import Paging, slice_page
 from quarterdeck.services.hub.policies import Policies
 from quarterdeck.services.hub.reading import HubReader
 
@@ -97,14 +101,33 @@ class ExplainParameters(msgspec.Struct, frozen=True, kw_only=True):
     group: tuple[str, ...] = ()
 
 
+class AuditParameters(Paging, frozen=True, kw_only=True):
+    """Which records."""
+
+    day: Annotated[
+        str,
+        msgspec.Meta(
+            pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$",
+            description="Day in UTC, as 2026-05-01; today if left out.",
+        ),
+    ] = ""
+    user: str = ""
+
+
 class AuthEndpoints:
     """Endpoints below /auth."""
 
     def __init__(
-        self, reader: HubReader, policies: Policies, *, forget: Callable[[], None]
+        self,
+        reader: HubReader,
+        policies: Policies,
+        *,
+        audit: AuditLog,
+        forget: Callable[[], None],
     ) -> None:
         self._reader = reader
         self._policies = policies
+        self._audit = audit
         self._forget = forget
 
     async def status(self, call: Call) -> AuthStatus:
@@ -173,6 +196,20 @@ class AuthEndpoints:
             viewer = await self._policies.viewer(other, call.now)
         labels = await self._reader.labels_of(wanted.cluster)
         return explain(viewer, wanted.cluster, labels or {}, wanted.type)
+
+    async def audit(self, call: Call) -> Page:
+        """Who was refused, and who looked at what others may see; for masters."""
+        wanted = call.parameters(AuditParameters)
+        if not call.viewer.principal.is_master:
+            raise AccessDenied("only members of system:masters may read the audit log")
+        day = call.now
+        if wanted.day:
+            try:
+                day = datetime.fromisoformat(wanted.day)
+            except ValueError as error:
+                raise BadRequest(f"invalid parameter day {wanted.day!r}: {error}") from error
+        found = await self._audit.read(day)
+        return slice_page([each for each in found if wanted.user in ("", each.user)], wanted)
 
     async def logout(self, call: Call) -> Farewell:
         """Where the proxy logs out."""
