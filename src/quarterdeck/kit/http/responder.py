@@ -13,6 +13,7 @@ from quarterdeck.kit.http.receiver import Receiver
 from quarterdeck.kit.http.send_buffer import SendBuffer
 from quarterdeck.kit.http.server_response import build_refusal, encode_response, encode_stream_head
 from quarterdeck.kit.http.state import ServerState
+from quarterdeck.kit.http.tunnel import Tunnel, Upgrade
 from quarterdeck.kit.http.writer import BodyWriter
 
 _COPY_LIMIT = 64 * 1024
@@ -42,6 +43,7 @@ class Responder:
         "is_last",
         "request",
         "task",
+        "tunnel",
         "writer",
     )
 
@@ -57,6 +59,8 @@ class Responder:
         self.task: asyncio.Task[None] | None = None
         self.writer: BodyWriter | None = None
         """There while a streamed body is being written."""
+        self.tunnel: Tunnel | None = None
+        """There while an upgraded connection is served."""
         self.is_last = False
         """The connection ends with this answer."""
         self._is_orphaned = False
@@ -71,10 +75,14 @@ class Responder:
         """Tell a stream, if there is one, to end soon."""
         if self.writer is not None:
             self.writer.closing.set()
+        if self.tunnel is not None:
+            self.tunnel.closing.set()
 
     def orphan(self) -> None:
         """The peer is gone, or reads on at best: a stream must end, by itself or in a while."""
         self._is_orphaned = True
+        if self.tunnel is not None:
+            self.tunnel.end()
         if self.writer is not None:
             self.writer.closing.set()
             self._watch_orphan(self.task, self._out.written)
@@ -82,7 +90,9 @@ class Responder:
     async def _respond(self, request: Request) -> None:
         try:
             response = await self._state.handler(request)
-            if isinstance(response, StreamResponse):
+            if isinstance(response, Upgrade):
+                await self._upgrade(response)
+            elif isinstance(response, StreamResponse):
                 await self._stream(request, response)
             else:
                 self._send(request, response)
@@ -126,6 +136,18 @@ class Responder:
         await response.run(writer)
         writer.finish()
         self.writer = None
+
+    async def _upgrade(self, response: Upgrade) -> None:
+        """Leave HTTP; the connection ends with what follows."""
+        self.is_last = True
+        self.tunnel = tunnel = Tunnel(self._out, self._owner.abort)
+        if self._state.draining or self._is_orphaned:
+            tunnel.closing.set()
+        self._out.put(response.encode_head())
+        try:
+            await response.serve(tunnel)
+        finally:
+            self.tunnel = None
 
     def _can_keep_alive(self, request: Request) -> bool:
         """Whether the connection can serve another request after this one."""

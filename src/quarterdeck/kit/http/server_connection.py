@@ -78,6 +78,9 @@ class ServerConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes arrived."""
+        if self._responder.tunnel is not None:
+            self._responder.tunnel.feed(data)
+            return
         if self.phase is Phase.IDLE:
             self.phase = Phase.HEAD
             self._deadline = self._state.now + self._state.limits.header_timeout_s

@@ -18,6 +18,7 @@ from quarterdeck.services.fleet.errors import invalid
 from quarterdeck.services.fleet.records import Collector
 from quarterdeck.services.fleet.reports import Reports
 from quarterdeck.telemetry.fleet import opamp, protobuf
+from quarterdeck.telemetry.merge import Merged
 
 OTEL = "COLLECTOR_TYPE_OTEL"
 PATH = "/v1/opamp"
@@ -58,6 +59,30 @@ class OpampCalls:
         if len(uid) != 16:
             raise invalid(f"instance_uid must have 16 bytes, has {len(uid)}")
         return protobuf.encode("opamp.ServerToAgent", await self._answer(uid, message))
+
+    def identify(self, data: bytes, accepts: bool) -> tuple[str, bool]:  # noqa: FBT001
+        """Who sent a message that was answered, and whether it accepts configurations."""
+        message = protobuf.decode("opamp.AgentToServer", data)
+        capabilities = message.get("capabilities")
+        if capabilities is not None:
+            accepts = bool(capabilities & opamp.ACCEPTS_REMOTE_CONFIG)
+        return str(uuid.UUID(bytes=message["instanceUid"])), accepts
+
+    def offer(self, identity: uuid.UUID) -> bytes | None:
+        """The configuration of an agent, if it is another one than it was served."""
+        collector = self._collectors.find(str(identity))
+        if collector is None:
+            return None
+        merged, parts = self._configs.get_config(collector)
+        if merged.hash == collector.served_hash:
+            return None
+        self._reports.note(rules.record_served(collector, merged.hash, parts))
+        message = {
+            "instanceUid": identity.bytes,
+            "capabilities": opamp.SERVER_CAPABILITIES,
+            **_build_offer(merged),
+        }
+        return protobuf.encode("opamp.ServerToAgent", message)
 
     async def _answer(self, uid: bytes, message: Mapping[str, Any]) -> dict[str, Any]:
         identity = str(uuid.UUID(bytes=uid))
@@ -106,9 +131,13 @@ class OpampCalls:
             not known and collector.served_hash == merged.hash and collector.status != ""
         ):
             return {}
-        file = {"body": merged.content.encode(), "contentType": "text/yaml"}
-        config = {"configMap": {CONFIG_NAME: file}}
-        return {"remoteConfig": {"config": config, "configHash": merged.hash.encode()}}
+        return _build_offer(merged)
+
+
+def _build_offer(merged: Merged) -> dict[str, Any]:
+    file = {"body": merged.content.encode(), "contentType": "text/yaml"}
+    config = {"configMap": {CONFIG_NAME: file}}
+    return {"remoteConfig": {"config": config, "configHash": merged.hash.encode()}}
 
 
 def _read_attributes(description: Mapping[str, Any]) -> dict[str, str]:

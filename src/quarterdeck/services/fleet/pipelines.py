@@ -1,5 +1,6 @@
 """The pipelines of the fleet: their rules, their names, their revisions. No I/O."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -39,8 +40,13 @@ class Pipelines:
         """The candidates of pipelines that are being rolled out, by the pipeline's id."""
         for pipeline in self._by_id.values():
             self._index(pipeline)
+        self._waiting = asyncio.Event()
         self.generation = 1
         """Rises with every change: what was computed for an older one is stale."""
+
+    async def wait_changed(self) -> None:
+        """Wait for the next change of any pipeline."""
+        await self._waiting.wait()
 
     def _known_ids(self) -> set[str]:
         return set(self._by_id) | set(self._revisions)
@@ -144,6 +150,8 @@ class Pipelines:
         )
         self._next_revision += 1
         self.generation += 1
+        waiting, self._waiting = self._waiting, asyncio.Event()
+        waiting.set()
         self._revisions.setdefault(pipeline.id, []).append(revision)
         return revision
 

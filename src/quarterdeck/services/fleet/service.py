@@ -6,8 +6,9 @@ follows the disk.
 
 import contextlib
 
-from quarterdeck.kit import http, rfc3339
+from quarterdeck.kit import http, rfc3339, websocket
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.http.tunnel import Upgrade
 from quarterdeck.services.fleet import config_files, connect, opamp
 from quarterdeck.services.fleet.agent_calls import AgentCalls
 from quarterdeck.services.fleet.auth import Scope, Tokens
@@ -18,6 +19,7 @@ from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.delivery_calls import DeliveryCalls
 from quarterdeck.services.fleet.errors import FleetError
 from quarterdeck.services.fleet.opamp import OpampCalls
+from quarterdeck.services.fleet.opamp_socket import OpampSocket
 from quarterdeck.services.fleet.persistence import Persistence
 from quarterdeck.services.fleet.pipeline_calls import PipelineCalls
 from quarterdeck.services.fleet.pipelines import Pipelines
@@ -61,7 +63,7 @@ class FleetServer:
             **deliveries.table(),
         }
 
-    async def handle(self, request: http.Request) -> http.Response:
+    async def handle(self, request: http.Request) -> http.Response | http.StreamResponse:
         """Answer one request."""
         try:
             if request.path in ("/healthz", "/readyz") and request.method == "GET":
@@ -116,9 +118,15 @@ class FleetServer:
         message = await self._calls[name](call.message)
         return connect.respond(call, message, request.headers)
 
-    async def _answer_opamp(self, request: http.Request) -> http.Response:
-        """One message over plain HTTP."""
+    async def _answer_opamp(self, request: http.Request) -> http.Response | http.StreamResponse:
+        """One message over plain HTTP, or a WebSocket for many."""
         self._tokens.check(request.headers.get("authorization") or "", Scope.AGENT)
+        if request.method == "GET" and websocket.is_handshake(request.headers):
+            try:
+                headers = websocket.accept(request.headers)
+            except websocket.WebSocketError as error:
+                raise connect.Refusal(400, [("Sec-WebSocket-Version", "13")], str(error)) from error
+            return Upgrade(headers, OpampSocket(self.opamp, self.pipelines).serve)
         if request.method != "POST":
             raise connect.Refusal(405, [("Allow", "POST")], "use POST")
         media = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()

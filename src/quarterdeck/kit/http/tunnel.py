@@ -1,0 +1,84 @@
+"""Connections that leave HTTP: after a 101 both sides send bytes as they like.
+
+Input is bounded: a peer that sends faster than it is read, by more than the limit, is cut off.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NoReturn
+
+from quarterdeck.kit.http.encode import format_headers
+from quarterdeck.kit.http.errors import PeerGone
+from quarterdeck.kit.http.message import StreamResponse
+
+if TYPE_CHECKING:
+    from quarterdeck.kit.http.send_buffer import SendBuffer
+    from quarterdeck.kit.http.writer import BodyWriter
+
+MAX_BUFFERED = 32 * 1024 * 1024
+
+
+class Tunnel:
+    """Both directions of an upgraded connection."""
+
+    def __init__(self, out: "SendBuffer", abort: Callable[[], None]) -> None:
+        self._out = out
+        self._abort = abort
+        self._buffer = bytearray()
+        self._arrived = asyncio.Event()
+        self._is_ended = False
+        self.closing = asyncio.Event()
+        """Set when the server drains: whoever runs the tunnel should end it."""
+
+    def feed(self, data: bytes) -> None:
+        """Bytes arrived."""
+        self._buffer += data
+        self._arrived.set()
+        if len(self._buffer) > MAX_BUFFERED:
+            self.end()
+            self._abort()
+
+    def end(self) -> None:
+        """The peer sends no more."""
+        self._is_ended = True
+        self._arrived.set()
+
+    async def receive(self) -> bytes:
+        """The next bytes; empty when the peer sends no more."""
+        while not self._buffer and not self._is_ended:
+            self._arrived.clear()
+            await self._arrived.wait()
+        data, self._buffer = bytes(self._buffer), bytearray()
+        return data
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes, when the peer has room for them.
+
+        Raises:
+            PeerGone: if there is nobody to send to.
+        """
+        await self._out.writable()
+        if self._out.is_gone:
+            raise PeerGone("the peer closed the connection")
+        self._out.put(data)
+
+
+class Upgrade(StreamResponse):
+    """A 101 response; `serve` talks through the tunnel, and the connection ends when it returns."""
+
+    __slots__ = ("serve",)
+
+    def __init__(
+        self, headers: list[tuple[str, str]], serve: Callable[[Tunnel], Awaitable[None]]
+    ) -> None:
+        super().__init__(101, headers, _refuse_body)
+        self.serve = serve
+
+    def encode_head(self) -> bytes:
+        """The head that ends HTTP on the connection."""
+        text = "HTTP/1.1 101 Switching Protocols\r\n" + format_headers(self.headers) + "\r\n"
+        return text.encode("latin-1")
+
+
+async def _refuse_body(writer: "BodyWriter") -> NoReturn:
+    raise ValueError("an upgraded connection has no response body")
