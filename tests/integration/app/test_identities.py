@@ -101,7 +101,9 @@ async def test_certificates_of_another_authority_are_accepted(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("case", ["unknown authority", "expired"])
-async def test_bad_certificates_open_no_connection(tmp_path: Path, case: str) -> None:
+async def test_bad_certificates_open_no_connection(
+    tmp_path: Path, case: str, caplog: pytest.LogCaptureFixture
+) -> None:
     trusted = make_authority("trusted-ca")
     authority = write(tmp_path / "ca", trusted)
     issuer = trusted if case == "expired" else make_authority("trusted-ca")
@@ -115,6 +117,10 @@ async def test_bad_certificates_open_no_connection(tmp_path: Path, case: str) ->
     ):
         with pytest.raises((http.HttpError, OSError)):
             await who(client, server)
+    lines = [each for each in caplog.records if each.message == "refused a client certificate"]
+    assert lines, "whoever runs the server can see why a client is refused"
+    assert lines[0].__dict__["peer"] == "127.0.0.1"
+    assert ("expired" if case == "expired" else "certificate") in lines[0].__dict__["reason"]
 
 
 async def test_static_tokens_name_users_and_wrong_ones_are_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ made: idle connections and handshakes that do not proceed give way to newcomers.
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 import ssl
@@ -18,9 +19,12 @@ from typing import NamedTuple
 
 from quarterdeck.kit.http.state import ServerState
 
+_log = logging.getLogger(__name__)
 _BACKLOG = 1024
 _PORT_TRIES = 20
 _PAUSE_S = 0.1
+_QUIET_S = 1.0
+"""How often refused certificates are logged at most."""
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -48,6 +52,8 @@ class Acceptor:
         self._tls = tls
         self._opening: dict[asyncio.Task[None], _Opening] = {}
         """Connections that are not open yet, the oldest first."""
+        self._refused = 0
+        self._quiet_until = 0.0
         self._given_up: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
         self._loops = [loop.create_task(self._accept(each), name="http-accept") for each in sockets]
@@ -75,8 +81,8 @@ class Acceptor:
                     self._evict_idle()
                     await asyncio.sleep(_PAUSE_S)
                 continue
-            task = loop.create_task(self._open(connected), name="http-open")
             host = str(address[0]) if isinstance(address, tuple) else ""
+            task = loop.create_task(self._open(connected, host), name="http-open")
             self._opening[task] = _Opening(host, loop.time())
             task.add_done_callback(self._forget)
 
@@ -130,7 +136,7 @@ class Acceptor:
         self._state.evicted_total += 1
         return True
 
-    async def _open(self, connected: socket.socket) -> None:
+    async def _open(self, connected: socket.socket, host: str) -> None:
         try:
             connected.settimeout(0)
             if connected.family != socket.AF_UNIX:
@@ -145,12 +151,26 @@ class Acceptor:
                 if self._tls is None
                 else self._state.limits.handshake_timeout_s,
             )
-        except (OSError, TimeoutError, ssl.SSLError):
+        except (OSError, TimeoutError, ssl.SSLError) as error:
             self._state.handshake_failures_total += 1
+            if isinstance(error, ssl.SSLCertVerificationError):
+                self._log_refusal(host, error)
             connected.close()
         except asyncio.CancelledError:
             connected.close()
             raise
+
+    def _log_refusal(self, host: str, error: ssl.SSLCertVerificationError) -> None:
+        """Say whose certificate was refused, and why; a flood of them is counted, not repeated."""
+        now = asyncio.get_running_loop().time()
+        self._refused += 1
+        if now < self._quiet_until:
+            return
+        _log.warning(
+            "refused a client certificate",
+            extra={"peer": host, "reason": error.verify_message, "count": self._refused},
+        )
+        self._refused, self._quiet_until = 0, now + _QUIET_S
 
 
 async def open_sockets(host: str, port: int) -> list[socket.socket]:
