@@ -32,6 +32,7 @@ async def open_tunnel(
 ) -> AsyncIterator[str]:
     """Carry connections to an address while the block runs; yields the target for gRPC."""
     host, port = split_address(address)
+    open_writers: set[asyncio.StreamWriter] = set()
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -41,10 +42,19 @@ async def open_tunnel(
             _log.warning("cannot reach the hub", address=address, reason=str(error))
             writer.close()
             return
-        await _carry_both(reader, writer, *far)
+        writers = {writer, far[1]}
+        open_writers.update(writers)
+        try:
+            await _carry_both(reader, writer, *far)
+        finally:
+            open_writers.difference_update(writers)
 
     async with await asyncio.start_server(carry, _LOOPBACK, 0) as server:
-        yield f"{_LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+        try:
+            yield f"{_LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+        finally:
+            for each in list(open_writers):  # gRPC keeps its end open for a while
+                each.close()
 
 
 def split_address(address: str) -> tuple[str, int]:
