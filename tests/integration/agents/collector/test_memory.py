@@ -15,6 +15,7 @@ from quarterdeck.app.cluster_samples import DEFAULT_METRIC_SOURCES
 from quarterdeck.app.inline_kubeconfig import encode_config
 from quarterdeck.client.client import Client
 from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.notices import build_source_notice
 from quarterdeck.hubstate.writes import AddMembers, SetValue
 from quarterdeck.kit import json
 from quarterdeck.operators.clusters.simulators.contents import Profile
@@ -45,6 +46,7 @@ async def add_sources(hub: Hub) -> None:
                 SetValue(keys.source("d", name), json.encode(definition)),
                 SetValue(keys.source("d", name) + ":spec", json.encode(spec)),
                 AddMembers(keys.ENABLED_SOURCES, (f"d/{name}",)),
+                build_source_notice("compiled", f"d/{name}", CLOCK.now(), {}),
             ]
         )
 
