@@ -11,6 +11,8 @@ from urllib.parse import parse_qsl, quote
 
 import msgspec
 
+from quarterdeck.meta import builtins
+from quarterdeck.meta.identity import GVK
 from quarterdeck.wire.status import BadRequest
 
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
@@ -97,6 +99,9 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", o
     resource_version: str | None = None
 
 
+_DELETE_OPTIONS = GVK("", "v1", "DeleteOptions")
+
+
 class DeleteOptions(_Options, frozen=True):
     """DELETE, in the query or in the body; the body wins."""
 
@@ -116,7 +121,8 @@ class DeleteOptions(_Options, frozen=True):
         try:
             return msgspec.convert(dict(body), cls)
         except msgspec.ValidationError as error:
-            raise BadRequest(f"cannot decode DeleteOptions: {error}") from error
+            problem = builtins.decode(body, _DELETE_OPTIONS).error
+            raise BadRequest(problem or "cannot decode DeleteOptions") from error
 
     def to_body(self) -> dict[str, Any]:
         """The DeleteOptions object to send."""

@@ -19,6 +19,7 @@ from quarterdeck.server.request.object_key import check_name, check_namespace, r
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire import json_patch, merge_patch
+from quarterdeck.wire.json_errors import find_syntax_error
 from quarterdeck.wire.media import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import (
@@ -144,7 +145,8 @@ def read_patch(core: Core, call: Call, body: bytes, media: str) -> Patch:
     try:
         document = kit_json.decode(body)
     except kit_json.JsonError as error:
-        raise BadRequest(f"error decoding patch: {error}") from error
+        problem = find_syntax_error(body.decode("utf-8", "replace")) or str(error)
+        raise BadRequest(f"error decoding patch: {problem}") from error
     if media == JSON_PATCH:
         return _parse_json_patch(core, document)
     if not isinstance(document, dict):

@@ -26,6 +26,7 @@ from quarterdeck.wire.status import (
 _ACCEPTED = (JSON, YAML, PROTOBUF)
 _SHOWN_BYTES = 30
 _YAML_TYPES = frozenset({YAML, "application/x-yaml", "text/yaml"})
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _VALIDATIONS = ("Ignore", "Strict", "Warn")
 
 
@@ -259,9 +260,18 @@ def check_metadata(value: Object, gvk: GVK) -> None:
     except msgspec.ValidationError as error:
         raise BadRequest(
             f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}:'
-            f" metadata: {error}"
+            f" {_explain_metadata_error(value, gvk)}"
         ) from error
     value["metadata"] = {name: each for name, each in metadata.items() if each is not None}
+
+
+def _explain_metadata_error(value: Object, gvk: GVK) -> str:
+    """What Go says about metadata of a wrong type."""
+    from quarterdeck.meta import builtins
+
+    whole = builtins.decode(value, gvk).error if builtins.is_builtin(gvk) else None
+    found = whole or builtins.decode_type(value["metadata"], _OBJECT_META).error
+    return found or "json: cannot unmarshal metadata into Go value of type v1.ObjectMeta"
 
 
 def _fill_null_texts(metadata: Object) -> None:
