@@ -44,10 +44,24 @@ LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component"
 
 
 class Place(NamedTuple):
-    """Where the operators will run."""
+    """Where the operators will run, and as what."""
 
     namespace: str = NAMESPACE
     image: str = IMAGE
+    name: str = NAME
+    """Of the Deployment, its account, its roles and its lease."""
+    operators: tuple[str, ...] = ()
+    """The operators of this process; all of them without a name."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What selects the pods of this process."""
+        return {**LABELS, "app.kubernetes.io/component": self.name.removeprefix("quarterdeck-")}
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of names that must differ between processes of one namespace."""
+        return "quarterdeck" if self.name == NAME else self.name
 
 
 HERE = Place()
@@ -95,23 +109,23 @@ def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Docume
     )
     settings = rbac.Rule("", "configmaps", ("get", "list", "watch"))
     return {
-        "service_account": _object(place, "v1", "ServiceAccount", NAME),
+        "service_account": _object(place, "v1", "ServiceAccount", place.name),
         "role": {
-            **rbac.build_cluster_role(NAME, rules),
-            "metadata": {"name": NAME, "labels": LABELS},
+            **rbac.build_cluster_role(place.name, rules),
+            "metadata": {"name": place.name, "labels": place.labels},
         },
-        "role_binding": _binding("ClusterRoleBinding", "ClusterRole", NAME, place),
+        "role_binding": _binding("ClusterRoleBinding", "ClusterRole", place.name, place),
         "leader_election_role": {
-            **_object(place, "rbac.authorization.k8s.io/v1", "Role", "quarterdeck-leader"),
+            **_object(place, "rbac.authorization.k8s.io/v1", "Role", f"{place.prefix}-leader"),
             "rules": rbac.build_cluster_role("", [lease, settings])["rules"],
         },
         "leader_election_role_binding": _binding(
-            "RoleBinding", "Role", "quarterdeck-leader", place
+            "RoleBinding", "Role", f"{place.prefix}-leader", place
         ),
         "metrics_reader_role": {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRole",
-            "metadata": {"name": "quarterdeck-metrics-reader", "labels": LABELS},
+            "metadata": {"name": f"{place.prefix}-metrics-reader", "labels": place.labels},
             "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
         },
     }
@@ -125,7 +139,7 @@ def _binding(kind: str, role_kind: str, name: str, place: Place) -> Document:
     return {
         **document,
         "roleRef": {"apiGroup": group, "kind": role_kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": place.namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": place.name, "namespace": place.namespace}],
     }
 
 
@@ -145,17 +159,17 @@ def manager(place: Place) -> dict[str, Document]:
 
 def _deployment(place: Place) -> Document:
     return {
-        **_object(place, "apps/v1", "Deployment", NAME),
+        **_object(place, "apps/v1", "Deployment", place.name),
         "spec": {
             "replicas": 1,
-            "selector": {"matchLabels": LABELS},
+            "selector": {"matchLabels": place.labels},
             "template": {
                 "metadata": {
-                    "labels": LABELS,
+                    "labels": place.labels,
                     "annotations": {"kubectl.kubernetes.io/default-container": "manager"},
                 },
                 "spec": {
-                    "serviceAccountName": NAME,
+                    "serviceAccountName": place.name,
                     "terminationGracePeriodSeconds": 40,
                     "securityContext": {
                         "runAsNonRoot": True,
@@ -175,7 +189,7 @@ def _container(place: Place) -> Document:
     return {
         "name": "manager",
         "image": place.image,
-        "args": ["run"],
+        "args": _arguments(place),
         "env": [
             {"name": "POD_NAME", "valueFrom": _field("metadata.name")},
             {"name": "POD_NAMESPACE", "valueFrom": _field("metadata.namespace")},
@@ -201,6 +215,12 @@ def _container(place: Place) -> Document:
     }
 
 
+def _arguments(place: Place) -> list[str]:
+    if not place.operators:
+        return ["run"]
+    return ["run", "--operators", ",".join(place.operators), "--lease-name", place.name]
+
+
 def _secret(key: str) -> Document:
     """A key of the default fleet server's Secret, which need not be there."""
     return {"secretKeyRef": {"name": FLEET_SECRET_NAME, "key": key, "optional": True}}
@@ -221,8 +241,8 @@ def _probe(path: str, *, initial: int, period: int) -> Document:
 def _metrics_service(place: Place) -> Document:
     port = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}
     return {
-        **_object(place, "v1", "Service", "quarterdeck-metrics"),
-        "spec": {"selector": LABELS, "ports": [port]},
+        **_object(place, "v1", "Service", f"{place.prefix}-metrics"),
+        "spec": {"selector": place.labels, "ports": [port]},
     }
 
 
@@ -231,7 +251,7 @@ def _webhook_service(place: Place) -> Document:
     port = {"name": "webhooks", "port": 443, "protocol": "TCP", "targetPort": "webhooks"}
     return {
         **_object(place, "v1", "Service", WEBHOOK_SERVICE),
-        "spec": {"selector": LABELS, "ports": [port]},
+        "spec": {"selector": place.labels, "ports": [port]},
     }
 
 
@@ -239,9 +259,9 @@ def _network_policy(place: Place) -> Document:
     """Metrics from namespaces that say so; health and webhooks from the node; nothing else."""
     labelled = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
     return {
-        **_object(place, "networking.k8s.io/v1", "NetworkPolicy", NAME),
+        **_object(place, "networking.k8s.io/v1", "NetworkPolicy", place.name),
         "spec": {
-            "podSelector": {"matchLabels": LABELS},
+            "podSelector": {"matchLabels": place.labels},
             "policyTypes": ["Ingress"],
             "ingress": [
                 {"from": [labelled], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
@@ -255,8 +275,8 @@ def _network_policy(place: Place) -> Document:
 def _disruption_budget(place: Place) -> Document:
     """With one replica this lets a node drain; with several one stays."""
     return {
-        **_object(place, "policy/v1", "PodDisruptionBudget", NAME),
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}},
+        **_object(place, "policy/v1", "PodDisruptionBudget", place.name),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": place.labels}},
     }
 
 
@@ -272,7 +292,7 @@ def components(place: Place = HERE) -> dict[str, dict[str, Document]]:
         },
         "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
         "hub": hub_manifests.build_hub(place.namespace, place.image),
-        "ingester": ingester_manifests.build_ingester(place.namespace, LABELS),
+        "ingester": ingester_manifests.build_ingester(place.namespace, place.labels),
     }
 
 
@@ -280,10 +300,10 @@ def component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
     """What components change about the manager, by component and file name."""
     return {
         "cert-manager": {"manager_certificate": _mounted_certificate(place)},
-        "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, NAME)},
+        "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, place.name)},
         "ingester": {
             "manager_ingester": ingester_manifests.build_manager_patch(
-                place.namespace, NAME, place.image
+                place.namespace, place.name, place.image
             )
         },
     }
@@ -291,9 +311,9 @@ def component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
 
 def _service_monitor(place: Place) -> Document:
     return {
-        **_object(place, "monitoring.coreos.com/v1", "ServiceMonitor", NAME),
+        **_object(place, "monitoring.coreos.com/v1", "ServiceMonitor", place.name),
         "spec": {
-            "selector": {"matchLabels": LABELS},
+            "selector": {"matchLabels": place.labels},
             "endpoints": [
                 {
                     "port": "metrics",
@@ -309,7 +329,7 @@ def _service_monitor(place: Place) -> Document:
 
 def _alert_rules(place: Place) -> Document:
     return {
-        **_object(place, "monitoring.coreos.com/v1", "PrometheusRule", NAME),
+        **_object(place, "monitoring.coreos.com/v1", "PrometheusRule", place.name),
         "spec": {"groups": [{"name": "quarterdeck", "rules": list(_alerts())}]},
     }
 
@@ -358,7 +378,7 @@ def _mounted_certificate(place: Place) -> Document:
         "volumeMounts": [{"name": "serving", "mountPath": CERTIFICATE_PATH, "readOnly": True}],
     }
     volume = {"name": "serving", "secret": {"secretName": CERTIFICATE_SECRET}}
-    document = _object(place, "apps/v1", "Deployment", NAME)
+    document = _object(place, "apps/v1", "Deployment", place.name)
     document["metadata"].pop("labels")
     pod = {"containers": [container], "volumes": [volume]}
     return {**document, "spec": {"template": {"spec": pod}}}
@@ -375,5 +395,5 @@ def _object(place: Place, api_version: str, kind: str, name: str) -> dict[str, A
     return {
         "apiVersion": api_version,
         "kind": kind,
-        "metadata": {"name": name, "namespace": place.namespace, "labels": LABELS},
+        "metadata": {"name": name, "namespace": place.namespace, "labels": place.labels},
     }

@@ -2,6 +2,7 @@
 
 from quarterdeck.codegen import (
     builders,
+    chart,
     commands,
     crds,
     deployment,
@@ -37,6 +38,15 @@ GENERATORS: tuple[Generator, ...] = (
             "config/default/*.yaml",
             "config/samples/*.yaml",
             "config/components/*/*.yaml",
+        ),
+    ),
+    Generator(
+        name="Helm chart",
+        target=Target.MANIFESTS,
+        run=chart.files,
+        owns=tuple(
+            f"charts/quarterdeck/templates/{folder}/*.yaml"
+            for folder in ("crds", "operators", "services")
         ),
     ),
     Generator(

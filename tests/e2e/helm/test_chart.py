@@ -1,0 +1,112 @@
+"""Our own chart under helm: its renderings, its schema, and its life on our own API server."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterdeck.kit import yaml
+from quarterdeck.testing import programs
+
+ROOT = Path(__file__).parents[3]
+CHART = ROOT / "charts/quarterdeck"
+GOLDEN = ROOT / "tests/golden/chart"
+SMALL = ("--set", "crds.install=false,userRoles.create=false")
+"""Without what `config/` shows already."""
+EVERYTHING = (
+    *("--set", "services.hub.enabled=true,services.ingester.enabled=true"),
+    *("--set", "redis.enabled=true,victoriametrics.enabled=true"),
+    *("--set", "metrics.serviceMonitor.enabled=true,image.digest=sha256:" + "0a" * 32),
+    *("--set", "operators.machines.nodeSelector.disk=ssd,operators.machines.replicas=2"),
+    *("--set", "operators.pipelines.extraEnv[0].name=LOG_LEVEL"),
+    *("--set", "operators.pipelines.extraEnv[0].value=debug"),
+    *("--set", "operators.applications.extraArgs={--log-level=debug}"),
+)
+NAMESPACE = ("--namespace", "quarterdeck-system")
+
+
+def run(program: str, *arguments: str, fails: bool = False, **environment: str) -> str:
+    done = subprocess.run(
+        [programs.require(program), *arguments],
+        env={"PATH": os.environ["PATH"], "HOME": str(ROOT / ".tools"), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode != 0) == fails, done
+    return done.stderr if fails else done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("default", ()), ("everything", EVERYTHING)], ids=["default", "everything"]
+)
+def test_renderings_are_those_that_were_reviewed(name: str, values: tuple[str, ...]) -> None:
+    rendered = run("helm", "template", "release", str(CHART), *NAMESPACE, *SMALL, *values)
+    golden = GOLDEN / f"{name}.yaml"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(rendered)
+    assert rendered == golden.read_text(), "run with UPDATE_GOLDEN=1 and review the difference"
+
+
+def test_every_document_is_an_object() -> None:
+    rendered = run("helm", "template", "release", str(CHART), *NAMESPACE, *EVERYTHING)
+    documents = [each for each in yaml.load_all(rendered) if each]
+    assert len(documents) > 100
+    names = {(each["kind"], each["metadata"]["name"]) for each in documents}
+    assert len(names) == len(documents), "two objects of one name"
+    assert all(each["apiVersion"] for each in documents)
+
+
+def test_lint_finds_nothing() -> None:
+    assert "0 chart(s) failed" in run("helm", "lint", "--strict", str(CHART))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("operators.aplications.enabled=true", "aplications"),
+        ("operators.clusters.replicas=-1", "replicas"),
+        ("image.digest=latest", "digest"),
+        ("services.hub.enabled=true", "services.hub.redisUrl"),
+    ],
+)
+def test_wrong_values_are_named(values: str, message: str) -> None:
+    said = run("helm", "template", "release", str(CHART), "--set", values, fails=True)
+    assert message in said
+
+
+@pytest.fixture
+def kubeconfig(serve: Any, tmp_path: Path) -> Any:
+    with serve(tmp_path, "--simulate-workloads") as path:
+        yield path
+
+
+@pytest.mark.slow
+def test_the_chart_lives_under_restricted_pod_security(kubeconfig: Path) -> None:
+    here = {"KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent)}
+    run("kubectl", "create", "namespace", "quarterdeck-system", **here)
+    label = "pod-security.kubernetes.io/enforce=restricted"
+    run("kubectl", "label", "namespace", "quarterdeck-system", label, **here)
+    chart, wait = str(CHART), ("--wait", "--timeout", "120s")
+    hub = ("--set", "services.hub.enabled=true,redis.enabled=true")
+    run("helm", "install", "qd", chart, *NAMESPACE, *wait, *hub, **here)
+    phases = "jsonpath={.items[*].status.phase}"
+    pods = run("kubectl", "get", "pods", *NAMESPACE, "-o", phases, **here)
+    assert set(pods.split()) == {"Running"}
+    more = ("--set", "operators.machines.replicas=2,operators.experiments.enabled=false")
+    run("helm", "upgrade", "qd", chart, *NAMESPACE, *wait, *hub, *more, **here)
+    found = run("kubectl", "get", "deployments", *NAMESPACE, "-o", "name", **here)
+    assert "quarterdeck-experiments" not in found and "quarterdeck-machines" in found
+    run("helm", "rollback", "qd", "1", *NAMESPACE, *wait, **here)
+    found = run("kubectl", "get", "deployments", *NAMESPACE, "-o", "name", **here)
+    assert "quarterdeck-experiments" in found
+    run("helm", "uninstall", "qd", *NAMESPACE, "--wait", **here)
+    left = json.loads(run("kubectl", "get", "all", *NAMESPACE, "-o", "json", **here))["items"]
+    assert left == []
+    kept = run("kubectl", "get", "crds", "-o", "name", **here)
+    assert "applications.cloudnative.elide.dev" in kept, "objects of users would be lost"
