@@ -11,7 +11,9 @@ from typing import Any
 
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import load_config
+from quarterdeck.meta.builtins import is_builtin
 from quarterdeck.runtime.controller.controller import Controller
+from quarterdeck.runtime.manager.definitions import apply_definitions
 from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.runtime.observability import logging
 
@@ -21,11 +23,14 @@ async def run_operator(
     *controllers: Controller[Any],
     kubeconfig: Path | str | None = None,
     context: str = "",
+    apply_crds: bool = False,
     **options: Any,
 ) -> None:
     """Run controllers against the cluster kubectl would use, until a signal.
 
-    `options` are those of `Manager`: an election, pages, namespaces.
+    `options` are those of `Manager`: an election, pages, namespaces. `apply_crds` applies the
+    definitions of the controllers' own kinds first, which suits development: in production
+    definitions change by hand, and the operator needs no right to change them.
 
     Raises:
         ConfigError: if there is no configuration; it says what was looked for.
@@ -36,4 +41,7 @@ async def run_operator(
         manager = Manager(client, name=name, watch_loop=True, **options)
         for controller in controllers:
             manager.add(controller)
+        if apply_crds:
+            kinds = [each.for_ for each in controllers if not is_builtin(each.for_.KIND.gvk)]
+            await apply_definitions(client.raw, kinds)
         await manager.run()

@@ -1,0 +1,119 @@
+"""What a user's own module declares: kinds, controllers, webhooks.
+
+A module is named as Python names it (`shop.operator`) or as a file (`shop/operator.py`). Nothing
+has to be registered: kinds and controllers are found by their types at the top of the module.
+"""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quarterdeck.app.errors import SettingError
+
+if TYPE_CHECKING:
+    from quarterdeck.meta.objects import Object
+    from quarterdeck.runtime import Controller, Webhooks
+
+
+class Project(NamedTuple):
+    """The declarations of one module."""
+
+    name: str
+    kinds: "tuple[type[Object], ...]"
+    controllers: "tuple[Controller[Any], ...]"
+    webhooks: "Webhooks | None"
+
+
+def load_project(target: str) -> Project:
+    """Import a module and find what it declares.
+
+    Raises:
+        SettingError: if there is no such module, or importing it fails.
+    """
+    from quarterdeck.runtime import Controller
+
+    module = load_module(target)
+    controllers = tuple(each for each in vars(module).values() if isinstance(each, Controller))
+    kinds = {
+        f"{each.KIND.plural}/{each.KIND.version}": each
+        for each in (*_find_kinds(module), *(each.for_ for each in controllers))
+        if each.KIND.group and not each.__module__.startswith("quarterdeck.")
+    }
+    return Project(
+        Path(target).stem.rpartition(".")[2] or target,
+        tuple(kinds.values()),
+        tuple({id(each): each for each in controllers}.values()),
+        _find_webhooks(module),
+    )
+
+
+def load_module(target: str) -> ModuleType:
+    """Import `package.module` or `path/to/module.py`; the folder of a file is importable, too."""
+    path = Path(target)
+    if path.suffix == ".py" or "/" in target:
+        if not path.is_file():
+            raise SettingError(f"there is no file {target}")
+        folder, name = path.resolve().parent, path.stem
+    else:
+        folder, name = Path.cwd(), target
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name.partition(".")[0]:
+            raise SettingError(
+                f"there is no module {target}; give a file such as operator.py, or a module that "
+                "Python can import from this folder"
+            ) from None
+        raise SettingError(f"cannot import {target}: {error}") from error
+    except Exception as error:
+        raise SettingError(f"cannot import {target}: {type(error).__name__}: {error}") from error
+
+
+def choose_kinds(target: str) -> "Sequence[type[Object]]":
+    """`MODULE` gives its kinds, `MODULE:A,B` those of the names.
+
+    Raises:
+        SettingError: if a name is no kind, or there is none at all.
+    """
+    name, _, wanted = target.partition(":")
+    project = load_project(name)
+    if not project.kinds:
+        raise SettingError(f"{name} declares no kind: a subclass of Object with a KIND")
+    if not wanted:
+        return project.kinds
+    chosen = []
+    for each in wanted.split(","):
+        named = [kind for kind in project.kinds if each in (kind.KIND.kind, kind.__name__)]
+        if not named:
+            known = ", ".join(sorted(kind.__name__ for kind in project.kinds))
+            raise SettingError(f"{name} declares no kind {each!r}; it declares {known}")
+        chosen += named
+    return chosen
+
+
+def _find_kinds(module: ModuleType) -> "list[type[Object]]":
+    from quarterdeck.meta.objects import Object
+
+    return [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Object) and hasattr(each, "KIND")
+    ]
+
+
+def _find_webhooks(module: ModuleType) -> "Webhooks | None":
+    """`webhooks`, or what `build_webhooks()` returns."""
+    from quarterdeck.runtime import Webhooks
+
+    found = getattr(module, "webhooks", None)
+    if isinstance(found, Webhooks):
+        return found
+    build = getattr(module, "build_webhooks", None)
+    built = build() if callable(build) else None
+    return built if isinstance(built, Webhooks) else None

@@ -1,0 +1,113 @@
+"""The tools for users' own operators: new, dev, crds, rbac, as a user calls them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.client import Client, load_config
+from quarterdeck.kit import yaml
+from quarterdeck.meta.identity import GVR
+from quarterdeck.testing import eventually, programs
+
+
+def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "quarterdeck.cli", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    done = call("new", "ledger-book", "--group", "books.example.com", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "ledger-book"
+
+
+def test_a_new_project_passes_its_tests_and_mypy(project: Path) -> None:
+    commands = (["pytest", "-q", "-p", "no:cacheprovider"], ["mypy", "."])
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=project, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_definition_and_role_are_what_the_commands_print(project: Path) -> None:
+    printed = call("crds", "ledger_book.py", folder=project)
+    assert yaml.load(printed.stdout) == yaml.load((project / "crd.yaml").read_text())
+    printed = call("rbac", "ledger_book.py", "--name", "ledger-book", "-o", "json", folder=project)
+    assert json.loads(printed.stdout) == yaml.load((project / "role.yaml").read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("crds", "ledger_book.py:Ledger"), "declares no kind 'Ledger'; it declares LedgerBook"),
+        (("crds", "nothing.py"), "there is no file nothing.py"),
+        (("rbac", "nothing"), "there is no module nothing"),
+        (("new", "Ledger"), "invalid name 'Ledger'"),
+        (("new", "other", "--folder", "."), "is not empty"),
+        (("dev", "test_nothing.py"), "there is no file test_nothing.py"),
+    ],
+)
+def test_mistakes_are_one_line(project: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = call(*arguments, folder=project)
+    assert done.returncode != 0
+    assert message in done.stderr and "Traceback" not in done.stderr
+
+
+@contextmanager
+def developing(project: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    port = str(programs.free_port())
+    command = [sys.executable, "-m", "quarterdeck.cli", "dev", "ledger_book.py"]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, "--health-port", port],
+            cwd=project,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+
+
+async def test_dev_runs_the_operator_and_follows_its_source(project: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    source = project / "ledger_book.py"
+    with developing(project, log):
+        config = project / ".quarterdeck/dev.kubeconfig"
+        await eventually(lambda: "manager started" in log.read_text())
+        sample = yaml.load((project / "sample.yaml").read_text())
+        async with Client(load_config(config)) as client:
+            books = client.resource(GVR("books.example.com", "v1alpha1", "ledgerbooks"))
+            await books.create(sample)
+
+            async def config_map_is(name: str) -> bool:
+                found = await books.get("sample", "default")
+                return bool(found["status"]["configMap"] == name)
+
+            await eventually(lambda: config_map_is("sample-text"))
+            source.write_text(source.read_text().replace('-text"', '-words"'))
+            await eventually(lambda: config_map_is("sample-words"))
+            good = source.read_text()
+            source.write_text("nonsense(")
+            await eventually(lambda: "cannot import ledger_book.py: SyntaxError" in log.read_text())
+            source.write_text(good.replace('-words"', '-mended"'))
+            await eventually(lambda: config_map_is("sample-mended"))
+    assert not re.search("Traceback", log.read_text())
