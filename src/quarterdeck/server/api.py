@@ -201,6 +201,7 @@ class ApiServer:
             )
         )
         """Bounds the requests that run at once."""
+        self.fairness.declare_metrics(metrics.registry)
         self._audit_ids = audit_id_filter.AuditIds(rng)
         self._auditor = _build_auditor(options, clock)
         self.lifecycle: Lifecycle | None = None

@@ -56,6 +56,11 @@ async def test_greedy_user_gets_429_and_others_are_served(monkeypatch: Any) -> N
             for number in range(8)
         ]
         await eventually(lambda: cluster.api.fairness.statistics().refused_total == 5)
+        shown = cluster.api.core.metrics.registry
+        flow = ("global-default", "global-default")
+        assert b"apiserver_flowcontrol_current_executing_requests" in shown.render()
+        name = "apiserver_flowcontrol_rejected_requests_total"
+        assert shown.get_value(name, *flow, "queue-full") == 5
         assert cluster.api.fairness.statistics().running == 3
         others = [
             asyncio.create_task(send(cluster, client, user, f"{user}1"))

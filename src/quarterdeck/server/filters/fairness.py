@@ -12,10 +12,13 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
+from quarterdeck.kit.metrics import Registry
 from quarterdeck.server.authentication.user import MASTERS_GROUP, User
 from quarterdeck.wire.status import TooManyRequests
 
 _RETRY_AFTER_S = 1
+_FLOW = ("global-default", "global-default")
+"""The priority level and the flow schema of everybody."""
 
 
 class FairnessLimits(NamedTuple):
@@ -117,6 +120,36 @@ class Fairness:
                 flow.running -= 1
                 flow.start_next()
             raise
+
+    def declare_metrics(self, registry: Registry) -> None:
+        """Show what runs, waits and was refused, under the names of Kubernetes.
+
+        Everybody is in one flow there: names of users would make series without end.
+        """
+        level = ("priority_level", "flow_schema")
+        running = registry.gauge(
+            "apiserver_flowcontrol_current_executing_requests",
+            "Requests that run and are counted.",
+            level,
+        ).labels(*_FLOW)
+        waiting = registry.gauge(
+            "apiserver_flowcontrol_current_inqueue_requests",
+            "Requests that wait for others of their user.",
+            level,
+        ).labels(*_FLOW)
+        refused = registry.counter(
+            "apiserver_flowcontrol_rejected_requests_total",
+            "Requests that were answered with 429.",
+            (*level, "reason"),
+        ).labels(*_FLOW, "queue-full")
+
+        def collect() -> None:
+            statistics = self.statistics()
+            running.value = statistics.running
+            waiting.value = statistics.waiting
+            refused.value = statistics.refused_total
+
+        registry.add_collector(collect)
 
     def statistics(self) -> FairnessStatistics:
         """What runs and waits now, and what was refused since the start."""
