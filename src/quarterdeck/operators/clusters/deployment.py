@@ -4,6 +4,7 @@ The token of a collector is its own: the hub makes it, keeps its hash, and puts 
 cluster only. The hub's credentials of that cluster never leave the hub.
 """
 
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -18,7 +19,7 @@ from quarterdeck.hubstate.push import leases, tokens
 from quarterdeck.hubstate.writes import DeleteKeys, Write
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.deadline import run_within
-from quarterdeck.kit.redaction import Secret
+from quarterdeck.kit.redaction import Secret, redact
 from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.operators.clusters import collector, plan
 from quarterdeck.operators.clusters.authority import AuthorityMap
@@ -42,6 +43,7 @@ _RETRY_REMOVAL_S = 10.0
 _REMOVAL_LIMIT_S = 300.0
 """How long a deletion waits for a cluster that does not answer."""
 _LIMIT_S = 60.0
+_MAX_TEXT = 300
 
 ClusterContext = Context[ClusterConnection]
 Connect = Callable[[], Awaitable[Client]]
@@ -135,7 +137,9 @@ class Deployments:
             if not self._is_due(seen, hashed):
                 return seen.collector_problem
             seen.deployed_at = self._hub.clock.monotonic()
-            await run_within(self._hub.clock, _LIMIT_S, self._apply(wanted, ctx, connect))
+            seen.pod_problem = await run_within(
+                self._hub.clock, _LIMIT_S, self._apply(wanted, ctx, connect)
+            )
         except _AuthorityMissing as error:
             return Problem(Reason.AUTHORITY_UNAVAILABLE, str(error))
         except HubStateError as error:
@@ -194,12 +198,16 @@ class Deployments:
             )
         return text
 
-    async def _apply(self, wanted: CollectorPlan, ctx: ClusterContext, connect: Connect) -> None:
+    async def _apply(self, wanted: CollectorPlan, ctx: ClusterContext, connect: Connect) -> str:
+        """Apply everything; returns what keeps the pod from running, if that is known."""
         client = await connect()
         sources = await driver.discover_resources(client, await ctx.list(MetricSource))
         token = await self._ensure_token(wanted.cluster, client, ctx)
         complete = msgspec.structs.replace(wanted, sources=sources, token=token)
         await driver.apply_objects(client, complete)
+        with contextlib.suppress(ApiError):  # not everybody may list pods
+            return redact(await driver.find_pod_problem(client))[:_MAX_TEXT]
+        return ""
 
     async def _ensure_token(self, cluster: str, client: Client, ctx: ClusterContext) -> Secret[str]:
         """The collector's token if the hub still accepts it, else a new one."""
@@ -236,7 +244,10 @@ class Deployments:
                 f"clusters join {name}` and apply what it prints; {fallback}",
             )
         address = connection.spec.ingester_address
-        return Reason.NOT_CONNECTED, f"no collector has connected to {address}; {fallback}"
+        text = f"no collector has connected to {address}"
+        if seen.pod_problem:
+            text += f": {seen.pod_problem}"
+        return Reason.NOT_CONNECTED, f"{text}; {fallback}"
 
 
 def _get_image(connection: ClusterConnection) -> str:

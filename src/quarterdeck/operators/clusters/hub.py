@@ -56,6 +56,8 @@ class Seen(msgspec.Struct):
     """When that was last tried, on the monotonic clock."""
     collector_problem: Problem | None = None
     """Why the collector could not be deployed."""
+    pod_problem: str = ""
+    """Why the pod of a collector that is deployed does not run."""
     is_token_revoked: bool = False
     """In pull mode: whether the store is known to have no token."""
 

@@ -20,6 +20,7 @@ from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.clusters.collector import TOKEN_HASH
 from quarterdeck.operators.clusters.collector_objects import (
     AUTHORITY,
+    LABELS,
     NAME,
     NAMESPACE,
     TOKEN_SECRET,
@@ -135,6 +136,41 @@ async def test_without_an_image_the_condition_says_what_to_set(world: Make) -> N
             assert "clusters join east" in condition.message
             assert found.status.phase == "Connected"
             assert await find_existing(spoke) == []
+
+
+async def test_a_pod_that_cannot_start_is_named(world: Make) -> None:
+    async with world() as w:
+        spoke = await start(w)
+        async with w.operator(collector=OPTIONS):
+            await wait_reason(w, "NotConnected")
+            pods = spoke.client.resource(GVR("", "v1", "pods"))
+            pod = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "c-1", "namespace": NAMESPACE, "labels": LABELS},
+                "spec": {"containers": [{"name": "collector", "image": IMAGE}]},
+            }
+            await pods.create(pod)
+            waiting = {"reason": "ImagePullBackOff", "message": "no such image"}
+            status = {
+                "containerStatuses": [
+                    {
+                        "name": "collector",
+                        "image": IMAGE,
+                        "imageID": "",
+                        "ready": False,
+                        "restartCount": 0,
+                        "state": {"waiting": waiting},
+                    }
+                ]
+            }
+            await pods.subresource("status").patch("c-1", {"status": status}, namespace=NAMESPACE)
+
+            async def is_named() -> bool:
+                message = w.condition(await w.get(), "CollectorReady").message
+                return "pod c-1: ImagePullBackOff no such image" in message
+
+            await w.until(is_named)
 
 
 async def test_applying_again_changes_nothing(world: Make) -> None:

@@ -21,7 +21,7 @@ from quarterdeck.operators.clusters.collector_objects import (
     build_objects,
 )
 from quarterdeck.wire.path import ResourcePath
-from quarterdeck.wire.query import DeleteOptions, PatchOptions
+from quarterdeck.wire.query import DeleteOptions, ListOptions, PatchOptions
 from quarterdeck.wire.status import ApiError, NotFound
 
 FIELD_MANAGER = "quarterdeck-hub"
@@ -36,6 +36,8 @@ _PATHS = {
     "ConfigMap": ResourcePath("", "v1", "configmaps", NAMESPACE),
     "Deployment": ResourcePath("apps", "v1", "deployments", NAMESPACE),
 }
+_MAX_PODS = 10
+_STARTING = ("ContainerCreating", "PodInitializing")
 _REMOVED = (
     *(("Deployment", NAME), ("Secret", TOKEN_SECRET), ("ConfigMap", AUTHORITY)),
     *(("ClusterRoleBinding", NAME), ("ClusterRole", NAME), ("ServiceAccount", NAME)),
@@ -71,6 +73,29 @@ async def apply_objects(client: Client, plan: CollectorPlan) -> None:
     for document in build_objects(plan):
         path = _PATHS[document["kind"]]._replace(name=document["metadata"]["name"])
         await client.raw.patch(path, json.encode(document), PatchType.APPLY, _APPLY)
+
+
+async def find_pod_problem(client: Client) -> str:
+    """What keeps the collector's pod from running; empty if nothing is known.
+
+    Raises:
+        ApiError, ClientError: if the cluster does not say.
+    """
+    path = ResourcePath("", "v1", "pods", NAMESPACE)
+    selector = f"app.kubernetes.io/name={NAME}"
+    page = await client.raw.list(path, ListOptions(label_selector=selector, limit=_MAX_PODS))
+    for item in page.items:
+        pod = json.decode(item)
+        status = pod.get("status") or {}
+        for each in status.get("containerStatuses") or ():
+            waiting = (each.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason", "ContainerCreating") not in _STARTING:
+                text = " ".join(filter(None, (waiting["reason"], waiting.get("message", ""))))
+                return f"pod {pod['metadata']['name']}: {text}"
+        for each in status.get("conditions") or ():
+            if each.get("type") == "PodScheduled" and each.get("status") == "False":
+                return f"pod {pod['metadata']['name']} is not scheduled: {each.get('message', '')}"
+    return ""
 
 
 async def delete_objects(client: Client) -> None:
