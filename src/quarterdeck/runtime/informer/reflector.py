@@ -49,6 +49,10 @@ class WatchSettings(NamedTuple):
     backoff_initial_s: float = 0.8
     backoff_cap_s: float = 30.0
     backoff_reset_s: float = 120.0
+    relist_interval_s: float = 1.0
+    """An expired watch is listed anew at once, unless that happened less than this ago."""
+    relist_jitter_s: float = 0.1
+    """Longest wait before that: many clients lose their watches at one moment."""
     absent_cap_s: float = 5.0
     """Longest wait while the kind is not served: a CRD that appears is noticed soon."""
     list_only_s: float = 600.0
@@ -115,6 +119,7 @@ class Reflector:
         self._phase = _Phase.SYNC
         self._ready_at = float("-inf")
         self._failed_at = float("-inf")
+        self._relisted_at = float("-inf")
         self._list_only_until = float("-inf")
         self._use_list_once = False
         self._version = ""  # everything up to this resourceVersion has been received
@@ -335,8 +340,16 @@ class Reflector:
     def _watch_failed(self, failure: Failure, now: float) -> None:
         if failure.code in (0, 429):
             self._delay(failure, now)  # same version: nothing is lost
+        elif failure.is_expired and now - self._relisted_at >= self._settings.relist_interval_s:
+            self._relist(now)
         else:
             self._schedule_resync(failure, now)
+
+    def _relist(self, now: float) -> None:
+        """The version is too old, which is nobody's failure: waiting would only make it older."""
+        self._relisted_at = now
+        self._phase = _Phase.SYNC
+        self._ready_at = now + self._random.random() * self._settings.relist_jitter_s
 
     def _stream_refused(self, failure: Failure, now: float) -> None:
         self._initial = None

@@ -416,6 +416,21 @@ def test_an_expired_watch_costs_one_list_each() -> None:
         assert driver.cache.get(Key("ns", "a")) is not None
 
 
+def test_an_expired_watch_is_listed_at_once_but_not_again_and_again() -> None:
+    settings = WatchSettings()
+    driver = Driver(Model())
+    waits = []
+    for passed_s in (0.0, settings.relist_interval_s / 2, settings.relist_interval_s):
+        driver.settle()
+        driver.now += passed_s
+        driver.stream = None
+        driver.reflector.on_failure(Failure(410), driver.now)
+        action = driver.reflector.next_action(driver.now)
+        waits.append(action.seconds if isinstance(action, Wait) else 0.0)
+    assert max(waits[0], waits[2]) <= settings.relist_jitter_s
+    assert waits[1] >= settings.backoff_initial_s
+
+
 def test_a_kind_that_is_not_served_empties_the_cache_and_comes_back() -> None:
     model = Model()
     model.write("a")
