@@ -64,7 +64,7 @@ def add_ingester(
             clock=host.clock,
             metrics=IngesterMetrics(host.manager.metrics.registry),
         )
-        await _serve(ingester, hub, address, clock=host.clock)
+        await serve_ingester(ingester, hub, address, clock=host.clock)
 
     if settings.ingester_enabled:
         host.manager.add_runnable("ingester", run, needs_leader=not hub.is_shared)
@@ -73,7 +73,9 @@ def add_ingester(
     return address
 
 
-async def _serve(ingester: "Ingester", hub: Hub, address: IngesterAddress, *, clock: Clock) -> None:
+async def serve_ingester(
+    ingester: "Ingester", hub: Hub, address: IngesterAddress, *, clock: Clock
+) -> None:
     """Listen; try again while a file is missing or the port is taken."""
     from quarterdeck.services.ingester.server import ListenFailed
 

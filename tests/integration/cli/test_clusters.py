@@ -1,6 +1,7 @@
 """`quarterdeck clusters`: a cluster is connected to a hub, listed, and measured."""
 
 import asyncio
+import base64
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,10 @@ from quarterdeck.app.connection_manifests import build_connection
 from quarterdeck.app.enrolment import Credentials, Enrolment, enrol, rules_for
 from quarterdeck.cli.main import run
 from quarterdeck.client import Client, ClusterConfig, load_config
-from quarterdeck.kit import http
+from quarterdeck.hubstate.push.tokens import hash_token
+from quarterdeck.kit import http, yaml
 from quarterdeck.kit.clock import SystemClock, VirtualClock
+from quarterdeck.operators.clusters.collector import TOKEN_HASH
 from quarterdeck.operators.clusters.simulators.contents import Profile
 from quarterdeck.operators.clusters.simulators.populate import populate
 from quarterdeck.server.api import ApiServer
@@ -150,6 +153,36 @@ def test_a_cluster_that_fills_no_secrets_gives_a_token_whose_end_is_told() -> No
     credentials = asyncio.run(work())
     assert credentials.expires_at
     assert credentials.token not in repr(credentials)
+
+
+def test_join_prints_what_runs_a_collector(
+    kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _prepare(kubeconfig, kubeconfig)
+    manifests = build_connection("spoke", "https://127.0.0.1:1", {"token": "none"})
+
+    async def connect() -> None:
+        async with Client(load_config(kubeconfig)) as client:
+            await definitions.apply(client.raw, manifests)
+
+    asyncio.run(connect())
+    authority = tmp_path / "ca.crt"
+    authority.write_text("PEM")
+    joining = ["clusters", "join", "spoke", "--ingester-address", "hub:9443"]
+    hub = ["--kubeconfig", str(kubeconfig)]
+    assert run([*joining, *hub]) == 2
+    assert "COLLECTOR_IMAGE" in capsys.readouterr().err
+    given = ["--image", "collector:1", "--ca-file", str(authority)]
+    assert run([*joining, *given, *hub]) == 0
+    documents = {each["kind"]: each for each in yaml.load_all(capsys.readouterr().out)}
+    assert {"Namespace", "ServiceAccount", "ClusterRole", "Secret", "Deployment"} <= set(documents)
+    token = base64.b64decode(documents["Secret"]["data"]["token"]).decode()
+    connection, _ = _read(kubeconfig)
+    assert connection.spec.collection_mode == "push"
+    assert connection.spec.ingester_address == "hub:9443"
+    assert connection.metadata.annotations[TOKEN_HASH] == hash_token("spoke", token)
+    assert run(["clusters", "join", "nobody", *given, *hub]) != 0
+    assert "nobody" in capsys.readouterr().err
 
 
 def test_nothing_to_list_says_what_to_do(
