@@ -26,6 +26,7 @@ def files() -> Iterator[File]:
     patches = manifests.component_patches(place)
     for name, component in manifests.components(place).items():
         yield from _render_component(f"config/components/{name}", component, patches.get(name, {}))
+    yield from _render_fleet_overlay()
     yield _render_file(
         "config/default/kustomization.yaml",
         {
@@ -35,6 +36,21 @@ def files() -> Iterator[File]:
             "images": [{"name": "quarterdeck", "newName": "quarterdeck", "newTag": "latest"}],
         },
     )
+
+
+def _render_fleet_overlay() -> Iterator[File]:
+    """The pipelines operator under the names that guides for Fleet Management use."""
+    name = "fleet-management-operator"
+    part = next(part for part in PARTS if part.name == "pipelines")
+    place = manifests.Place(
+        namespace=f"{name}-system", name=f"{name}-controller-manager", operators=(part.name,)
+    )
+    documents = {
+        "namespace": manifests.namespace(place),
+        **manifests.permissions(place, [part]),
+        **manifests.manager(place),
+    }
+    yield from _render_folder(f"config/overlays/{name}", documents, more=["../../crd"])
 
 
 def _render_folder(

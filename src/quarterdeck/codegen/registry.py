@@ -38,6 +38,7 @@ GENERATORS: tuple[Generator, ...] = (
             "config/default/*.yaml",
             "config/samples/*.yaml",
             "config/components/*/*.yaml",
+            "config/overlays/*/*.yaml",
         ),
     ),
     Generator(
