@@ -13,31 +13,9 @@ from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server import router
-from quarterdeck.server.admission.assembly import (
-    MUTATING_POLICY,
-    MUTATING_WEBHOOK,
-    RESOURCE_QUOTA,
-    SERVICE_ACCOUNT,
-    VALIDATING_POLICY,
-    VALIDATING_WEBHOOK,
-    build_plugins,
-    choose_plugins,
-)
-from quarterdeck.server.admission.chain import Admission
-from quarterdeck.server.admission.metrics import AdmissionMetrics
+from quarterdeck.server.admission.composition import AdmissionInputs, AdmissionParts
 from quarterdeck.server.admission.plugin import Plugin
-from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
-from quarterdeck.server.admission.plugins.owner_permissions import NAME as OWNERS
-from quarterdeck.server.admission.plugins.owner_permissions import OwnerPermissions
-from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
-from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses, parse_network
-from quarterdeck.server.admission.policies.mutating import MutatingPolicies
-from quarterdeck.server.admission.policies.param_access import ParamAccess
-from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
-from quarterdeck.server.admission.quota.plugin import QUOTAS, ResourceQuota
-from quarterdeck.server.admission.webhooks.caller import WebhookCaller
-from quarterdeck.server.admission.webhooks.observer import Observer
-from quarterdeck.server.admission.webhooks.webhooks import Webhooks
+from quarterdeck.server.admission.quota.plugin import QUOTAS
 from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
 from quarterdeck.server.authentication.bearer_token import (
     BearerTokens,
@@ -121,44 +99,26 @@ class ApiServer:
             issuer=options.service_account_issuer,
             audiences=options.audiences,
         )
-        sources: list[TokenAuthenticator] = [accounts]
-        if options.bootstrap_tokens:
-            sources.append(BootstrapTokens(store, clock=clock, audiences=accounts.audiences))
-        if options.oidc is not None:
-            from quarterdeck.server.authentication.oidc import OidcTokens
-
-            sources.append(OidcTokens(options.oidc, clock=clock))
-        if authenticators is None:
-            authenticators = (
-                ClientCertificates(),
-                BearerTokens(),
-                PlainPort(),
-            )
-        chosen = choose_plugins(options.enabled_plugins, options.disabled_plugins)
-        if not options.service_accounts:
-            chosen -= {SERVICE_ACCOUNT}
         streams: set[Stream] = set()
         registry = registry or Registry()
         authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
         metrics = Metrics(store, streams)
-        observed = AdmissionMetrics(metrics.registry)
-        self.policies = ValidatingPolicies(
-            store, registry, authorizer, metrics=observed, clock=clock
+        self._admission = AdmissionParts(
+            AdmissionInputs(
+                store=store,
+                registry=registry,
+                authorizer=authorizer,
+                roles=roles,
+                options=options,
+                clock=clock,
+                rng=rng,
+                metrics=metrics.registry,
+                track_quota=self._track_quota,
+            ),
+            plugins,
         )
-        self._mutating_policies = MutatingPolicies(
-            store, registry, authorizer, metrics=observed, clock=clock
-        )
-        caller = WebhookCaller(options.webhook_services)
-        self.webhook_services = caller.services
+        self.webhook_services = self._admission.caller.services
         """Where the Services of webhooks listen; may be changed while the server runs."""
-        self._webhooks = Webhooks(
-            store,
-            registry,
-            authorizer,
-            caller=caller,
-            rng=rng,
-            observer=Observer(observed, clock),
-        )
         self.core = Core(
             store=store,
             registry=registry,
@@ -166,27 +126,13 @@ class ApiServer:
             clock=clock,
             random=rng,
             timers=Timers(clock),
-            authenticators=add_token_sources(authenticators, sources, audiences=accounts.audiences),
+            authenticators=_build_authenticators(
+                store, options, accounts, clock=clock, given=authenticators
+            ),
             accounts=accounts,
             authorizer=authorizer,
-            admission=Admission(
-                (
-                    *build_plugins(chosen, store, rng),
-                    ServiceAddresses(store, parse_network(options.service_cluster_ip_range)),
-                    *plugins,
-                    RoleEscalation(roles),
-                    ParamAccess(store, registry, authorizer),
-                    CertificateRequests(authorizer, chosen),
-                    *([OwnerPermissions(authorizer, registry)] if OWNERS in chosen else ()),
-                    *([self._mutating_policies] if MUTATING_POLICY in chosen else ()),
-                    *([self.policies] if VALIDATING_POLICY in chosen else ()),
-                ),
-                self._webhooks.choose(
-                    mutating=MUTATING_WEBHOOK in chosen, validating=VALIDATING_WEBHOOK in chosen
-                ),
-                (ResourceQuota(store, self._track_quota),) if RESOURCE_QUOTA in chosen else (),
-            ),
-            conversions=Conversions(caller, rng),
+            admission=self._admission.chain,
+            conversions=Conversions(self._admission.caller, rng),
             metrics=metrics,
             frames=FrameCache(),
             field_managers=FieldManagers(),
@@ -228,9 +174,7 @@ class ApiServer:
         """Register the resources and create the objects every cluster has."""
         await bootstrap(self.core)
         self._roles.start()
-        self.policies.start()
-        self._mutating_policies.start()
-        self._webhooks.start()
+        self._admission.start()
         if self.core.options.lifecycle:
             from quarterdeck.server.lifecycle import Lifecycle
 
@@ -252,7 +196,7 @@ class ApiServer:
         finally:
             if self._auditor is not None:
                 self._auditor.close()
-            await self._webhooks.aclose()
+            await self._admission.aclose()
 
     def stop(self) -> None:
         """End all watches cleanly and report not ready; running requests continue."""
@@ -398,6 +342,27 @@ class ApiServer:
 
 def _refuse(request: http.Request, error: ApiError) -> http.Response:
     return responses.build_error(error, accept=request.headers.get("accept"))
+
+
+def _build_authenticators(
+    store: Store,
+    options: ServerOptions,
+    accounts: ServiceAccountTokens,
+    *,
+    clock: Clock,
+    given: Sequence[Authenticator] | None,
+) -> tuple[Authenticator, ...]:
+    """The authenticators in the order they are asked, with every source of tokens."""
+    sources: list[TokenAuthenticator] = [accounts]
+    if options.bootstrap_tokens:
+        sources.append(BootstrapTokens(store, clock=clock, audiences=accounts.audiences))
+    if options.oidc is not None:
+        from quarterdeck.server.authentication.oidc import OidcTokens
+
+        sources.append(OidcTokens(options.oidc, clock=clock))
+    if given is None:
+        given = (ClientCertificates(), BearerTokens(), PlainPort())
+    return add_token_sources(given, sources, audiences=accounts.audiences)
 
 
 def _build_auditor(options: ServerOptions, clock: Clock) -> "Auditor | None":
