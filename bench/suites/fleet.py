@@ -56,6 +56,12 @@ def cases(scale: Scale) -> Sequence[Case]:
             note=f"{size}; {CONNECTIONS} at once, each on disk before it is answered",
         ),
         Case(
+            name="plan a change of every pipeline",
+            unit="s",
+            open=lambda _: _planning(fleet, count),
+            note=f"{size}; who gains, loses or changes, and a diff of one configuration",
+        ),
+        Case(
             name="match one collector, growth by pipelines", unit="µs", open=_matching, sizes=growth
         ),
     ]
@@ -265,6 +271,33 @@ def _registering(collectors: int, pipelines: int, count: int) -> Iterator[Conten
             return count / (time.perf_counter() - start)
 
         yield {OURS: run}
+
+
+@contextmanager
+def _planning(fleet: int, count: int) -> Iterator[Contenders]:
+    from quarterdeck.operators.pipelines.blast_radius import Planned, diff_config, plan_impact
+    from quarterdeck.operators.pipelines.ports import RemoteCollector
+
+    before = [
+        Planned(each.name, each.contents, each.matchers)
+        for each in (fleet_server.pipeline(number, count) for number in range(count))
+    ]
+    after = [each._replace(contents=f"{each.contents}// changed\n") for each in before]
+    collectors = [
+        RemoteCollector(each.id, local=each.local_attributes, remote=each.remote_attributes)
+        for each in fleet_server.collectors(fleet, count)
+    ]
+
+    def run() -> float:
+        start = time.perf_counter()
+        impact = plan_impact(collectors, before, after)
+        diff = diff_config(collectors[0], before, after)
+        took = time.perf_counter() - start
+        if len(impact.change) != fleet or not diff:
+            raise AssertionError("a change of every pipeline must change every collector")
+        return took
+
+    yield {OURS: run}
 
 
 @contextmanager

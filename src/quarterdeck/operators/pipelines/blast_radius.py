@@ -106,16 +106,20 @@ def plan_impact(
     old = {each.name: each for each in before}
     new = {each.name: each for each in after}
     changed = [name for name in old.keys() | new.keys() if _differs(old.get(name), new.get(name))]
-    was = MatchIndex(old[name] for name in changed if name in old)
-    will_be = MatchIndex(new[name] for name in changed if name in new)
+    retexted = [name for name in changed if _reaches_the_same(old.get(name), new.get(name))]
+    moved = [name for name in changed if name not in frozenset(retexted)]
+    was = MatchIndex(old[name] for name in moved if name in old)
+    will_be = MatchIndex(new[name] for name in moved if name in new)
+    stays = MatchIndex(new[name] for name in retexted)
     digests = _Digests()
     found: dict[str, list[str]] = {"gain": [], "lose": [], "change": []}
     counts: Counter[tuple[str, str]] = Counter()
     for collector in collectors:
-        had, gets = _match(was, collector), _match(will_be, collector)
-        if not had and not gets:
-            continue
-        verdicts = _compare(had, gets, digests)
+        attributes = collector.attributes
+        verdicts = [(name, "change") for name in _match(stays, collector, attributes)]
+        if moved:
+            had = _match(was, collector, attributes)
+            verdicts += _compare(had, _match(will_be, collector, attributes), digests)
         counts.update(verdicts)
         for kind in {kind for _, kind in verdicts}:
             found[kind].append(collector.id)
@@ -142,7 +146,7 @@ def diff_config(
 
 def merge_config(collector: RemoteCollector, pipelines: Iterable[Planned]) -> str:
     """The configuration of a collector."""
-    return _merge(collector, _match(MatchIndex(pipelines), collector))
+    return _merge(collector, _match(MatchIndex(pipelines), collector, collector.attributes))
 
 
 class _Digests:
@@ -166,11 +170,20 @@ def _differs(old: Planned | None, new: Planned | None) -> bool:
     return old._replace(matchers=()) != new._replace(matchers=())
 
 
-def _match(index: MatchIndex[Planned], collector: RemoteCollector) -> dict[str, Planned]:
+def _reaches_the_same(old: Planned | None, new: Planned | None) -> bool:
+    """Whether a pipeline has another text for the same collectors: then it is matched once."""
+    if old is None or new is None or old.contents == new.contents:
+        return False
+    return not _differs(old._replace(contents=""), new._replace(contents=""))
+
+
+def _match(
+    index: MatchIndex[Planned], collector: RemoteCollector, attributes: Mapping[str, str]
+) -> dict[str, Planned]:
     if not collector.enabled:
         return {}
     config_type = OTEL if collector.is_otel else "CONFIG_TYPE_ALLOY"
-    return {each.name: each for each in index.match(collector.attributes, config_type)}
+    return {each.name: each for each in index.match(attributes, config_type)}
 
 
 def _compare(
