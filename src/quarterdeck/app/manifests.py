@@ -7,8 +7,10 @@ Names are final, so kustomize has nothing to rewrite but the image.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from quarterdeck import apis
-from quarterdeck.app import bootstrap_manifests, hub_manifests, ingester_manifests
+from quarterdeck.app import bootstrap_manifests, hub_manifests, ingester_manifests, monitoring
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
@@ -289,6 +291,7 @@ def components(place: Place = HERE) -> dict[str, dict[str, Document]]:
         "prometheus": {
             "service_monitor": _service_monitor(place),
             "alert_rules": _alert_rules(place),
+            "pipelines_dashboard": _dashboard(place),
         },
         "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
         "hub": hub_manifests.build_hub(place.namespace, place.image),
@@ -330,8 +333,25 @@ def _service_monitor(place: Place) -> Document:
 def _alert_rules(place: Place) -> Document:
     return {
         **_object(place, "monitoring.coreos.com/v1", "PrometheusRule", place.name),
-        "spec": {"groups": [{"name": "quarterdeck", "rules": list(_alerts())}]},
+        "spec": {
+            "groups": [
+                {"name": "quarterdeck", "rules": list(_alerts())},
+                {
+                    "name": "quarterdeck-pipelines",
+                    "rules": list(monitoring.list_alerts(monitoring.declare_metrics())),
+                },
+            ]
+        },
     }
+
+
+def _dashboard(place: Place) -> Document:
+    """The dashboard as Grafana's sidecar finds it: a labelled ConfigMap."""
+    document = _object(place, "v1", "ConfigMap", "quarterdeck-pipelines-dashboard")
+    document["metadata"]["labels"] = {**LABELS, "grafana_dashboard": "1"}
+    board = monitoring.build_dashboard(monitoring.declare_metrics())
+    text = msgspec.json.format(msgspec.json.encode(board), indent=2).decode()
+    return {**document, "data": {"quarterdeck-pipelines.json": f"{text}\n"}}
 
 
 def _alerts() -> Iterator[Document]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from quarterdeck.kit.metrics.series import Counter, Gauge, Histogram
 from quarterdeck.kit.metrics.text import encode_header, encode_labels, encode_series
@@ -84,6 +84,11 @@ class Registry:
         self._families: dict[str, Family[Counter] | Family[Gauge] | Family[Histogram]] = {}
         self._collectors: list[Callable[[], None]] = []
         self._overflows: Family[Counter] | None = None
+
+    @property
+    def families(self) -> "tuple[Family[Any], ...]":
+        """Every declared family, in the order of declaration."""
+        return tuple(self._families.values())
 
     def counter(
         self,
