@@ -107,3 +107,45 @@ async def test_discovery_names_what_is_served(release: str) -> None:
                     if "/" not in each["name"] and "list" in each["verbs"]:
                         path = f"{url}/apis/{version['groupVersion']}/{each['name']}?limit=1"
                         assert (await send(client, path))[0] == 200, path
+
+
+@pytest.mark.parametrize(
+    ("flags", "version"),
+    [
+        (("--kubernetes-version", "1.37"), "v1"),
+        (("--feature-gates", "MutatingAdmissionPolicy=true"), "v1alpha1"),
+    ],
+    ids=["newest release", "gate of 1.32"],
+)
+async def test_mutating_policies_change_writes(flags: tuple[str, ...], version: str) -> None:
+    expression = 'Object{metadata: Object.metadata{labels: {"team": "blue"}}}'
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+    policy: dict[str, Any] = {
+        "metadata": {"name": "label"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "reinvocationPolicy": "Never",
+            "mutations": [
+                {
+                    "patchType": "ApplyConfiguration",
+                    "applyConfiguration": {"expression": expression},
+                }
+            ],
+        },
+    }
+    binding = {"metadata": {"name": "label"}, "spec": {"policyName": "label"}}
+    async with serving(*flags) as url, http.Client() as client:
+        group = f"{url}/apis/admissionregistration.k8s.io/{version}/mutatingadmissionpolic"
+        for path, body in ((f"{group}ies", policy), (f"{group}ybindings", binding)):
+            status, made = await send(client, path, body)
+            assert status == 201, made
+        path = f"{url}/api/v1/namespaces/default/configmaps"
+        status, made = await send(client, path, {"metadata": {"name": "a"}})
+        assert (status, made["metadata"]["labels"]) == (201, {"team": "blue"}), made
+        wrong = {**policy, "spec": {**policy["spec"], "mutations": []}}
+        assert (await send(client, f"{group}ies", wrong))[0] == 422

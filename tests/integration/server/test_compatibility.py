@@ -11,6 +11,7 @@ from typing import Any
 
 from quarterdeck.meta import builtins
 from quarterdeck.server import router
+from quarterdeck.server.admission.assembly import list_plugins
 from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.kinds.reviews import build_review_resources
 from quarterdeck.server.registry.resource import Resource
@@ -31,7 +32,8 @@ RELEASES = """## Releases
 instead: resource claims and device classes, pod certificates, trust bundles, mutating policies,
 volume attributes classes, service CIDRs, storage migrations, and the new fields of old kinds. The
 new kinds are decoded, pruned, stored and watched by their types; rules of their own, and recorded
-answers of a real 1.37 server, they do not have yet. `pods/resize` is refused: there is no kubelet.
+answers of a real 1.37 server, they do not have yet, but for mutating policies, which change what is
+written. `pods/resize` is refused: there is no kubelet.
 """
 SIMULATED = """## Simulated
 - Garbage collection, namespace termination, the end of definitions and the expiry of events happen
@@ -87,13 +89,31 @@ def rendered() -> str:
         f"| {DEFINITIONS}.apiextensions.k8s.io/v1 | CustomResourceDefinition | all | status | |",
         "| custom resources | any | all | status, scale | |",
     ]
-    lines += ["", RELEASES, SIMULATED, STORED, REFUSED]
+    lines += ["", *_list_plugins(), "", RELEASES, SIMULATED, STORED, REFUSED]
     absent = _absent({each.gvr for each in served})
     lines += [
         "Resources of Kubernetes that are not served:",
         *(f"- {each}" for each in absent or ["none"]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _list_plugins() -> list[str]:
+    plugins = list_plugins()
+    rows = {
+        "on by default": plugins.on,
+        "off by default": plugins.off,
+        "accepted, without effect": plugins.accepted,
+        "not here; cannot be enabled": plugins.absent,
+    }
+    return [
+        "## Admission plugins",
+        "`--enable-admission-plugins` and `--disable-admission-plugins` switch them.",
+        "",
+        "| | plugins |",
+        "| --- | --- |",
+        *(f"| {what} | {', '.join(names)} |" for what, names in rows.items()),
+    ]
 
 
 def _row(resource: Resource) -> str:

@@ -5,6 +5,7 @@ Which of them run is chosen as `--enable-admission-plugins` and `--disable-admis
 
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.always import AlwaysDeny, AlwaysPullImages
@@ -87,6 +88,18 @@ _ACCEPTED = frozenset({"AlwaysAdmit", "ClusterTrustBundleAttest", "PersistentVol
 """Of these, the ones whose checks happen elsewhere, or which change nothing by themselves."""
 
 
+class PluginNames(NamedTuple):
+    """Names of plugins."""
+
+    on: tuple[str, ...]
+    off: tuple[str, ...]
+    """Run only if they are enabled."""
+    accepted: tuple[str, ...]
+    """May be enabled, and change nothing by themselves."""
+    absent: tuple[str, ...]
+    """Cannot be enabled."""
+
+
 def choose_plugins(enabled: Iterable[str], disabled: Iterable[str]) -> frozenset[str]:
     """The names of the plugins that run.
 
@@ -111,6 +124,16 @@ def choose_plugins(enabled: Iterable[str], disabled: Iterable[str]) -> frozenset
             " enable-admission-plugins"
         )
     return (frozenset((*_FACTORIES, *_OTHERS)) - _OFF | enabled) - disabled
+
+
+def list_plugins() -> PluginNames:
+    """The plugins of Kubernetes by what this server makes of them, sorted."""
+    return PluginNames(
+        on=tuple(sorted(choose_plugins((), ()))),
+        off=tuple(sorted(_OFF)),
+        accepted=tuple(sorted(_ACCEPTED)),
+        absent=tuple(sorted(_WITHOUT_EFFECT - _ACCEPTED)),
+    )
 
 
 def build_plugins(chosen: Collection[str], store: Store, rng: random.Random) -> tuple[Plugin, ...]:
