@@ -37,19 +37,22 @@ class YamlError(ValueError):
         self.column = column
 
 
-def load(text: str | bytes) -> Any:
+def load(text: str | bytes, *, duplicates: list[str] | None = None) -> Any:
     """Read one document; an empty one is None.
+
+    A key that comes twice is an error, unless `duplicates` is given: the last one counts then, and
+    each is described there with its line.
 
     Raises:
         YamlError: if it is not YAML, or there is more than one document.
     """
-    documents = list(load_all(text))
+    documents = list(load_all(text, duplicates=duplicates))
     if len(documents) > 1:
         raise YamlError(f"expected one document, found {len(documents)}")
     return documents[0] if documents else None
 
 
-def load_all(text: str | bytes) -> Iterator[Any]:
+def load_all(text: str | bytes, *, duplicates: list[str] | None = None) -> Iterator[Any]:
     """Read every document of a stream; documents with nothing in them are left out."""
     import yaml
 
@@ -58,7 +61,7 @@ def load_all(text: str | bytes) -> Iterator[Any]:
         loader = _build_loader_class()(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise YamlError(str(error).splitlines()[0]) from error
-    reader = _Reader(limit=max(MAX_ALIASED, 2 * len(text)))
+    reader = _Reader(limit=max(MAX_ALIASED, 2 * len(text)), duplicates=duplicates)
     try:
         if _may_be_deep(text):
             _check_depth(text)
@@ -166,8 +169,9 @@ def _check_depth(text: str) -> None:
 class _Reader:
     """Makes values of the nodes of one text, so many and no more."""
 
-    def __init__(self, *, limit: int) -> None:
+    def __init__(self, *, limit: int, duplicates: list[str] | None = None) -> None:
         self._left = limit
+        self._duplicates = duplicates
 
     def construct(self, node: Any, depth: int) -> Any:
         self._left -= 1
@@ -198,9 +202,14 @@ class _Reader:
                 continue
             key = _read_key(_read_scalar(key_node), key_node)
             if key in result:
-                raise _build_error(key_node, f'key "{key}" already set in map')
+                self._report_duplicate(key_node, f'key "{key}" already set in map')
             result[key] = value
         return {**merged, **result} if merged else result
+
+    def _report_duplicate(self, node: Any, text: str) -> None:
+        if self._duplicates is None:
+            raise _build_error(node, text)
+        self._duplicates.append(f"line {node.start_mark.line + 1}: {text}")
 
 
 def _read_key(value: Any, node: Any) -> str:

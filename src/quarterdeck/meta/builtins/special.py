@@ -7,6 +7,7 @@ Each function takes a decoded JSON value and returns it as Go would write it bac
 import base64
 import binascii
 import functools
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -111,9 +112,17 @@ def decode_time(value: Any) -> str | None:
     return _decode_time(value, rfc3339.format_time, layout="2006-01-02T15:04:05Z07:00")
 
 
+_HAS_MICROSECONDS = re.compile(r"\.\d{6}(?:Z|[+-]\d{2}:\d{2})$", re.ASCII)
+
+
 def decode_micro_time(value: Any) -> str | None:
     """A time to the microsecond."""
-    return _decode_time(value, rfc3339.format_micro, layout="2006-01-02T15:04:05.000000Z07:00")
+    layout = "2006-01-02T15:04:05.000000Z07:00"
+    decoded = _decode_time(value, rfc3339.format_micro, layout=layout)
+    if decoded is not None and not _HAS_MICROSECONDS.search(value):
+        text = f'parsing time "{value}" as "{layout}": cannot parse "{value[19:]}" as ".000000"'
+        raise Mismatch(text=text, fatal=True)
+    return decoded
 
 
 def _decode_time(value: Any, show: Callable[[datetime], str], *, layout: str) -> str | None:

@@ -13,6 +13,7 @@ from quarterdeck.meta.structural.admit import DefaultsTooLarge
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.custom import embedded_metadata
 from quarterdeck.server.custom.expressions import Expressions, explain_skipped
+from quarterdeck.server.custom.integers import round_large_integers
 from quarterdeck.server.custom.jsonpath import compile_path
 from quarterdeck.server.custom.printer_columns import PrinterColumns
 from quarterdeck.server.custom.scale import ScalePaths
@@ -84,6 +85,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             BadRequest: for metadata of a wrong type.
         """
         unknown = list(self.schema.prune(value).unknown)
+        round_large_integers(value)
         try:
             unknown += embedded_metadata.coerce_metadata(value)
             if self.has_embedded:

@@ -24,7 +24,7 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
         call, options, "PatchOptions", subresource=call.path.subresource
     )
     validation = parse_field_validation(options, "PatchOptions")
-    config = read_config(call, body)
+    config = read_config(call, body, is_strict=validation == "Strict")
 
     def merge(live: Object | None) -> Object:
         value = field_managers.apply_configuration(
@@ -55,28 +55,39 @@ def check_field_manager(options: PatchOptions) -> None:
         raise Invalid.of("PatchOptions", "", [problem], group="meta.k8s.io")
 
 
-def read_document(body: bytes) -> Object:
+def read_document(body: bytes, *, is_strict: bool = False) -> Object:
     """Read an applied configuration as JSON or YAML.
 
     Raises:
-        BadRequest: if it is neither, or not an object.
+        BadRequest: if it is neither, or not an object, or strict and names a key twice.
     """
+    duplicates: list[str] = []
     try:
         config = kit_json.decode(body)
+        if is_strict:
+            paths = kit_json.find_duplicate_keys(body)
+            keys = (path.rpartition(".")[2] for path in paths)
+            duplicates = [f'line 1: key "{key}" already set in map' for key in keys]
     except kit_json.JsonError:
-        config = decoder.decode_yaml(body)
+        config = decoder.decode_yaml(body, duplicates=duplicates)
+    if duplicates and is_strict:
+        raise BadRequest(
+            "error strict decoding YAML: error converting YAML to JSON:"
+            f" {decoder.format_yaml_duplicates(duplicates)}"
+        )
     if not isinstance(config, dict):
         raise BadRequest("error decoding YAML: an applied configuration must be an object")
     return config
 
 
-def read_config(call: Call, body: bytes) -> Object:
+def read_config(call: Call, body: bytes, *, is_strict: bool) -> Object:
     """Read an applied configuration: JSON mostly, YAML by its media type.
 
     Raises:
-        BadRequest: if it is neither, or of another kind or name.
+        BadRequest: if it is neither, or of another kind or name, or names a key twice where that
+            counts.
     """
-    config = read_document(body)
+    config = read_document(body, is_strict=is_strict)
     gvk = call.resource.gvk
     if config.get("kind") != gvk.kind:
         group, _, version = str(config.get("apiVersion") or "").rpartition("/")

@@ -266,7 +266,7 @@ PRIORITY_CLASS = Rules(
     default=_default_priority,
     validate=_validate_priority,
     validate_change=_validate_priority_update,
-    generation_fields=("value", "globalDefault", "description", "preemptionPolicy"),
+    keeps_generation=True,
     columns=(
         NAME,
         build_column("Value", "integer"),

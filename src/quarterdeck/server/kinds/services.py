@@ -319,6 +319,7 @@ ENDPOINT_SLICE = Rules(
         "addressType", value.get("addressType"), old.get("addressType")
     ),
     generation_fields=("endpoints", "ports", "addressType"),
+    labels_bump_generation=True,
     columns=(
         NAME,
         build_column("AddressType"),

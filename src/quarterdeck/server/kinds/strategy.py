@@ -74,6 +74,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     name: names.NameKind = "subdomain"
     generation_fields: tuple[str, ...] = ()
     """The members whose change raises the generation; empty for kinds without generation."""
+    keeps_generation: bool = False
+    """Whether objects begin with a generation that never changes."""
+    labels_bump_generation: bool = False
+    """Whether a change of labels raises the generation too."""
     annotations_bump_generation: bool = False
     """Whether a change of annotations raises the generation too."""
     allows_unconditional_update: bool = True
@@ -129,7 +133,7 @@ class BuiltinStrategy:
     @property
     def has_generation(self) -> bool:
         """Whether the kind counts changes of its spec."""
-        return bool(self.rules.generation_fields)
+        return bool(self.rules.generation_fields) or self.rules.keeps_generation
 
     @property
     def allow_unconditional_update(self) -> bool:
@@ -227,9 +231,11 @@ class BuiltinStrategy:
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """One of the counted members changed."""
-        if self.rules.annotations_bump_generation and context.subresource != STATUS:
-            before, after = (each["metadata"].get("annotations") or {} for each in (old, value))
-            if before != after:
+        if context.subresource != STATUS:
+            rules = self.rules
+            if rules.annotations_bump_generation and _differ(value, old, "annotations"):
+                return True
+            if rules.labels_bump_generation and _differ(value, old, "labels"):
                 return True
         return any(value.get(member) != old.get(member) for member in self.rules.generation_fields)
 
@@ -317,3 +323,9 @@ def get_text(value: Object, path: str, absent: str = "") -> str:
             return "true" if place else "false"
         case _:
             return str(place)
+
+
+def _differ(value: Object, old: Object, member: str) -> bool:
+    """Whether a mapping in the metadata changed."""
+    after, before = (each["metadata"].get(member) or {} for each in (value, old))
+    return bool(after != before)

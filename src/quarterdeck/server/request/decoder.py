@@ -59,8 +59,10 @@ def build_unsupported(*accepted: str) -> UnsupportedMediaType:
     )
 
 
-def decode_document(body: bytes, media: str) -> Any:
+def decode_document(body: bytes, media: str, *, duplicates: list[str] | None = None) -> Any:
     """Read JSON or YAML, without any idea of what it is.
+
+    Keys that come twice in YAML are described in `duplicates` if it is given, and refused else.
 
     Raises:
         UnsupportedMediaType: for other media types.
@@ -72,7 +74,7 @@ def decode_document(body: bytes, media: str) -> Any:
         except kit_json.JsonError as error:
             raise BadRequest(_explain_json_error(body, error)) from error
     if media in _YAML_TYPES:
-        return decode_yaml(body)
+        return decode_yaml(body, duplicates=duplicates)
     if media == PROTOBUF:
         return _decode_protobuf(body)
     raise build_unsupported(*_ACCEPTED)
@@ -87,7 +89,7 @@ def _decode_protobuf(body: bytes) -> Any:
         raise BadRequest(f"cannot decode the protobuf body: {error}") from error
 
 
-def decode_yaml(body: bytes) -> Any:
+def decode_yaml(body: bytes, *, duplicates: list[str] | None = None) -> Any:
     """Read YAML (or JSON, which is YAML).
 
     Raises:
@@ -96,9 +98,14 @@ def decode_yaml(body: bytes) -> Any:
     from quarterdeck.kit import yaml
 
     try:
-        return yaml.load(body)
+        return yaml.load(body, duplicates=duplicates)
     except yaml.YamlError as error:
         raise BadRequest(f"error converting YAML to JSON: {error}") from error
+
+
+def format_yaml_duplicates(repeated: list[str]) -> str:
+    """Format keys that come twice; as a warning this is never sent, since it has several lines."""
+    return "yaml: unmarshal errors:\n" + "\n".join(f"  {each}" for each in repeated)
 
 
 def _explain_json_error(body: bytes, error: Exception) -> str:
@@ -113,8 +120,9 @@ def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> O
         BadRequest, Invalid, UnsupportedMediaType: in Kubernetes' words.
     """
     media = get_content_type(call)
+    repeated: list[str] = []
     try:
-        value = decode_document(body, media)
+        value = decode_document(body, media, duplicates=repeated)
     except BadRequest as error:
         raise _build_unrecognized(
             f"couldn't get version/kind; {error.message}", gvk, body
@@ -125,6 +133,11 @@ def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> O
             f"couldn't get version/kind; json parse error: {problem}", gvk, body
         )
     check_type(call, value, gvk, body=body)
+    if repeated and field_validation == "Strict":
+        raise BadRequest(
+            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: strict'
+            f" decoding error: {format_yaml_duplicates(repeated)}"
+        )
     duplicates = find_duplicate_fields(body, value, field_validation) if media == JSON else []
     return shape_object(call, value, gvk, field_validation=field_validation, duplicates=duplicates)
 

@@ -118,7 +118,7 @@ def _validate_new(core: Core, call: Call, value: Object, context: Context) -> No
 
 
 def _fill_metadata(core: Core, strategy: Strategy, metadata: Object, context: Context) -> None:
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)
     metadata.pop("resourceVersion", None)
     metadata["uid"] = generate_uid(core.random)

