@@ -72,6 +72,7 @@ class Clusters:
         uid = connection.metadata.uid
         self._uids[connection.key] = uid
         seen = self._hub.seen.setdefault(uid, Seen(name=connection.metadata.name))
+        seen.key = connection.key
         self._note_lag(seen)
         interval_s = plan.get_interval(
             connection.spec.monitoring.interval, self._hub.options.interval_s

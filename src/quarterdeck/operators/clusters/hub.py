@@ -33,6 +33,7 @@ class Seen(msgspec.Struct):
     """What is remembered of one cluster between two visits."""
 
     name: str = ""
+    key: Key | None = None
     collected: Collected | None = None
     """The last complete reading."""
     nodes: frozenset[str] | None = None

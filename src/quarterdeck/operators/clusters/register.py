@@ -1,6 +1,7 @@
 """Puts the operator into a manager: four controllers, and what wakes them."""
 
 import contextlib
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import cluster_connection, source_report
+from quarterdeck.operators.clusters.arrivals import wake_pushed
 from quarterdeck.operators.clusters.authority import AuthorityMap, build_scope
 from quarterdeck.operators.clusters.cluster_connection import BY_NAME, Clusters
 from quarterdeck.operators.clusters.conditions import (
@@ -160,6 +162,7 @@ def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
             }
         },
         finalizers=(Finalizer(FINALIZER, clusters.delete),),
+        sources=(functools.partial(wake_pushed, hub),),
         on_deleted=clusters.forget,
         on_error=cluster_connection.report_error,
         ready=None,

@@ -35,6 +35,9 @@ POD_PHASES = {
 
 async def push(w: World, *, pods: int = 0) -> None:
     """What a connected collector leaves in the store."""
+    now = rfc3339.format_time(w.clock.now())
+    lease = CollectorLease(session="s", version="9.9", connected_at=now, last_heartbeat=now)
+    await w.state.commit([leases.plan_renewal("east", lease)])
     token = (await tokens.issue_token(w.state, "east", at=w.clock.now())).reveal()
     ingest = Ingest(w.state, w.history, options=IngesterOptions(), clock=w.clock)
     batch = MetricsBatch(
@@ -47,9 +50,6 @@ async def push(w: World, *, pods: int = 0) -> None:
         custom_resources=_build_rows(pods) if pods else (),
     )
     assert (await ingest.ingest("east", tokens.hash_token("east", token), batch)).success
-    now = rfc3339.format_time(w.clock.now())
-    lease = CollectorLease(session="s", version="9.9", connected_at=now, last_heartbeat=now)
-    await w.state.commit([leases.plan_renewal("east", lease)])
 
 
 def _build_rows(count: int) -> tuple[CustomResourceBatch, ...]:
@@ -95,6 +95,24 @@ async def test_the_hub_pulls_unless_a_collector_is_connected(world: Make) -> Non
             await w.until(is_pulled)  # the lease ends by itself
             assert len(spoke.requests) > pulled
             assert "pushed-0" not in await w.state.members(keys.cluster("east", "nodes"))
+
+
+async def test_a_cluster_that_begins_to_push_is_shown_at_once(world: Make) -> None:
+    async with world() as w:
+        await w.spoke()
+        await w.secret()
+        await w.connect(collectionMode="push", ingesterAddress="hub:9443")
+        async with w.operator():
+            await w.health("healthy")
+            await w.advance(1)
+            began = w.clock.monotonic()
+            await push(w)
+
+            async def is_connected() -> bool:
+                return w.condition(await w.get(), "CollectorReady").reason == "Connected"
+
+            await w.until(is_connected)
+            assert w.clock.monotonic() - began < 10  # not after the interval of 30 s
 
 
 async def test_the_hash_on_a_connection_becomes_the_token_of_its_cluster(world: Make) -> None:
