@@ -27,6 +27,23 @@ spec:
   templateRef: {name: proved}
   powerState: '%s'
 """
+JOINED = """
+apiVersion: hypervisor.hyperfleet.io/v1alpha1
+kind: HypervisorMachineTemplate
+metadata: {name: joined, namespace: default}
+spec:
+  hypervisorClusterRef: {name: local}
+  template: {libvirt: {image: agent-image}}
+  resources: {cpu: 1, memory: 256Mi, disk: 1Gi}
+  attestation: {method: join-token}
+  bootstrap: {method: none}
+---
+apiVersion: hypervisor.hyperfleet.io/v1alpha1
+kind: MachineClaim
+metadata: {name: joined, namespace: default}
+spec:
+  templateRef: {name: joined}
+"""
 HOOK = "pre-drain.hyperfleet.io/look"
 
 
@@ -36,7 +53,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
         yield started
 
 
-def prepare(up: Up) -> None:
+def prepare(up: Up, *, with_fleet: bool = True) -> None:
     """What the tutorial does: the image, trust in the maker of local TPMs, and the fleet."""
     for program in (programs.QEMU, programs.QEMU_IMG, programs.SWTPM, programs.SWTPM_SETUP):
         require(program)
@@ -55,7 +72,8 @@ def prepare(up: Up) -> None:
     up.run("apply", "-f", "-", text=json.dumps(secret))
     blocks = PAGE.read_text().split("```")[1::2]
     manifests = next(each for each in blocks if each.startswith("yaml attested\n"))
-    up.run("apply", "-f", "-", text=manifests.removeprefix("yaml attested"))
+    documents = manifests.removeprefix("yaml attested").split("---\n")
+    up.run("apply", "-f", "-", text="---\n".join(documents if with_fleet else documents[:2]))
 
 
 def read_claim(up: Up, name: str) -> dict[str, Any]:
@@ -141,6 +159,20 @@ def refuse_copy(up: Up, original: dict[str, Any]) -> None:
         True,
     )
     up.run("delete", "machineclaim", "copy")
+
+
+def test_a_vm_proves_itself_by_a_token_that_is_gone_afterwards(up: Up) -> None:
+    prepare(up, with_fleet=False)
+    up.run("apply", "-f", "-", text=JOINED)
+    up.wait("a machine", lambda: up.files.list_ids() != [])
+    claim = read_claim(up, "joined")
+    wait_for_line(up, claim, "reported Ready")
+    up.wait("a ready machine", lambda: up.is_ready("machineclaims"))
+    folder = up.files.at(read_claim(up, "joined")["status"]["vmRef"]["vmId"])
+    assert not folder.seed.exists()
+    assert all(b"hf1." not in path.read_bytes() for path in folder.path.iterdir() if path.is_file())
+    up.run("delete", "machineclaim", "joined")
+    up.wait("no machine", lambda: up.objects("machineclaims") == [])
 
 
 def drain(up: Up, claim: dict[str, Any]) -> None:
