@@ -31,6 +31,8 @@ class Joining(msgspec.Struct, frozen=True, kw_only=True):
     """Empty means the one of the ClusterConnection."""
     authority: str = ""
     server_name: str = ""
+    client_secret: str = ""
+    """Secret on the cluster with the collector's certificate, where the ingester asks for one."""
 
 
 async def join(hub: Client, wanted: Joining) -> list[dict[str, Any]]:
@@ -60,6 +62,7 @@ async def join(hub: Client, wanted: Joining) -> list[dict[str, Any]]:
             token=Secret(token),
             authority=wanted.authority,
             server_name=wanted.server_name,
+            client_secret=wanted.client_secret,
             sources=tuple(find_resources(sources)),
         )
     )

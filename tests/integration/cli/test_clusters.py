@@ -172,10 +172,12 @@ def test_join_prints_what_runs_a_collector(
     hub = ["--kubeconfig", str(kubeconfig)]
     assert run([*joining, *hub]) == 2
     assert "COLLECTOR_IMAGE" in capsys.readouterr().err
-    given = ["--image", "collector:1", "--ca-file", str(authority)]
+    given = ["--image", "collector:1", "--ca-file", str(authority), "--tls-secret", "identity"]
     assert run([*joining, *given, *hub]) == 0
     documents = {each["kind"]: each for each in yaml.load_all(capsys.readouterr().out)}
     assert {"Namespace", "ServiceAccount", "ClusterRole", "Secret", "Deployment"} <= set(documents)
+    volumes = documents["Deployment"]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "collector-tls", "secret": {"secretName": "identity"}} in volumes
     token = base64.b64decode(documents["Secret"]["data"]["token"]).decode()
     connection, _ = _read(kubeconfig)
     assert connection.spec.collection_mode == "push"

@@ -29,6 +29,14 @@ async def join(
     server_name: Annotated[
         str, Option("--server-name", metavar="NAME", help="Name in the ingester's certificate.")
     ] = "",
+    tls_secret: Annotated[
+        str,
+        Option(
+            "--tls-secret",
+            metavar="NAME",
+            help="Secret on the cluster with the collector's certificate, if the hub asks for one.",
+        ),
+    ] = "",
     namespace: Annotated[
         str, Option("--namespace", "-n", metavar="NAME", help="Namespace on the hub.")
     ] = "default",
@@ -55,6 +63,7 @@ async def join(
         ingester_address=ingester_address,
         authority=_read_authority(ca_file),
         server_name=server_name,
+        client_secret=tls_secret,
     )
     async with connect(kubeconfig, context) as hub:
         documents = await join_cluster(hub, wanted)
