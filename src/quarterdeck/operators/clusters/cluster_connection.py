@@ -188,7 +188,7 @@ class Clusters:
         if connection.spec.collection_mode == PUSH:
             await self._deployments.ensure(connection, seen, ctx, connect)
         else:
-            await self._deployments.leave(connection, ctx, connect)
+            await self._deployments.leave(connection, seen, ctx, connect)
 
     async def _remove_collector(self, connection: ClusterConnection, ctx: ClusterContext) -> None:
         seen = self._hub.seen.setdefault(connection.metadata.uid, Seen())

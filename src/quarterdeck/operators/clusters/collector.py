@@ -1,16 +1,19 @@
 """The collector of a ClusterConnection in push mode: its token, and what the status says of it."""
 
+import msgspec
+
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection, CollectorStatus
 from quarterdeck.hubstate.ports import StateStore
 from quarterdeck.hubstate.push import tokens
 from quarterdeck.hubstate.push.leases import CollectorLease
 from quarterdeck.hubstate.push.tokens import TokenRecord
 from quarterdeck.hubstate.writes import SetValue
-from quarterdeck.kit import json
+from quarterdeck.kit import json, rfc3339
 
 TOKEN_HASH = "clusterpulse.io/collector-token-hash"
 """Annotation that `quarterdeck clusters join` sets: the hash of the token it printed."""
 _ISSUED = "clusterpulse.io/collector-token-issued"
+_HEARTBEAT_STEP_S = 60
 
 
 async def keep_token(state: StateStore, connection: ClusterConnection) -> None:
@@ -27,10 +30,20 @@ async def keep_token(state: StateStore, connection: ClusterConnection) -> None:
     await state.commit([SetValue(tokens.get_key(name), json.encode(record))])
 
 
-def describe(lease: CollectorLease | None, image: str) -> CollectorStatus:
-    """What `status.collectorStatus` says."""
+def describe(
+    lease: CollectorLease | None, image: str, before: CollectorStatus | None
+) -> CollectorStatus:
+    """What `status.collectorStatus` says.
+
+    A heartbeat alone changes it about once a minute: not every visit writes the status.
+    """
     if lease is None:
         return CollectorStatus(connected=False, image=image)
-    return CollectorStatus(
+    found = CollectorStatus(
         connected=True, last_heartbeat=lease.last_heartbeat, version=lease.version, image=image
     )
+    if before is None or not before.last_heartbeat:
+        return found
+    same = msgspec.structs.replace(found, last_heartbeat=before.last_heartbeat)
+    then, now = rfc3339.parse(before.last_heartbeat), rfc3339.parse(lease.last_heartbeat)
+    return before if same == before and (now - then).total_seconds() < _HEARTBEAT_STEP_S else found

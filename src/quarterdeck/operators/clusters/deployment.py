@@ -68,23 +68,28 @@ class Deployments:
         image = seen.deployed_image or _get_image(connection)
         if TOKEN_HASH in connection.metadata.annotations:
             image = ""  # whoever applied the printed manifest deletes it
-        ctx.status.set(collector_status=collector.describe(seen.lease, image))
+        before = connection.status.collector_status
+        ctx.status.set(collector_status=collector.describe(seen.lease, image, before))
         status = TRUE if seen.lease is not None else FALSE
         reason, message = self._describe(connection, seen)
         ctx.status.set_condition(COLLECTOR_READY, status, reason, message)
         _send_event(ctx, seen)
 
     async def leave(
-        self, connection: ClusterConnection, ctx: ClusterContext, connect: Connect
+        self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext, connect: Connect
     ) -> None:
         """Remove the collector of a cluster that is in pull mode again."""
         was_pushed = connection.status.collector_status is not None
         if not was_pushed and find(connection.status.conditions, COLLECTOR_READY) is None:
             return
-        try:
-            await self._remove(connection, connect)
-        except (ApiError, ClientError, TimeoutError, CredentialsUnavailable) as error:
-            text = f"the collector could not be removed: {describe(error)}; tried again"
+        problem = seen.failure if _get_image(connection) else ""
+        if not problem:
+            try:
+                await self._remove(connection, connect)
+            except (ApiError, ClientError, TimeoutError, CredentialsUnavailable) as error:
+                problem = describe(error)
+        if problem:  # the next visit tries again
+            text = f"the collector could not be removed: {problem}"
             ctx.status.set_condition(COLLECTOR_READY, FALSE, Reason.REMOVAL_FAILED, text)
             return
         ctx.status.set(collector_status=None)

@@ -264,6 +264,28 @@ async def test_going_back_to_pull_removes_the_collector_and_refuses_its_token(wo
             assert await namespaces.get(NAMESPACE)  # the hub's account may be in it
 
 
+async def test_a_collector_on_a_lost_cluster_is_removed_when_it_answers_again(world: Make) -> None:
+    async with world() as w:
+        spoke = await start(w)
+        async with w.operator(collector=OPTIONS):
+            await wait_reason(w, "NotConnected")
+
+            async def fail(_: http.Request) -> http.Response:
+                return http.Response(503, [("Content-Type", "text/plain")], b"gone")
+
+            spoke.fault = fail
+            await change(w, {"spec": {"collectionMode": "pull"}})
+            await wait_reason(w, "RemovalFailed")
+            assert await find_existing(spoke)
+            spoke.fault = None
+
+            async def is_left() -> bool:
+                return (await w.get()).status.collector_status is None
+
+            await w.until(is_left)
+            assert await find_existing(spoke) == []
+
+
 async def test_deleting_the_connection_removes_the_collector(world: Make) -> None:
     async with world() as w:
         spoke = await start(w)
