@@ -88,13 +88,13 @@ def build_hub(namespace: str, image: str) -> dict[str, Document]:
 
 
 def build_manager_patch(namespace: str, manager: str) -> Document:
-    """The operators with the same Redis and history."""
+    """The operators with the same Redis and history, and so two replicas that share clusters."""
     container = {"name": "manager", "env": _environment(STORAGE)}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": manager, "namespace": namespace},
-        "spec": {"template": {"spec": {"containers": [container]}}},
+        "spec": {"replicas": 2, "template": {"spec": {"containers": [container]}}},
     }
 
 
