@@ -1,11 +1,16 @@
 """What is loaded when a command is ready: start-up time is a feature, and imports are its price."""
 
+import asyncio
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+
+from quarterdeck.app import embedded
+from quarterdeck.kit.clock import SystemClock
 
 HOOK = """
 import sys
@@ -88,11 +93,21 @@ def _is_in(name: str, package: str) -> bool:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """A server that has its certificates from an earlier start."""
+    """A server that has its certificates and all objects of its own from earlier starts."""
     folder = tmp_path_factory.mktemp("server")
     arguments = ("server", "--data-dir", "data", "--port", "0", "--http-port", "0")
     loaded(folder, *arguments)
+    asyncio.run(_finish_first_start(folder / "data"))
     return loaded(folder, *arguments)
+
+
+async def _finish_first_start(data_dir: Path) -> None:
+    """Let the life cycle complete what a process that ended when it was ready left behind."""
+    async with contextlib.AsyncExitStack() as stack:
+        plan = embedded.Plan(data_dir=data_dir, port=0)
+        server = await embedded.start(plan, stack, clock=SystemClock())
+        assert server.api.lifecycle is not None
+        await server.api.lifecycle.wait_until_idle()
 
 
 def test_a_server_loads_few_packages_of_others(server: set[str]) -> None:
