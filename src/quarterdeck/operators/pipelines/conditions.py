@@ -53,8 +53,6 @@ class Reason(enum.StrEnum):
     VALID = "Valid"
     """The server would accept it."""
 
-    ROLLOUT_UNSUPPORTED = "RolloutUnsupported"
-    """spec.rollout is set, and the server cannot divide its collectors."""
     PROGRESSING = "Progressing"
     """A rollout is under way."""
     PAUSED = "Paused"

@@ -6,6 +6,7 @@ is searched by name and recognized by its owner.
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline
 from quarterdeck.meta.conditions import find
+from quarterdeck.operators.pipelines.canary import remove_canary
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import effective_name, is_ours
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
@@ -62,6 +63,9 @@ class Deletion:
                 f"{pipeline.status.connection!r} does not exist",
                 after_s=_NO_CONNECTION_RETRY_S,
             )
+        status = pipeline.status.rollout
+        if status is not None and status.mechanism == "Matchers":
+            await remove_canary(effective_name(pipeline), pipeline.metadata.uid, fleet)
         for identity in await self._identities(pipeline, fleet):
             if await remove(identity, fleet):
                 ctx.event(Reason.DELETED, f"pipeline {identity} deleted on the server")

@@ -20,6 +20,7 @@ from quarterdeck.meta.conditions import TRUE, find
 from quarterdeck.meta.objects import Object, decode
 from quarterdeck.operators.pipelines import importer
 from quarterdeck.operators.pipelines.attributes import select_collectors
+from quarterdeck.operators.pipelines.canary import OWNER_SUFFIX
 from quarterdeck.operators.pipelines.conditions import (
     READY,
     SYNCED,
@@ -146,7 +147,8 @@ def _is_selected(remote: Remote, discovery: PipelineDiscovery) -> bool:
 def _is_free(remote: Remote, managed: set[str], existing: Mapping[str, Pipeline]) -> bool:
     """Whether no other Pipeline of this cluster has written it."""
     mirrors = {each.metadata.uid for each in existing.values()}
-    return not remote.owner or remote.owner not in managed or remote.owner in mirrors
+    owner = remote.owner.removesuffix(OWNER_SUFFIX)
+    return not owner or owner not in managed or remote.owner in mirrors
 
 
 def _mirror_pipeline(remote: Remote, discovery: PipelineDiscovery) -> Mirror:

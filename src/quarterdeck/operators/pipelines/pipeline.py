@@ -23,7 +23,7 @@ from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.preview import Previews
 from quarterdeck.operators.pipelines.references import read_contents
 from quarterdeck.operators.pipelines.revisions import ensure_revisions, roll_back
-from quarterdeck.operators.pipelines.staging import stage
+from quarterdeck.operators.pipelines.staging import clean_up, stage
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
@@ -66,13 +66,15 @@ class Pipelines:
         self, target: SyncTarget, ctx: Context[Pipeline]
     ) -> RequeueAfter | None:
         """Send what the rollout is at; a verdict is stored before it is acted on."""
-        target, decision = await stage(await roll_back(target, ctx), ctx)
+        wanted = await roll_back(target, ctx)
+        target, decision = await stage(wanted, ctx)
         report.set_rollout(decision, ctx)
         if decision.status is not None:
             is_rollback = decision.must_be_recorded
             self._metrics.set_rollout(ctx.key, decision.status.weight, is_rollback=is_rollback)
         if not decision.must_be_recorded:
             await self._ensure_synced(target, ctx)
+            await clean_up(wanted, decision, ctx)
             await ensure_revisions(target, ctx)
             report.set_delivery(target.fleet.agents.get_known(ctx.status.current.id), ctx)
             self._metrics.set_delivery(ctx.key, ctx.status.current.delivery)

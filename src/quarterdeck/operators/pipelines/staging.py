@@ -7,17 +7,18 @@ sent switched off, with a candidate that is on.
 import hashlib
 from typing import Any, NamedTuple
 
+import msgspec
+
 from quarterdeck.apis.fleetmanagement.names import PROMOTE
 from quarterdeck.apis.fleetmanagement.rollout import RolloutStep
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.kit import json
-from quarterdeck.operators.pipelines import rollout
-from quarterdeck.operators.pipelines.conditions import Reason
+from quarterdeck.operators.pipelines import canary, rollout
 from quarterdeck.operators.pipelines.desired import Desired, with_hash
-from quarterdeck.operators.pipelines.ports import CallFailed, PartDelivery, Remote
+from quarterdeck.operators.pipelines.ports import CallFailed, Deliveries, PartDelivery, Remote
 from quarterdeck.operators.pipelines.rollout import Decision, Observed, Send
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
-from quarterdeck.runtime import Context, Stalled
+from quarterdeck.runtime import Context
 from quarterdeck.telemetry.candidates import digest_contents
 from quarterdeck.telemetry.fleet.codes import Code
 from quarterdeck.telemetry.matchers import canonicalize
@@ -35,28 +36,58 @@ async def stage(target: SyncTarget, ctx: Context[Pipeline]) -> Staged:
 
     Raises:
         CallFailed, Paused: if the server cannot be read.
-        Stalled: if the server cannot divide its collectors.
     """
     pipeline = target.pipeline
     if pipeline.spec.rollout is None or pipeline.spec.rollback_to:  # a way back takes no steps
         return Staged(target, Decision(Send.ALL, None))
     remote = await _find_stable(target)
     deliveries = await target.fleet.agents.get_deliveries()
-    if deliveries is None or not deliveries.can_roll_out:
-        raise Stalled(
-            Reason.ROLLOUT_UNSUPPORTED,
-            "spec.rollout: this fleet server cannot divide its collectors; remove spec.rollout, "
-            "or send the pipeline through quarterdeck fleet",
-        )
+    is_native = deliveries is not None and deliveries.can_roll_out
     seen = Observed(
         candidate=hash_text(target.desired),
-        stable=hash_text(remote) if remote is not None and _is_delivered(remote) else "",
+        stable=hash_text(remote) if remote is not None and _is_stable(target, remote) else "",
         now=ctx.now(),
-        reports=_find_reports(target, remote, deliveries.pipelines),
+        reports=_find_reports(target, remote, deliveries),
         approval=pipeline.metadata.annotations.get(PROMOTE, ""),
     )
     decision = rollout.decide(pipeline.spec.rollout, pipeline.status.rollout, seen)
-    return Staged(_build_target(target, remote, decision), decision)
+    decision = _name_mechanism(decision, pipeline, is_native=is_native)
+    staged = _build_target(target, remote, decision)
+    if not is_native and not decision.must_be_recorded:
+        await _ensure_divided(target, decision, seen.candidate)
+    return Staged(staged, decision)
+
+
+async def clean_up(target: SyncTarget, decision: Decision, ctx: Context[Pipeline]) -> None:
+    """Remove the second pipeline of a rollout that is over, once the pipeline itself is sent."""
+    before = target.pipeline.status.rollout
+    was_divided = before is not None and before.mechanism == "Matchers"
+    if decision.send is Send.STEP or not was_divided:
+        return
+    await canary.remove_canary(target.desired.name, target.desired.owner, target.fleet)
+    if decision.status is not None:
+        ctx.status.set(rollout=msgspec.structs.replace(decision.status, mechanism=""))
+
+
+def _name_mechanism(decision: Decision, pipeline: Pipeline, *, is_native: bool) -> Decision:
+    """How the collectors are divided; it stays until what it left behind is cleaned up."""
+    if decision.status is None:
+        return decision
+    before = pipeline.status.rollout
+    mechanism: Any = "Native" if is_native else "Matchers"
+    if decision.send is not Send.STEP:
+        mechanism = before.mechanism if before is not None else ""
+    status = msgspec.structs.replace(decision.status, mechanism=mechanism)
+    return decision._replace(status=status)
+
+
+async def _ensure_divided(target: SyncTarget, decision: Decision, candidate: str) -> None:
+    """Send the candidate beside the stable text, before the stable one lets go of collectors."""
+    if decision.send is not Send.STEP:
+        return
+    assert target.pipeline.spec.rollout is not None
+    step = target.pipeline.spec.rollout.steps[decision.step]
+    await canary.ensure_canary(target.desired, step, candidate, target.fleet)
 
 
 def hash_text(pipeline: Desired | Remote) -> str:
@@ -70,13 +101,22 @@ def hash_text(pipeline: Desired | Remote) -> str:
     return hashlib.sha256(json.encode(document)).hexdigest()[:16]
 
 
-def _is_delivered(remote: Remote) -> bool:
+def _is_stable(target: SyncTarget, remote: Remote) -> bool:
     """Whether a pipeline is more than the place that a first candidate is kept in."""
-    return remote.enabled or remote.rollout is None
+    if remote.enabled or not target.desired.enabled:
+        return True
+    status = target.pipeline.status.rollout
+    is_first = status is not None and status.stable == "" and bool(status.candidate)
+    return remote.rollout is None and not is_first
 
 
 async def _find_stable(target: SyncTarget) -> Remote | None:
-    """The pipeline as the server has it now."""
+    """The pipeline as the server has it now, without what a rollout added to its matchers."""
+    found = await _find_remote(target)
+    return canary.strip_matchers(found) if found is not None else None
+
+
+async def _find_remote(target: SyncTarget) -> Remote | None:
     fleet, identity = target.fleet, target.pipeline.status.id
     if target.pipeline.status.connection not in ("", fleet.name):
         identity = ""
@@ -94,12 +134,15 @@ async def _find_stable(target: SyncTarget) -> Remote | None:
     return found if found is not None and found.owner == target.desired.owner else None
 
 
-def _find_reports(target: SyncTarget, remote: Remote | None, deliveries: Any) -> PartDelivery:
+def _find_reports(
+    target: SyncTarget, remote: Remote | None, deliveries: Deliveries | None
+) -> PartDelivery | None:
+    if deliveries is None:
+        return None
     digest = digest_contents(target.desired.contents)
-    if remote is None or remote.id not in deliveries:
+    if remote is None or remote.id not in deliveries.pipelines:
         return PartDelivery(digest)
-    found: PartDelivery = deliveries[remote.id].get(digest)
-    return found
+    return deliveries.pipelines[remote.id].get(digest)
 
 
 def _build_target(target: SyncTarget, remote: Remote | None, decision: Decision) -> SyncTarget:
@@ -107,7 +150,7 @@ def _build_target(target: SyncTarget, remote: Remote | None, decision: Decision)
     if decision.send is Send.ALL:
         return target
     desired = target.desired
-    if remote is None or not _is_delivered(remote):
+    if remote is None or not _is_stable(target, remote):
         stable = desired._replace(enabled=False)
     else:
         stable = desired._replace(
@@ -116,7 +159,10 @@ def _build_target(target: SyncTarget, remote: Remote | None, decision: Decision)
             enabled=remote.enabled,
             config_type=remote.config_type,
         )
-    if decision.send is Send.STEP:
+    status = decision.status
+    if decision.send is Send.STEP and status is not None and status.mechanism == "Matchers":
+        stable = canary.exclude_chosen(stable, status.candidate)
+    elif decision.send is Send.STEP:
         assert target.pipeline.spec.rollout is not None
         step = target.pipeline.spec.rollout.steps[decision.step]
         stable = stable._replace(rollout=build_candidate(desired, step))
