@@ -28,10 +28,14 @@ _JOINED = ("Ready", "Busy", "Idle", "JobCompleted")
 def disown_reports(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
     """Leave fields of the service out of what we apply: a stale copy must not overwrite them."""
     status = claim.status
-    theirs = (status.attestation, status.attestation_refusal)
+    theirs = (status.attestation, status.attestation_refusal, status.job)
     if any(theirs) or status.bootstrap_info or status.last_heartbeat:
         ctx.status.set(
-            attestation=None, attestation_refusal=None, bootstrap_info="", last_heartbeat=""
+            attestation=None,
+            attestation_refusal=None,
+            bootstrap_info="",
+            job=None,
+            last_heartbeat="",
         )
 
 

@@ -9,6 +9,7 @@ from quarterdeck.apis.hypervisor.names import FORCE_DELETE, PRE_DRAIN_PREFIX, PR
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.claim import Shared
+from quarterdeck.operators.machines.claim_attestation import disown_reports
 from quarterdeck.operators.machines.conditions import DRAINED, READY, VM_CLEANED_UP, Reason
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.jobs import find_job
@@ -48,6 +49,7 @@ class Deletion:
 
     async def run(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
         """Return when the VM is gone or was never there; else raise `Waiting` after one step."""
+        disown_reports(claim, ctx)
         ref = claim.status.vm_ref
         self._shared.expected_machines.put(claim)
         if ref is None:

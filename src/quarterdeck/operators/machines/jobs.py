@@ -1,16 +1,20 @@
-"""Which runner is busy, as the records of the pools say."""
+"""Which runner is busy, as its agent and the records of the pools say."""
 
 from typing import Any
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.jobs import busy_runners, name_record, read_jobs
 from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.plan.claim import is_busy
 from quarterdeck.operators.machines.records import ConfigRecord
 from quarterdeck.runtime import Context
 
 
 async def find_job(claim: MachineClaim, ctx: Context[Any]) -> str:
     """The id of the job that a claim's machine works on; empty if none."""
+    if is_busy(claim, ctx.now()):
+        assert claim.status.job is not None  # it says so
+        return claim.status.job.id or runner_name(claim)
     pool = claim.spec.runner_pool_ref
     if pool is None:
         return ""

@@ -93,7 +93,8 @@ class MachineCalls:
             return await self._register(claim, workload, caller)
         except WorkloadError as error:
             self._audit.fail_workload(caller, claim, str(error))
-            await self._claims.report(claim, Report(phase="Bootstrapping", message=str(error)))
+            report = Report(phase="Bootstrapping", message=str(error))
+            await self._claims.report(claim, report, self._clock.now())
             raise CallError(*errors.BUSY) from error
 
     async def _register(
@@ -120,7 +121,7 @@ class MachineCalls:
         if known is None:
             return "shutdown"
         report = Report(phase=request.phase, message=request.message, job=request.job.id)
-        await self._claims.report(claim, report)
+        await self._claims.report(claim, report, self._clock.now())
         return known.directive
 
     async def beat(self, peer: http.Peer) -> Directive:

@@ -118,7 +118,7 @@ class Claims(Protocol):
     async def record(self, claim: Claim, attested: Attested | None) -> None:
         """Write the attestation into the status of a claim; None takes it back."""
 
-    async def report(self, claim: Claim, report: Report) -> None:
+    async def report(self, claim: Claim, report: Report, at: datetime) -> None:
         """Write what a machine says of itself into the status of its claim."""
 
     async def read_workload(self, claim: Claim) -> Workload:

@@ -144,6 +144,26 @@ async def test_silent_agent_is_a_condition_and_an_event_until_it_is_heard_again(
         assert condition(await world.get(MachineClaim, "m1"), "Healthy").status == "True"
 
 
+async def test_deletion_waits_for_the_job_that_the_agent_reports() -> None:
+    async with open_world() as world, world.operator(inviter=Service()):
+        await world.set_up(attestation="join-token")
+        await world.claim()
+        await world.phase("Bootstrapping")
+        await write(world, {"attestation": ATTESTED, "bootstrapInfo": "Ready"})
+        await world.phase("Ready")
+        beat = {"lastHeartbeat": rfc3339.format_time(world.clock.now())}
+        await write(world, {**beat, "job": {"id": "17", "busy": True}})
+        await world.delete(MachineClaim, "m1")
+        await world.advance(40)
+        claim = await world.get(MachineClaim, "m1")
+        assert claim.status.phase == "Draining"
+        assert "17" in condition(claim, "Drained").message
+        assert claim.status.job is not None
+        assert claim.status.job.busy, "the operator leaves alone what the service wrote"
+        await write(world, {"job": {"busy": False}})
+        await world.gone(MachineClaim, "m1")
+
+
 async def test_agent_that_reports_failure_fails_the_claim() -> None:
     async with open_world() as world, world.operator(inviter=Service()):
         await world.set_up(attestation="join-token")

@@ -106,6 +106,18 @@ async def test_heartbeats_are_recorded_about_once_a_minute() -> None:
         assert await beat_after(31) > first
 
 
+async def test_reports_say_whether_a_job_runs() -> None:
+    async with bootstrap_world() as world:
+        replica = await world.start_replica()
+        machine = await join(world, replica)
+        for phase, is_busy in (("Busy", True), ("JobCompleted", False)):
+            body = {"phase": phase, "job": {"id": "17"}}
+            assert (await replica.call("POST", STATUS, body, machine=machine)).status == 202
+            job = (await world.read_claim("web-1")).status.job
+            assert job is not None
+            assert (job.id, job.busy) == ("17", is_busy)
+
+
 async def test_watched_claims_direct_machines_without_a_question_for_each() -> None:
     async with bootstrap_world() as world:
         replica = await world.start_replica(watches=True)

@@ -135,6 +135,12 @@ def left_of_heartbeat_s(claim: MachineClaim, now: datetime) -> float | None:
     return HEARTBEAT_LOST_S - (now - seen).total_seconds()
 
 
+def is_busy(claim: MachineClaim, now: datetime) -> bool:
+    """Whether the agent of a machine says that a job runs; one that is silent says nothing."""
+    job, left_s = claim.status.job, left_of_heartbeat_s(claim, now)
+    return job is not None and job.busy and left_s is not None and left_s > 0
+
+
 def entered_at(claim: MachineClaim) -> datetime | None:
     """When the claim entered its phase."""
     transitions = claim.status.phase_transitions

@@ -35,6 +35,8 @@ from quarterdeck.wire.status import Conflict, Forbidden, NotFound
 
 MANAGER = "hyperfleet-bootstrap"
 _LONGEST_MESSAGE = 512
+_WORKING = ("Busy", "Idle", "JobCompleted")
+"""Phases that say whether a job runs."""
 _INDEX_S = 1.0
 """How often an unknown UID makes us list claims: floods of them cost little."""
 _MODES: dict[str, Mode] = {
@@ -122,10 +124,14 @@ class KubeClaims:
                 value["akName"] = attested.attestation_key
         await self._patch(claim, {"attestation": value})
 
-    async def report(self, claim: Claim, report: Report) -> None:
+    async def report(self, claim: Claim, report: Report, at: datetime) -> None:
         """Write what a machine says of itself into the status of its claim."""
         text = f"{report.phase}: {report.message}" if report.message else report.phase
-        await self._patch(claim, {"bootstrapInfo": text})
+        status: dict[str, object] = {"bootstrapInfo": text}
+        if report.phase in _WORKING:
+            is_busy, since = report.phase == "Busy", rfc3339.format_time(at)
+            status["job"] = {"id": report.job, "busy": is_busy, "since": since}
+        await self._patch(claim, status)
 
     async def run(self) -> None:
         """Keep the claims at hand for heartbeats, until cancelled."""
