@@ -2,6 +2,7 @@
 
 from quarterdeck.codegen import (
     builders,
+    builtin_structs,
     chart,
     commands,
     crds,
@@ -61,6 +62,12 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.GENERATE,
         run=builders.files,
         owns=("src/quarterdeck/apis/*/builders.py", "src/quarterdeck/apis/builders/*.py"),
+    ),
+    Generator(
+        name="structs of built-in kinds",
+        target=Target.GENERATE,
+        run=builtin_structs.files,
+        owns=("src/quarterdeck/apis/kubernetes/*.py",),
     ),
     Generator(
         name="reference of kinds",
