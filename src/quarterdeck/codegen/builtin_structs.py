@@ -118,6 +118,9 @@ class _Module:
         for kind in _list_kinds(self._group.api_version):
             self.refer(f"{self._group.package}.{kind}")
             self._exported.add(kind)
+        for name in _list_by_hand(self._group.by_hand):
+            self._imports.setdefault(f"quarterdeck.apis.{self._group.by_hand}", set()).add(name)
+            self._exported.add(name)
 
     def render(self) -> str:
         """The source."""
@@ -307,6 +310,22 @@ def _find_by_hand(type_name: str) -> str:
             if isinstance(found, type) and issubclass(found, (Object, Struct)):
                 return module.__name__
     return ""
+
+
+def _list_by_hand(name: str) -> list[str]:
+    """The types that a module written by hand declares or exports."""
+    if not name:
+        return []
+    module = import_module(f"quarterdeck.apis.{name}")
+    names = getattr(module, "__all__", None) or list(vars(module))
+    found = {each: getattr(module, each) for each in names}
+    return [
+        each
+        for each, kind in found.items()
+        if isinstance(kind, type)
+        and issubclass(kind, (Object, Struct))
+        and kind.__module__.startswith(module.__name__)
+    ]
 
 
 def _find_owner(type_name: str) -> str | None:

@@ -278,6 +278,26 @@ async def test_children_are_applied_pruned_and_restored() -> None:
             assert errors == 0
 
 
+async def test_manifests_are_applied_as_dictionaries() -> None:
+    async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
+        manifest = {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": "closed"},
+            "spec": {"podSelector": {}, "policyTypes": ["Ingress"]},
+        }
+        applied = await ctx.apply(manifest)
+        for wrong in ({"kind": "Pod"}, {"apiVersion": "v1", "kind": "Pod", "metadata": {}}):
+            with pytest.raises(ValueError, match="without"):
+                await ctx.apply(wrong)
+        ctx.status.set(seen=len(applied["metadata"]["ownerReferences"]))
+
+    controller = Controller(reconcile=reconcile, for_=Widget)
+    async with world() as at, at.manager(controller).running():
+        await at.create()
+        await at.becomes(lambda w: w.status.seen == 1)
+
+
 async def _exists(client: Client, name: str) -> bool:
     try:
         await client.get(ConfigMap, name, "default")

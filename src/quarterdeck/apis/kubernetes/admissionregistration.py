@@ -7,8 +7,13 @@ from typing import Annotated
 
 from quarterdeck.apis.admissionregistration import (
     MatchCondition,
+    MutatingWebhook,
     MutatingWebhookConfiguration,
+    RuleWithOperations,
+    ServiceReference,
     ValidatingWebhookConfiguration,
+    Webhook,
+    WebhookClientConfig,
 )
 from quarterdeck.meta.conditions import Condition
 from quarterdeck.meta.kinds import KindInfo, Scope
@@ -19,11 +24,15 @@ from quarterdeck.meta.selectors import LabelSelector
 __all__ = [
     "AuditAnnotation",
     "ExpressionWarning",
+    "MatchCondition",
     "MatchResources",
+    "MutatingWebhook",
     "MutatingWebhookConfiguration",
     "NamedRuleWithOperations",
     "ParamKind",
     "ParamRef",
+    "RuleWithOperations",
+    "ServiceReference",
     "TypeChecking",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
@@ -33,6 +42,8 @@ __all__ = [
     "ValidatingWebhookConfiguration",
     "Validation",
     "Variable",
+    "Webhook",
+    "WebhookClientConfig",
 ]
 
 

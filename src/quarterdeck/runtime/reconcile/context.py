@@ -3,13 +3,18 @@
 Everything done through it is recorded and shown by `explain`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
-from quarterdeck.meta.objects import Object, build_owner_reference, with_metadata
+from quarterdeck.meta.objects import (
+    Object,
+    build_owner_reference,
+    to_builtins,
+    with_metadata,
+)
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.reconcile.client import ReconcileClient, build_apply_configuration
 from quarterdeck.runtime.reconcile.status import StatusDraft
@@ -115,12 +120,28 @@ class Context(Generic[T]):
 
     # --- writes
 
-    async def apply(self, child: K, *, owned: bool = True, force: bool = True) -> K:
+    @overload
+    async def apply(self, child: K, *, owned: bool = True, force: bool = True) -> K: ...
+
+    @overload
+    async def apply(
+        self, child: Mapping[str, Any], *, owned: bool = True, force: bool = True
+    ) -> dict[str, Any]: ...
+
+    async def apply(
+        self, child: "K | Mapping[str, Any]", *, owned: bool = True, force: bool = True
+    ) -> "K | dict[str, Any]":
         """Bring an object to the state given here, by server-side apply.
 
         It lives in the namespace of the reconciled object unless it names another, and is deleted
         with it if `owned`. Only the fields set here are ours. Nothing is sent if nothing changes.
+
+        A plain dictionary is a manifest of any kind the server knows. It is always sent, because
+        nothing is cached of kinds without a type.
         """
+        if isinstance(child, Mapping):
+            manifest = place_manifest(child, self.obj, owned=owned)
+            return await self.api.apply_document(manifest, force=force)
         return await self.api.apply(type(child), self._desired(child, owned=owned), force=force)
 
     async def apply_all(
@@ -161,6 +182,26 @@ class Context(Generic[T]):
             message=message,
             action=action or "Reconcile",
         )
+
+
+def place_manifest(manifest: Mapping[str, Any], owner: Object, *, owned: bool) -> dict[str, Any]:
+    """A manifest in the namespace of its owner and, if owned, with a reference to it.
+
+    Raises:
+        ValueError: naming the member that is missing.
+    """
+    metadata = dict(manifest.get("metadata") or {})
+    for name in ("apiVersion", "kind"):
+        if not manifest.get(name):
+            raise ValueError(f"cannot apply a manifest without {name}: {dict(manifest)!r:.200}")
+    if not metadata.get("name"):
+        raise ValueError(f"cannot apply a {manifest['kind']} without metadata.name")
+    if owner.KIND.is_namespaced:
+        metadata.setdefault("namespace", owner.metadata.namespace)
+    if owned:
+        reference = to_builtins(build_owner_reference(owner))
+        metadata["ownerReferences"] = [*metadata.get("ownerReferences", ()), reference]
+    return {**manifest, "metadata": metadata}
 
 
 def _place_child(child: K, owner: Object, *, owned: bool) -> K:
