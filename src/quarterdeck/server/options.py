@@ -29,13 +29,30 @@ def parse_feature_gates(text: str) -> frozenset[str]:
     Raises:
         ValueError: for a text of another form.
     """
-    enabled: set[str] = set()
+    return frozenset(name for name, is_on in _parse_gates(text).items() if is_on)
+
+
+def is_switched_off(text: str, gate: str) -> bool:
+    """Whether `--feature-gates` switches a gate off.
+
+    Raises:
+        ValueError: for a text of another form.
+    """
+    return _parse_gates(text).get(gate) is False
+
+
+def _parse_gates(text: str) -> dict[str, bool]:
+    gates: dict[str, bool] = {}
     for part in filter(None, (each.strip() for each in text.split(","))):
         name, _, value = part.partition("=")
         if not name or value.lower() not in ("true", "false"):
             raise ValueError(f"invalid --feature-gates {part!r}: expected NAME=true or NAME=false")
-        enabled = enabled | {name} if value.lower() == "true" else enabled - {name}
-    return frozenset(enabled)
+        gates[name] = value.lower() == "true"
+    return gates
+
+
+AGGREGATED_DISCOVERY = "AggregatedDiscoveryEndpoint"
+"""The gate of `has_aggregated_discovery`; on unless it is switched off."""
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,6 +185,9 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     feature_gates: frozenset[str] = frozenset()
     """Feature gates of Kubernetes that are switched on. `MutatingAdmissionPolicy` serves that kind;
     others change nothing."""
+
+    has_aggregated_discovery: bool = True
+    """Whether one document may name all groups, versions and resources; clients ask for it."""
 
     webhook_services: Mapping[str, str] = {}
     """Where the Services of webhooks listen, `namespace/name` or `namespace/name:port` to

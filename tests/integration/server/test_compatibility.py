@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tests.compat.suites import GO_SUITES, NO_DRIVER
+
 from quarterdeck.meta import builtins
 from quarterdeck.server import router
 from quarterdeck.server.admission.assembly import list_plugins
@@ -26,6 +28,9 @@ INTRODUCTION = """# Compatibility with Kubernetes
 What the embedded API server answers as Kubernetes v1.32.4 does, what it only pretends, and what it
 refuses. This page is written by `tests/integration/server/test_compatibility.py`
 (`QUARTERDECK_UPDATE=1 pytest …` writes it anew) and fails that test where it is not true.
+"""
+SUITES = """## Outside suites
+Run unmodified by `tests/compat` in `make test-full`; they are fetched, and a missing one is named.
 """
 RELEASES = """## Releases
 `quarterdeck server --kubernetes-version 1.37` serves the built-in kinds of Kubernetes 1.37.2
@@ -114,6 +119,18 @@ def _list_plugins() -> list[str]:
         "| --- | --- |",
         *(f"| {what} | {', '.join(names)} |" for what, names in rows.items()),
     ]
+
+
+def _render_suites() -> str:
+    rows = ["| suite | packages | known to fail |", "| --- | --- | --- |"]
+    for suite in GO_SUITES:
+        packages = ", ".join(each.strip("./") for each in suite.packages)
+        known = "; ".join(f"{name}: {reason}" for name, reason in suite.known.items())
+        rows.append(f"| {suite.name} ({suite.version}) | {packages} | {known or 'nothing'} |")
+    rows.append("| clients: kubernetes, kubernetes_asyncio, kopf, kr8s, lightkube | | nothing |")
+    rows.append("| published manifests (`QUARTERDECK_COMPAT_MANIFESTS`) | | |")
+    missing = [f"- {name}: {reason}" for name, reason in NO_DRIVER.items()]
+    return "\n".join([*rows, "", "Without a driver:", *missing, ""])
 
 
 def _row(resource: Resource) -> str:

@@ -5,6 +5,13 @@ from typing import Any
 import pytest
 from tests.integration.server.conftest import CONFIG_MAPS, WIDGETS, Serving
 
+from quarterdeck.server.options import (
+    AGGREGATED_DISCOVERY,
+    ServerOptions,
+    is_switched_off,
+    parse_feature_gates,
+)
+
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 TWICE = b'metadata: {name: yy}\ndata:\n  a: "1"\n  a: "2"\n'
@@ -103,3 +110,38 @@ async def test_times_to_the_microsecond_need_their_digits(serving: Serving) -> N
         assert (answer.status, 'cannot parse "Z" as ".000000"' in answer.message) == (400, True)
         spec = {"renewTime": "2024-01-01T00:00:00.000000Z"}
         assert (await api("POST", path, {"metadata": {"name": "l"}, "spec": spec})).status == 201
+
+
+async def test_users_and_groups_may_carry_a_namespace(serving: Serving) -> None:
+    async with serving() as api:
+        path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        subject = {"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+        subjects = [{**subject, "namespace": "default"}]
+        made = await api.make("x", path, subjects=subjects, roleRef=role)
+        assert made.body["subjects"][0]["namespace"] == "default"
+
+
+async def test_errors_of_apply_name_the_core_group_as_go_does(serving: Serving) -> None:
+    async with serving() as api:
+        body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "x"}, "nope": 1}
+        answer = await api("PATCH", f"{CONFIG_MAPS}/x?fieldManager=me", body, media=APPLY)
+        assert "x; /v1, Kind=ConfigMap): .nope: field not declared in schema" in answer.message
+
+
+async def test_aggregated_discovery_can_be_switched_off(serving: Serving) -> None:
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+    async with serving() as api:
+        assert (await api("GET", "/apis", accept=accept)).body["kind"] == "APIGroupDiscoveryList"
+    options = ServerOptions(has_aggregated_discovery=False)
+    async with serving(options=options) as api:
+        assert (await api("GET", "/apis", accept=accept)).body["kind"] == "APIGroupList"
+
+
+def test_gates_are_switched_by_name() -> None:
+    text = "A=true,AggregatedDiscoveryEndpoint=false"
+    assert is_switched_off(text, AGGREGATED_DISCOVERY)
+    assert not is_switched_off("", AGGREGATED_DISCOVERY)
+    assert parse_feature_gates(text) == {"A"}
+    with pytest.raises(ValueError, match="expected NAME=true or NAME=false"):
+        is_switched_off("A", "A")

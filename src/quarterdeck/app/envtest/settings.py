@@ -14,7 +14,12 @@ from quarterdeck.app.errors import SettingError
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.serving_certificate import ServingFiles
 from quarterdeck.server.admission.plugins.service_addresses import parse_network
-from quarterdeck.server.options import ServerOptions, parse_feature_gates
+from quarterdeck.server.options import (
+    AGGREGATED_DISCOVERY,
+    ServerOptions,
+    is_switched_off,
+    parse_feature_gates,
+)
 
 Flags = dict[str, list[str]]
 T = TypeVar("T")
@@ -52,6 +57,7 @@ def find_unknown(flags: Flags) -> list[str]:
 def _build_options(flags: Flags) -> ServerOptions:
     modes = list_values(flags, "authorization-mode") or ["AlwaysAllow"]
     network = get_flag(flags, "service-cluster-ip-range", "10.0.0.0/24")
+    gates = ",".join(flags.get("feature-gates", ()))
     issuers = flags.get("service-account-issuer") or ["https://kubernetes.default.svc"]
     return ServerOptions(
         lifecycle=False,
@@ -66,7 +72,8 @@ def _build_options(flags: Flags) -> ServerOptions:
         audiences=tuple(list_values(flags, "api-audiences")),
         enabled_plugins=frozenset(list_values(flags, "enable-admission-plugins")),
         disabled_plugins=frozenset(list_values(flags, "disable-admission-plugins")),
-        feature_gates=_parse(parse_feature_gates, ",".join(flags.get("feature-gates", ()))),
+        feature_gates=_parse(parse_feature_gates, gates),
+        has_aggregated_discovery=not is_switched_off(gates, AGGREGATED_DISCOVERY),
         service_cluster_ip_range=str(_parse(parse_network, network)),
     )
 

@@ -9,7 +9,6 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     Bare,
     FieldError,
-    forbidden,
     invalid,
     not_supported,
     quote,
@@ -158,8 +157,6 @@ def _validate_subject(subject: Object, path: str, *, namespaced: bool) -> Iterat
         case "User" | "Group":
             if group != _GROUP:
                 yield not_supported(f"{path}.apiGroup", group, (_GROUP,))
-            if subject.get("namespace"):
-                yield forbidden(f"{path}.namespace", "not allowed for this kind of subject")
         case other:
             choices = ("ServiceAccount", "User", "Group")
             yield not_supported(f"{path}.kind", other or "", choices)

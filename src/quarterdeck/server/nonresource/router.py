@@ -95,7 +95,8 @@ class NonResourceRouter:
 
     def _answer_discovery_root(self, request: http.Request, root: str) -> http.Response:
         chosen = negotiation.choose_discovery(request.headers.get("accept"))
-        if chosen is not negotiation.Discovery.LEGACY:
+        has_aggregated = self._core.options.has_aggregated_discovery
+        if has_aggregated and chosen is not negotiation.Discovery.LEGACY:
             body = self._discovery.get_aggregated(chosen, core=root == "api")
             media = (
                 f"application/json;g=apidiscovery.k8s.io;v={chosen.value};as=APIGroupDiscoveryList"

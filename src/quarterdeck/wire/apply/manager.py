@@ -226,7 +226,8 @@ class FieldManager:
     def _name_of(self, config: Mapping[str, Any]) -> str:
         metadata = _get_metadata(config)
         where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-        return f"{where}; {self._api_version}, Kind={config.get('kind', '')}"
+        version = self._api_version if "/" in self._api_version else f"/{self._api_version}"
+        return f"{where}; {version}, Kind={config.get('kind', '')}"
 
     def _decode(self, live: Mapping[str, Any] | None) -> Managed:
         try:

@@ -337,6 +337,7 @@ def server(
         enabled_plugins=frozenset(split_names(enable_admission_plugins)),
         disabled_plugins=frozenset(split_names(disable_admission_plugins)),
         feature_gates=_parse_gates(feature_gates),
+        has_aggregated_discovery=_has_aggregated_discovery(feature_gates),
         service_cluster_ip_range=service_cluster_ip_range,
         git_version=_choose_release(kubernetes_version),
         webhook_services=_parse_services(webhook_service or []),
@@ -376,6 +377,12 @@ def _choose_release(release: str) -> str:
     except ValueError as error:
         raise CommandError(f"invalid --kubernetes-version: {error}", REFUSED) from error
     return table.VERSIONS[release]
+
+
+def _has_aggregated_discovery(gates: str) -> bool:
+    from quarterdeck.server.options import AGGREGATED_DISCOVERY, is_switched_off
+
+    return not is_switched_off(gates, AGGREGATED_DISCOVERY)
 
 
 def _parse_gates(text: str) -> frozenset[str]:

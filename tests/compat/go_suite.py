@@ -1,0 +1,79 @@
+"""Fetches a published Go module by the Go client, and runs its tests on our programs."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.compat.suites import GoSuite
+
+_SUMMARY = re.compile(r"(\d+) Passed \| (\d+) Failed")
+_FAILED = re.compile(r"^\s*\[(?:FAIL|FAILED|PANICKED|TIMEDOUT)\] (.+)$", re.MULTILINE)
+
+
+class Result(NamedTuple):
+    """What the specs of a suite did."""
+
+    passed: int
+    failed: frozenset[str]
+    output: str
+
+
+def find_go() -> str:
+    """The Go toolchain; its absence skips unless it is required."""
+    go = shutil.which("go")
+    if go is not None:
+        return go
+    if "go" in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", "").split(","):
+        pytest.fail("Go is required and not installed")
+    pytest.skip("Go is not installed")
+
+
+def fetch(go: str, suite: GoSuite, folder: Path) -> Path:
+    """Copy the module to a folder where it can be built; skips, by name, if it cannot be had."""
+    command = [go, "mod", "download", "-json", f"{suite.module}@{suite.version}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"{suite.name} cannot be fetched: {done.stdout[-200:]}{done.stderr[-200:]}")
+    work = folder / "suite"
+    shutil.copytree(json.loads(done.stdout)["Dir"], work, copy_function=shutil.copyfile)
+    for path in (work, *work.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return work
+
+
+def run(go: str, suite: GoSuite, work: Path, assets: Path) -> Result:
+    """Run the packages one after the other."""
+    environment = {**os.environ, "KUBEBUILDER_ASSETS": str(assets), "GOFLAGS": "-mod=mod"}
+    command = [go, "test", "-vet=off", "-count=1", "-p", "1", "-timeout", "40m"]
+    done = subprocess.run(
+        [*command, *suite.packages, "-ginkgo.no-color"],
+        cwd=work,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return parse(done.stdout + done.stderr)
+
+
+def parse(output: str) -> Result:
+    """Read the summaries that ginkgo prints, one for each package."""
+    passed = sum(int(found) for found, _ in _SUMMARY.findall(output))
+    return Result(passed, frozenset(each.strip() for each in _FAILED.findall(output)), output)
+
+
+def write_programs(folder: Path) -> Path:
+    """Write what envtest starts."""
+    done = subprocess.run(
+        [sys.executable, "-m", "quarterdeck.cli", "envtest", "--dir", str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return Path(done.stdout.splitlines()[-1])

@@ -1,0 +1,44 @@
+"""The outside suites that are run unmodified, and what is known to fail in them and why."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+KUBELET = "needs a kubelet"
+
+
+class GoSuite(NamedTuple):
+    """Packages of a published Go module whose tests run on envtest's programs."""
+
+    name: str
+    module: str
+    version: str
+    packages: tuple[str, ...]
+    known: Mapping[str, str] = MappingProxyType({})
+    """Words in the name of a spec that fails, and the reason."""
+
+
+CONTROLLER_RUNTIME = (
+    "./pkg/client/",
+    "./pkg/client/apiutil/",
+    "./pkg/controller/",
+    "./pkg/builder/",
+    "./pkg/source/",
+    "./pkg/internal/recorder/",
+)
+
+GO_SUITES = (
+    GoSuite(
+        "controller-runtime 0.20",
+        "sigs.k8s.io/controller-runtime",
+        "v0.20.4",
+        CONTROLLER_RUNTIME,
+    ),
+)
+
+NO_DRIVER = {
+    "kubectl's command tests": "they live in Kubernetes' own repository and need its build",
+    "operators of rabbitmq, karpenter and gateway-api": "not yet",
+    "the Node and Rust clients": "no driver yet; the Python ones are in tests/e2e/clients",
+}
+"""Suites that nothing here runs, and why."""
