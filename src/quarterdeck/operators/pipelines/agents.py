@@ -24,6 +24,8 @@ LIST_AGE_S = 30.0
 """How old the list of collectors may be for a preview or a policy."""
 REPORT_AGE_S = 5.0
 """How old reports of collectors may be: a rollout waits for them."""
+ABSENT_S = 600.0
+"""How long a server counts as one that does not tell, before it is asked again."""
 _ABSENT = (Code.UNIMPLEMENTED, Code.NOT_FOUND)
 
 
@@ -51,7 +53,9 @@ class Agents:
     """The collectors of one server, and what they report."""
 
     def __init__(self, api: FleetApi, clock: Clock) -> None:
-        self._has_reports = True
+        self._clock = clock
+        self._has_reports = False
+        self._absent_until = 0.0
         self._known: Deliveries | None = None
         self._api = api
         self._collectors: _Shared[Sequence[RemoteCollector]] = _Shared(
@@ -97,12 +101,14 @@ class Agents:
         return await self._ask_reports(self._states, max_age_s) or {}
 
     async def _ask_reports(self, shared: "_Shared[T]", max_age_s: float) -> T | None:
-        if not self._has_reports:
+        if self._clock.monotonic() < self._absent_until:
             return None
         try:
-            return await shared.get(max_age_s)
+            found = await shared.get(max_age_s)
         except CallFailed as error:
-            if error.code not in _ABSENT:
-                raise
-            self._has_reports = False
+            if error.code not in _ABSENT or self._has_reports:
+                raise  # a server that told before still can: something else answered
+            self._absent_until = self._clock.monotonic() + ABSENT_S
             return None
+        self._has_reports = True
+        return found

@@ -14,14 +14,17 @@ from quarterdeck.apis.fleetmanagement.rollout import RolloutStep
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.kit import json
 from quarterdeck.operators.pipelines import canary, rollout
+from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Desired, with_hash
 from quarterdeck.operators.pipelines.ports import CallFailed, Deliveries, PartDelivery, Remote
 from quarterdeck.operators.pipelines.rollout import Decision, Observed, Send
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
-from quarterdeck.runtime import Context
+from quarterdeck.runtime import Context, Waiting
 from quarterdeck.telemetry.candidates import digest_contents
 from quarterdeck.telemetry.fleet.codes import Code
 from quarterdeck.telemetry.matchers import canonicalize
+
+_FORGETFUL_RETRY_S = 30.0
 
 
 class Staged(NamedTuple):
@@ -43,6 +46,7 @@ async def stage(target: SyncTarget, ctx: Context[Pipeline]) -> Staged:
     remote = await _find_stable(target)
     deliveries = await target.fleet.agents.get_deliveries()
     is_native = deliveries is not None and deliveries.can_roll_out
+    _check_mechanism(pipeline, is_native=is_native)
     seen = Observed(
         candidate=hash_text(target.desired),
         stable=hash_text(remote) if remote is not None and _is_stable(target, remote) else "",
@@ -56,6 +60,19 @@ async def stage(target: SyncTarget, ctx: Context[Pipeline]) -> Staged:
     if not is_native and not decision.must_be_recorded:
         await _ensure_divided(target, decision, seen.candidate)
     return Staged(staged, decision)
+
+
+def _check_mechanism(pipeline: Pipeline, *, is_native: bool) -> None:
+    """A rollout under way keeps its way of dividing collectors: changing it would mix the two."""
+    status = pipeline.status.rollout
+    is_under_way = status is not None and status.phase not in ("Promoted", "RolledBack", "Direct")
+    if is_under_way and status is not None and status.mechanism == "Native" and not is_native:
+        raise Waiting(
+            Reason.SYNC_FAILED,
+            "the fleet server divided its collectors before and now says that it cannot; "
+            "the rollout stays as it is",
+            after_s=_FORGETFUL_RETRY_S,
+        )
 
 
 async def clean_up(target: SyncTarget, decision: Decision, ctx: Context[Pipeline]) -> None:

@@ -208,3 +208,30 @@ async def test_a_pause_and_an_approval_are_heeded(world: Any) -> None:
         await phase(at, "Promoted", agents)
         await agents.poll()
         assert agents.running("new") == set(FLEET)
+
+
+@pytest.mark.parametrize("fault", ["unimplemented", "html"])
+async def test_a_server_that_forgets_what_it_can_changes_nothing(world: Any, fault: str) -> None:
+    async with world() as at:
+        agents = Agents(at)
+        answer = at.html(404) if fault == "html" else at.answer(501, "unimplemented")
+
+        async def forget(request: Any, proceed: Any) -> Any:
+            if request.path.endswith("/ListDeliveries"):
+                return await answer(request, proceed)
+            return await proceed()
+
+        async with at.operator(interval_s=10.0):
+            await stable(at, agents)
+            await at.patch({"spec": {"contents": NEW, "rollout": ROLLOUT}})
+            await phase(at, "Progressing", agents, step=0)
+            at.fleet.always = forget
+            await at.ready("SyncFailed")
+        async with at.operator(interval_s=10.0):  # a new process knows nothing of before
+            await at.advance(120)
+            await agents.poll()
+            assert agents.having("new") == chosen(30)
+            assert at.fleet.names == ["web"]
+            at.fleet.always = None
+            await at.advance(600)
+            await phase(at, "Promoted", agents)
