@@ -27,8 +27,13 @@ venv: $(STAMP) ## Make the virtual environment with what running and testing nee
 ##@ Use
 
 .PHONY: run
-run: $(RUN_STAMP) ## Start the control plane: API server, operators, everything on loopback
+run: $(RUN_STAMP) ## Start the control plane: API server, operators, dashboard, everything on loopback
+	@mkdir -p $(TOOLS); (bash tools/web.sh $(TOOLS) $(BIN)/python >$(TOOLS)/web.log 2>&1 </dev/null &)
 	@$(BIN)/quarterdeck up $(ARGS)
+
+.PHONY: web
+web: $(RUN_STAMP) ## Build the dashboard (by Node on the PATH, or one from PyPI in .tools)
+	@bash tools/web.sh $(TOOLS) $(BIN)/python
 
 .PHONY: run-cluster
 run-cluster: $(RUN_STAMP) ## Run the operators here against the cluster of KUBECONFIG, without a lease
@@ -113,7 +118,7 @@ bench-full: $(BENCH_STAMP) ## Run every benchmark at full size
 	@$(BIN)/python -m bench --full $(ARGS)
 
 .PHONY: build
-build: $(STAMP) ## Build wheel and sdist into dist/
+build: $(STAMP) web ## Build wheel and sdist into dist/, the dashboard in both
 	@$(BIN)/python -m hatchling build
 
 .PHONY: docker-build
@@ -149,11 +154,12 @@ undeploy: $(RUN_STAMP) ## Remove the operators from the cluster of KUBECONFIG; C
 	@$(BIN)/quarterdeck manifests $(if $(filter delete,$(CRDS)),,--without-crds) | $(BIN)/quarterdeck delete -f - --ignore-not-found
 
 .PHONY: tools
-tools: $(STAMP) ## Build kubectl and an S3 server where Go is present; apt-get servers for tests
+tools: $(STAMP) ## Build kubectl and an S3 server where Go is present, and the dashboard; apt-get servers for tests
 	@bash tools/kubectl.sh $(TOOLS) $(VENV)
 	@bash tools/s3.sh $(TOOLS) $(VENV)
 	@bash tools/debian.sh
 	@bash tools/vm.sh $(TOOLS)
+	@bash tools/web.sh $(TOOLS) $(BIN)/python || echo "tools: the dashboard was not built, its tests are skipped" >&2
 
 .PHONY: clean
 clean: ## Remove what the targets made

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what tests start, from Debian's packages: Redis, VictoriaMetrics, a registry, QEMU.
+# Installs what tests start, from Debian's packages: Redis, VictoriaMetrics, a registry, QEMU,
+# a browser.
 # Does nothing for programs that are there, and nothing at all where there is no apt-get.
 set -euo pipefail
 declare -A packages=(
@@ -18,6 +19,7 @@ declare -A packages=(
     [mcopy]=mtools
     [mkfs.vfat]=dosfstools
     [openssl]=openssl
+    [chromium]=chromium
     [/usr/bin/python3]=python3
 )
 

@@ -7,7 +7,7 @@ import contextlib
 import gc
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -71,8 +71,10 @@ async def up(
     _check_ports(settings, chosen, health, metrics)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
-            token = secrets.token_urlsafe(32)
-            server = await _start_server(settings, stack, clock, token=token)
+            token, admin_token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+            tokens = {admin_token: _ADMINISTRATOR, token: OPERATORS}
+            server = await _start_server(settings, stack, clock, tokens=tokens)
+            write_private_file(server.folder / TOKEN_FILE, admin_token.encode())
             network = http.MemoryNetwork(clock=clock)
             url = network.serve(server.server, _MEMORY_HOST)
             admin = await stack.enter_async_context(
@@ -118,6 +120,7 @@ async def up(
                     server.authority.certificate("server"),
                     server.authority.key("server"),
                 ),
+                admin_token=Secret(admin_token),
             )
             host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
             for part in chosen:
@@ -135,23 +138,24 @@ async def up(
 
 
 async def _start_server(
-    settings: Settings, stack: contextlib.AsyncExitStack, clock: Clock, *, token: str
+    settings: Settings,
+    stack: contextlib.AsyncExitStack,
+    clock: Clock,
+    *,
+    tokens: Mapping[str, User],
 ) -> Embedded:
-    """Start the API server; `token` is that of the operators."""
-    admin_token = secrets.token_urlsafe(32)
-    server = await embedded.start(
+    """Start the API server with the tokens of this process."""
+    return await embedded.start(
         Plan(
             data_dir=None if settings.in_memory else settings.data_dir,
             port=settings.port,
             kubeconfig=settings.kubeconfig,
             options=ServerOptions(simulate_workloads=True, has_system_objects=True),
-            identities=Identities(tokens={admin_token: _ADMINISTRATOR, token: OPERATORS}),
+            identities=Identities(tokens=tokens),
         ),
         stack,
         clock=clock,
     )
-    write_private_file(server.folder / TOKEN_FILE, admin_token.encode())
-    return server
 
 
 def _check_ports(

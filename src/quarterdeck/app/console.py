@@ -10,6 +10,8 @@ from typing import NamedTuple, TextIO
 
 from quarterdeck.app.host import Endpoint
 
+DASHBOARD = "dashboard"
+"""The name of the endpoint that is shown first, on a line of its own."""
 _NAMES = ("quarterdeck", "qd")
 _BOLD, _DIM, _CYAN, _YELLOW, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[0m"
 
@@ -29,9 +31,13 @@ class Started(NamedTuple):
 
 def format_started(started: Started) -> list[str]:
     """The summary, line by line, without colours."""
-    width = max(len(each.url) for each in started.endpoints)
+    links = [each for each in started.endpoints if each.name == DASHBOARD]
+    others = [each for each in started.endpoints if each.name != DASHBOARD]
+    width = max(len(each.url) for each in others)
     lines = [f"Quarterdeck {started.version} is ready ({started.took_s:.2f} s)", ""]
-    lines += [f"  {each.url.ljust(width)}  {each.what}" for each in started.endpoints]
+    for link in links:
+        lines += [f"  Open  {link.url}", f"        {link.what}", ""]
+    lines += [f"  {each.url.ljust(width)}  {each.what}" for each in others]
     lines += [
         "",
         f"  operators  {', '.join(started.operators)}",
@@ -77,6 +83,8 @@ class Console:
     def _decorate(self, line: str) -> str:
         if line.startswith("    "):
             return self._in(_CYAN, line)
+        if line.startswith("  Open"):
+            return self._in(_BOLD, line)
         return self._in(_DIM, line) if line.startswith("  Press") else line
 
     def _in(self, colour: str, text: str) -> str:

@@ -13,6 +13,7 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import Secret
 from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.runtime.webhooks import Webhooks
 
@@ -46,6 +47,7 @@ class Host:
         part_settings: Sequence[msgspec.Struct] = (),
         local: ClusterConfig | None = None,
         serving_files: tuple[Path, Path] | None = None,
+        admin_token: Secret[str] | None = None,
     ) -> None:
         self.settings = settings
         self.client = client
@@ -66,6 +68,8 @@ class Host:
         """How an administrator reaches the embedded API server over a socket; None in `run`."""
         self.serving_files = serving_files
         """Certificate and key that the embedded API server shows; None in `run`."""
+        self.admin_token = admin_token or Secret("")
+        """The administrator's token of the embedded API server; empty in `run`."""
         self.webhooks = webhooks
         """Where webhooks are added; None where the API server could not call them."""
         self._part_settings = part_settings

@@ -5,15 +5,17 @@ In `up` it is loaded by the first request: nobody waits for it who does not use 
 
 import contextlib
 import random
+import secrets
 import ssl
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.clusters_settings import Settings
+from quarterdeck.app.console import DASHBOARD
+from quarterdeck.app.dashboard import build_dashboard
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import SettingError, StartError
-from quarterdeck.app.host import Host
+from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.hub_storage import open_history, open_state
 from quarterdeck.app.settings import Settings as ProcessSettings
 from quarterdeck.app.signals import StopSignal
@@ -30,12 +32,11 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.observability.logging import Logger
     from quarterdeck.services.hub.identity import TokenVerifier
     from quarterdeck.services.hub.service import HubServer
+    from quarterdeck.services.hub.web.dashboard import Dashboard
 
 _ALL_INTERFACES = "0.0.0.0"
 _METRICS_INSIDE = ":8080"
 """Where metrics are inside a cluster unless told otherwise."""
-DASHBOARD = Path(__file__).parents[1] / "services" / "hub" / "web"
-"""Where the built dashboard is put: no part of the sources, but of the wheel."""
 _ALGORITHMS = ("RS256", "ES256")
 """Signatures of ID tokens that issuers use; never one with a shared secret."""
 
@@ -51,7 +52,8 @@ async def serve_hub_in_up(
     """
     check_settings(settings)
     tasks = await host.stack.enter_async_context(Supervisor("hub-api"))
-    loaded: list[HubServer] = []
+    code = secrets.token_urlsafe(24)
+    loaded: list[Dashboard] = []
 
     async def handle(request: http.Request) -> http.Response | http.StreamResponse:
         if not loaded:
@@ -61,16 +63,29 @@ async def serve_hub_in_up(
                 settings, state, history, api=api, clock=host.clock, registry=registry
             )
             tasks.spawn(server.run(), name="hub-api")
-            loaded.append(server)
+            assert host.local is not None
+            loaded.append(
+                build_dashboard(
+                    server.handle,
+                    host.local,
+                    clock=host.clock,
+                    links={code: host.admin_token.reveal()},
+                    journals=lambda: host.manager.journals,
+                    hint=f"The administrator's token is in {host.folder}/token.",
+                )
+            )
+            host.stack.push_async_callback(loaded[0].aclose)
         return await loaded[0].handle(request)
 
-    await host.serve(
+    listener = await host.serve(
         handle,
         port=host.settings.dashboard_port,
         flag="--dashboard-port",
         name="hub",
         what="hub API, /api/v1; token in the data folder",
     )
+    what = "the dashboard; this link works once, for you"
+    host.endpoints.append(Endpoint(DASHBOARD, f"{listener.url}/login?code={code}", what))
 
 
 async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
@@ -117,7 +132,9 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
             pages = await _open_metrics(page, registry, client.raw, clock=clock, log=log)
             stack.push_async_callback(pages.close)
             pages.start(tasks)
-            web = http.Server(server.handle, clock=clock)
+            dashboard = build_dashboard(server.handle, config, clock=clock)
+            stack.push_async_callback(dashboard.aclose)
+            web = http.Server(dashboard.handle, clock=clock)
             stack.push_async_callback(web.drain, DRAIN_S)
             tls = _open_certificate(settings, tasks, clock=clock, log=log)
             listener = await listen(web, settings.hub_port, "--hub-port", host=address, tls=tls)
@@ -176,7 +193,6 @@ def build_hub(
     registry: Registry | None = None,
 ) -> "HubServer":
     """The hub API on a store, a history and an API server that knows users."""
-    from quarterdeck.services.hub.assets import Assets
     from quarterdeck.services.hub.identity import Authenticator, ProxyHeaders, parse_networks
     from quarterdeck.services.hub.metrics import ApiMetrics
     from quarterdeck.services.hub.openshift_groups import OpenShiftGroups
@@ -213,7 +229,6 @@ def build_hub(
         metrics=ApiMetrics(registry),
         limits=limits,
         origins=settings.cors_origins,
-        assets=Assets(DASHBOARD),
     )
 
 

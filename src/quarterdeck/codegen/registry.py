@@ -14,6 +14,7 @@ from quarterdeck.codegen import (
     proto,
     roles,
     tree,
+    web_types,
 )
 from quarterdeck.codegen.files import Generator, Target
 
@@ -104,5 +105,11 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.GENERATE,
         run=proto.files,
         owns=(proto.PATH,),
+    ),
+    Generator(
+        name="types of the dashboard",
+        target=Target.GENERATE,
+        run=web_types.files,
+        owns=("web/src/generated/*.ts",),
     ),
 )

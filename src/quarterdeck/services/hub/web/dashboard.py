@@ -1,0 +1,232 @@
+"""The handler of the hub's port: the page, its session, and what the page asks for.
+
+    /login?code=…   redeems a one-time link             /k8s/…      the Kubernetes API
+    /session        GET who, POST log in, DELETE out    /watch      watches and events, one stream
+    /api/v1/…       the hub API                         /why        reconciles of one object
+    everything else the page
+
+The hub API stays open to programs with a bearer token; a session adds a way in for browsers.
+"""
+
+import hashlib
+import hmac
+import secrets
+from typing import Any
+from urllib.parse import parse_qs
+
+from quarterdeck.kit import json
+from quarterdeck.kit.http import Handler, Headers, Request, Response, StreamResponse
+from quarterdeck.services.hub import routes
+from quarterdeck.services.hub.web import guard, kube_proxy, watches
+from quarterdeck.services.hub.web.assets import SECURITY, Assets
+from quarterdeck.services.hub.web.explanations import PATH as WHY
+from quarterdeck.services.hub.web.explanations import Explanations
+from quarterdeck.services.hub.web.kube_proxy import KubeProxy, fail
+from quarterdeck.services.hub.web.requests import copy_request
+from quarterdeck.services.hub.web.sessions import Sessions, build_cookie
+from quarterdeck.services.hub.web.viewer import Transports, Viewer
+from quarterdeck.services.hub.web.watches import Watches
+from quarterdeck.wire.status import ApiError, BadRequest, Forbidden, Unauthorized
+
+Answer = Response | StreamResponse
+LOGIN = "/login"
+SESSION = "/session"
+MAX_BODY = 64 * 1024
+_HUB = ("/api/v1", "/healthz", "/readyz")
+_ME = f"{routes.API}/auth/me"
+_NO_STORE = ("Cache-Control", "no-store")
+
+
+class Dashboard:
+    """Answers requests to the hub's port."""
+
+    def __init__(
+        self,
+        hub: Handler,
+        *,
+        sessions: Sessions,
+        transports: Transports,
+        explanations: Explanations,
+        watches: Watches,
+        assets: Assets | None = None,
+        is_loopback: bool = True,
+        hint: str = "",
+    ) -> None:
+        """`hub` answers the hub API; `hint` tells a viewer where to find a token."""
+        self._hub = hub
+        self._sessions = sessions
+        self._transports = transports
+        self._proxy = KubeProxy(transports)
+        self._explanations = explanations
+        self._watches = watches
+        self._assets = assets or Assets()
+        self._is_loopback = is_loopback
+        self._hint = hint
+        self._key = secrets.token_bytes(32)
+
+    async def aclose(self) -> None:
+        """Close the connections of every viewer."""
+        await self._transports.aclose()
+
+    async def handle(self, request: Request) -> Answer:
+        """Answer one request."""
+        path = request.path
+        if _is_below(path, _HUB) and not self._needs_session(request):
+            return await self._hub(request)
+        try:
+            self._check_site(request)
+            if _is_below(path, _HUB):
+                return await self._ask_hub(request)
+            match path:
+                case "/login":
+                    return self._redeem(request)
+                case "/session":
+                    return await self._answer_session(request)
+                case watches.PATH:
+                    return await self._open_watches(request)
+                case _ if path == WHY:
+                    return await self._explanations.handle(request, await self._require(request))
+                case _ if path.startswith(f"{kube_proxy.PREFIX}/"):
+                    return await self._proxy.handle(request, await self._require(request))
+                case _:
+                    return self._assets.answer(request)
+        except ApiError as error:
+            return fail(error)
+
+    def _needs_session(self, request: Request) -> bool:
+        """Whether a request to the hub API counts on a session instead of a token."""
+        return "authorization" not in request.headers and bool(self._sessions.find(request))
+
+    def _check_site(self, request: Request) -> None:
+        header = guard.find_foreign(request, is_loopback=self._is_loopback)
+        if header and not (guard.is_navigation(request) and not header.startswith("Host ")):
+            raise Forbidden(f"the dashboard refuses requests of other sites ({header})")
+
+    async def _require(self, request: Request) -> Viewer:
+        """Who asks.
+
+        Raises:
+            Unauthorized: if nobody is logged in.
+            Forbidden: if the request changes something and lacks the token of its session.
+        """
+        viewer = await self._find_viewer(request)
+        if viewer is None:
+            raise Unauthorized("nobody is logged in; open the dashboard and log in")
+        if guard.lacks_csrf(request, viewer.csrf):
+            raise Forbidden(f"{guard.CSRF_HEADER} is missing or wrong; load the page again")
+        return viewer
+
+    async def _find_viewer(self, request: Request) -> Viewer | None:
+        session = self._sessions.find(request)
+        if session is not None:
+            return Viewer(identifier=session.identifier, csrf=session.csrf, token=session.token)
+        me = await self._ask_who(request)
+        if me is None or not me["username"]:
+            return None
+        identity = json.encode([me["username"], me["groups"]])
+        mark = hmac.new(self._key, identity, hashlib.sha256).hexdigest()
+        return Viewer(
+            identifier=mark[:32],
+            csrf=mark[32:],
+            user=me["username"],
+            groups=tuple(me["groups"]),
+        )
+
+    async def _ask_who(self, request: Request, token: str = "") -> dict[str, Any] | None:
+        """Who the hub takes somebody for: by a token, or by headers of a trusted proxy."""
+        headers = [each for each in request.headers.items() if each[0] != "authorization"]
+        if token:
+            headers.append(("authorization", f"Bearer {token}"))
+        asked = Request.of("GET", _ME, headers=headers, peer=request.peer)
+        answer = await self._hub(asked)
+        if answer.status != 200 or not isinstance(answer, Response):
+            return None
+        found: dict[str, Any] = json.decode(answer.body)
+        return None if found.get("username") == "system:anonymous" else found
+
+    async def _ask_hub(self, request: Request) -> Answer:
+        """The hub API with the token of a session."""
+        viewer = await self._require(request)
+        return await self._hub(_authorize(request, viewer))
+
+    async def _open_watches(self, request: Request) -> Answer:
+        viewer = await self._require(request)
+        hub = None
+        if parse_qs(request.query).get("hub") == ["1"]:
+            asked = copy_request(_authorize(request, viewer), path=routes.STREAM)
+            answer = await self._hub(asked)
+            hub = answer if isinstance(answer, StreamResponse) else None
+        return await self._watches.open(request, viewer, hub=hub)
+
+    def _redeem(self, request: Request) -> Response:
+        """Turn a one-time link into a session; a used one leads to the page that asks who."""
+        if request.method != "GET":  # a HEAD must not use the link up
+            return Response(405, [("Allow", "GET"), *SECURITY])
+        code = (parse_qs(request.query).get("code") or [""])[0]
+        value = self._sessions.redeem_link(code)
+        where = "/" if value else "/?login=used"
+        headers = [("Location", where), _NO_STORE, *SECURITY]
+        if value:
+            headers.append(("Set-Cookie", build_cookie(request, value)))
+        return Response(303, headers)
+
+    async def _answer_session(self, request: Request) -> Response:
+        match request.method:
+            case "GET":
+                return await self._show_session(request)
+            case "POST":
+                return await self._log_in(request)
+            case "DELETE":
+                return await self._log_out(request)
+            case _:
+                return Response(405, [("Allow", "GET, POST, DELETE"), *SECURITY])
+
+    async def _show_session(self, request: Request) -> Response:
+        viewer = await self._find_viewer(request)
+        token = viewer.token.reveal() if viewer and viewer.token else ""
+        me = await self._ask_who(request, token) if viewer else None
+        if viewer is None or me is None:
+            return _answer(401, {"error": "nobody is logged in", "hint": self._hint})
+        return _answer(200, {**me, "csrf": viewer.csrf, "canLogOut": viewer.token is not None})
+
+    async def _log_in(self, request: Request) -> Response:
+        if not (request.headers.get("content-type") or "").startswith("application/json"):
+            raise BadRequest("send the token as JSON: {token: …}")
+        try:
+            token = json.decode(await request.read(MAX_BODY)).get("token")
+        except (json.JsonError, AttributeError) as error:
+            raise BadRequest("send the token as JSON: {token: …}") from error
+        if not isinstance(token, str) or not token.strip().isascii():
+            raise BadRequest("the token must be text")
+        me = await self._ask_who(request, token.strip()) if token.strip() else None
+        if me is None:
+            return _answer(401, {"error": "the token is not valid", "hint": self._hint})
+        cookie = build_cookie(request, self._sessions.open(token.strip()))
+        return _answer(200, {"username": me["username"]}, [("Set-Cookie", cookie)])
+
+    async def _log_out(self, request: Request) -> Response:
+        viewer = await self._require(request)
+        session = self._sessions.find(request)
+        if session is not None:
+            self._sessions.close(session)
+            await self._transports.drop(viewer)
+        return _answer(200, {}, [("Set-Cookie", build_cookie(request, ""))])
+
+
+def _authorize(request: Request, viewer: Viewer) -> Request:
+    """The same request with the viewer's token; users of a proxy keep its headers."""
+    if viewer.token is None:
+        return request
+    header = ("authorization", f"Bearer {viewer.token.reveal()}")
+    return copy_request(request, headers=Headers([*request.headers.items(), header]))
+
+
+def _answer(
+    status: int, document: dict[str, Any], headers: list[tuple[str, str]] | None = None
+) -> Response:
+    shown = [kube_proxy.JSON, _NO_STORE, *SECURITY, *(headers or ())]
+    return Response(status, shown, json.encode(document))
+
+
+def _is_below(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(f"{root}/") for root in roots)

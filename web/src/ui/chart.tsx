@@ -1,0 +1,60 @@
+// One metric over time. uPlot is loaded when the first chart is shown.
+
+import { useEffect, useRef } from "preact/hooks";
+
+export interface Series {
+  label: string;
+  points: [number, number][];
+}
+
+export function Chart({ title, series, format }: { title: string; series: Series[]; format(value: number): string }) {
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const node = host.current;
+    if (!node || series.length === 0) return;
+    let plot: { destroy(): void; setSize(size: { width: number; height: number }): void } | null = null;
+    let isGone = false;
+    const observer = new ResizeObserver(() => plot?.setSize({ width: node.clientWidth, height: 150 }));
+    void Promise.all([import("uplot"), import("uplot/dist/uPlot.min.css")]).then(([{ default: UPlot }]) => {
+      if (isGone) return;
+      const css = getComputedStyle(document.documentElement);
+      const colour = (name: string) => css.getPropertyValue(name).trim();
+      const colours = ["--accent", "--busy-fill", "--warn-fill", "--ok-fill", "--bad-fill"].map(colour);
+      const times = [...new Set(series.flatMap((each) => each.points.map(([at]) => at)))].sort((a, b) => a - b);
+      const columns = series.map((each) => {
+        const known = new Map(each.points);
+        return times.map((at) => known.get(at) ?? null);
+      });
+      const axis = { stroke: colour("--text-3"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+      plot = new UPlot(
+        {
+          width: node.clientWidth,
+          height: 150,
+          cursor: { y: false, points: { size: 6 } },
+          scales: { y: { range: (_, low, high) => [Math.min(0, low), high > low ? high * 1.1 : high + 1] } },
+          axes: [axis, { ...axis, size: 52, values: (_, ticks) => ticks.map(format) }],
+          series: [{}, ...series.map((each, index) => ({ label: each.label, stroke: colours[index % colours.length] ?? "", width: 1.6, points: { show: times.length < 3 } }))],
+        },
+        [times, ...columns],
+        node,
+      );
+      observer.observe(node);
+    });
+    return () => {
+      isGone = true;
+      observer.disconnect();
+      plot?.destroy();
+    };
+  }, [JSON.stringify(series)]);
+  const last = series[0]?.points.at(-1)?.[1];
+  return (
+    <figure class="chart">
+      <figcaption class="row">
+        <strong>{title}</strong>
+        <span class="grow" />
+        <span class="num">{last === undefined ? "" : format(last)}</span>
+      </figcaption>
+      {series.length === 0 ? <p class="faint">No samples in this range</p> : <div ref={host} role="img" aria-label={`${title} over time, now ${last === undefined ? "unknown" : format(last)}`} />}
+    </figure>
+  );
+}

@@ -1,0 +1,94 @@
+// Edit as YAML: the server is asked first what would change, then to change it.
+
+import { useEffect, useState } from "preact/hooks";
+import { getJson } from "../api/http";
+import { type KubeObject, type Resource, linkTo, pathOf } from "../api/objects";
+import { navigate } from "../router";
+import { Loading, Panel } from "../ui/basics";
+import { Diff } from "../ui/diff";
+
+type YamlModule = typeof import("js-yaml");
+
+export function Editor({ resource, object }: { resource: Resource; object: KubeObject }) {
+  const [yaml, setYaml] = useState<YamlModule | null>(null);
+  const [base, setBase] = useState<KubeObject | null>(null);
+  const [text, setText] = useState("");
+  const [plan, setPlan] = useState<KubeObject | null>(null);
+  const [problem, setProblem] = useState("");
+  const path = `/k8s${pathOf(resource, object.metadata.namespace, object.metadata.name)}`;
+  const start = async () => {
+    const [module, found] = await Promise.all([import("js-yaml"), getJson<KubeObject>(`${path}?reveal=true`)]);
+    setYaml(module);
+    setBase(found);
+    setText(module.dump(clean(found), { lineWidth: -1, noRefs: true }));
+    setPlan(null);
+    setProblem("");
+  };
+  useEffect(() => void start().catch((error: Error) => setProblem(error.message)), [object.metadata.uid]);
+  if (!yaml || !base) return <Panel title="Edit">{problem ? <p class="body notice bad">{problem}</p> : <Loading />}</Panel>;
+  const send = async (dryRun: boolean) => {
+    setProblem("");
+    try {
+      const wanted = yaml.load(text) as KubeObject;
+      const body = JSON.stringify({ ...wanted, metadata: { ...wanted.metadata, resourceVersion: base.metadata.resourceVersion } });
+      const query = `fieldManager=dashboard&fieldValidation=Strict&reveal=true${dryRun ? "&dryRun=All" : ""}`;
+      const stored = await getJson<KubeObject>(`${path}?${query}`, { method: "PUT", body, headers: { "Content-Type": "application/json" } });
+      if (dryRun) setPlan(stored);
+      else navigate(linkTo(resource, object.metadata.namespace, object.metadata.name));
+    } catch (error) {
+      setPlan(null);
+      setProblem((error as Error).message);
+    }
+  };
+  const show = (each: KubeObject) => yaml.dump(clean(each), { lineWidth: -1, noRefs: true });
+  const isStale = object.metadata.resourceVersion !== base.metadata.resourceVersion;
+  return (
+    <div class="stack">
+      {isStale && (
+        <p class="notice warn">
+          The object has changed since you began. <button type="button" class="button small" onClick={() => void start()}>Start again from the new one</button>
+        </p>
+      )}
+      {problem && (
+        <p class="notice bad" role="alert">
+          {problem}
+        </p>
+      )}
+      <Panel
+        title="Edit"
+        actions={
+          <>
+            <button type="button" class="button" onClick={() => void send(true)}>
+              Preview changes
+            </button>
+            <button type="button" class="button primary" disabled={!plan} onClick={() => void send(false)}>
+              Apply
+            </button>
+          </>
+        }
+      >
+        <textarea
+          class="editor"
+          aria-label="YAML"
+          spellcheck={false}
+          value={text}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            setPlan(null);
+          }}
+        />
+      </Panel>
+      {plan && (
+        <Panel title="What the server would store">
+          <Diff before={show(base)} after={show(plan)} />
+        </Panel>
+      )}
+    </div>
+  );
+}
+
+/** Without what a person neither reads nor writes. */
+function clean(object: KubeObject): KubeObject {
+  const { managedFields: _, resourceVersion: __, ...metadata } = object.metadata;
+  return { ...object, metadata: metadata as KubeObject["metadata"] };
+}

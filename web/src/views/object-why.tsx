@@ -1,0 +1,107 @@
+// Why an object is as it is: what woke its controllers, what they read, what they wrote.
+
+import { getJson } from "../api/http";
+import { type KubeObject, type Resource, pathOf } from "../api/objects";
+import { useAsync } from "../store/async";
+import { Badge, Empty, Loading, Panel, Time } from "../ui/basics";
+import { formatSeconds } from "../ui/time";
+
+interface Cause {
+  event: string;
+  kind?: string;
+  object?: string;
+  oldVersion?: number;
+  newVersion?: number;
+}
+
+interface Reconcile {
+  reconcileID: string;
+  startedAt: string;
+  causes: Cause[];
+  queueWaitSeconds: number;
+  durationSeconds: number;
+  reads: { kind: string; object: string; version: number; source: string }[];
+  writes: { verb: string; kind: string; object: string; version: number; body: string }[];
+  outcome: string;
+  detail: string;
+  nextSeconds: number | null;
+  hidden: number;
+}
+
+interface Answer {
+  controllers: { controller: string; reconciles: Reconcile[] }[];
+  message?: string;
+}
+
+export function Why({ resource, object, class: extra }: { resource: Resource; object: KubeObject; class?: string }) {
+  const path = pathOf(resource, object.metadata.namespace, object.metadata.name);
+  const found = useAsync(() => getJson<Answer>(`/why?path=${encodeURIComponent(path)}`), [path, object.metadata.resourceVersion]);
+  const answer = found.value;
+  if (!answer) return <Panel class={extra} title="Why">{found.error ? <Empty title="No answer">{found.error.message}</Empty> : <Loading />}</Panel>;
+  const controllers = answer.controllers.filter((each) => each.reconciles.length > 0);
+  return (
+    <div class={`stack ${extra ?? ""}`} data-testid="why">
+      {controllers.map((each) => (
+        <Panel key={each.controller} title={`Why: controller ${each.controller}`}>
+          <ol class="list">
+            {each.reconciles.map((record) => (
+              <Record key={record.reconcileID} record={record} />
+            ))}
+          </ol>
+        </Panel>
+      ))}
+      {controllers.length === 0 && (
+        <Panel title="Why">
+          <Empty title="No controller here has worked on it">{answer.message ?? "Reconciles of our operators are remembered; this kind belongs to somebody else, or it happened too long ago."}</Empty>
+        </Panel>
+      )}
+    </div>
+  );
+}
+
+function Record({ record }: { record: Reconcile }) {
+  const writes = record.writes.filter((write) => write.verb !== "skipped");
+  return (
+    <li>
+      <Badge level={/error|fail/i.test(record.outcome) ? "bad" : "ok"}>{record.outcome}</Badge>
+      <div class="what">
+        <div>
+          took {formatSeconds(record.durationSeconds)}, waited {formatSeconds(record.queueWaitSeconds)}
+          {record.nextSeconds !== null && <span class="faint"> · again in {formatSeconds(record.nextSeconds)}</span>}
+        </div>
+        {record.detail && <p>{record.detail}</p>}
+        <Entries label="woken by" items={record.causes.map(describeCause)} />
+        <Entries label="read" items={record.reads.map((read) => `${read.kind} ${read.object} at ${read.version} (${read.source})`)} />
+        <Entries label="wrote" items={writes.map((write) => `${write.verb} ${write.kind} ${write.object} → ${write.version}`)} />
+        {record.hidden > 0 && <p class="faint">{record.hidden} more about objects that you may not see</p>}
+      </div>
+      <span class="when">
+        <Time at={record.startedAt} />
+      </span>
+    </li>
+  );
+}
+
+function Entries({ label, items }: { label: string; items: string[] }) {
+  if (items.length === 0) return null;
+  return (
+    <details open={items.length <= 3}>
+      <summary class="muted">
+        {label} <span class="faint">({items.length})</span>
+      </summary>
+      <ul>
+        {items.map((item, index) => (
+          <li key={index} class="mono">
+            {item}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function describeCause(cause: Cause): string {
+  if (!cause.kind) return cause.event;
+  if (!cause.object) return `${cause.event} of ${cause.kind}`;
+  return `${cause.kind} ${cause.object} was ${cause.event} (${cause.oldVersion ?? "–"} → ${cause.newVersion ?? "–"})`;
+}
