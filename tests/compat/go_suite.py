@@ -12,15 +12,19 @@ from typing import NamedTuple
 import pytest
 from tests.compat.suites import GoSuite
 
-_SUMMARY = re.compile(r"(\d+) Passed \| (\d+) Failed")
-_FAILED = re.compile(r"^\s*\[(?:FAIL|FAILED|PANICKED|TIMEDOUT)\] (.+)$", re.MULTILINE)
+_FAILED = re.compile(r"^\s*\[(?:FAIL|PANICKED|TIMEDOUT)\] (.+)$", re.MULTILINE)
+_FAILED_SUBTEST = re.compile(r"^\s*--- FAIL: (\S+/\S+)", re.MULTILINE)
+_FAILED_PACKAGE = re.compile(r"^FAIL\t(\S+)", re.MULTILINE)
+_PASSED_PACKAGE = re.compile(r"^ok\s+(\S+)", re.MULTILINE)
 
 
 class Result(NamedTuple):
-    """What the specs of a suite did."""
+    """What a suite did."""
 
-    passed: int
+    packages: frozenset[str]
+    """Those whose tests all passed."""
     failed: frozenset[str]
+    """Names of specs and subtests, and of packages where nothing else is named."""
     output: str
 
 
@@ -63,9 +67,10 @@ def run(go: str, suite: GoSuite, work: Path, assets: Path) -> Result:
 
 
 def parse(output: str) -> Result:
-    """Read the summaries that ginkgo prints, one for each package."""
-    passed = sum(int(found) for found, _ in _SUMMARY.findall(output))
-    return Result(passed, frozenset(each.strip() for each in _FAILED.findall(output)), output)
+    """Read what `go test` and ginkgo print."""
+    found = [*_FAILED.findall(output), *_FAILED_SUBTEST.findall(output)]
+    failed = frozenset(each.strip() for each in found or _FAILED_PACKAGE.findall(output))
+    return Result(frozenset(_PASSED_PACKAGE.findall(output)), failed, output)
 
 
 def write_programs(folder: Path) -> Path:

@@ -15,6 +15,6 @@ def test_the_suite_passes_but_for_what_is_known(suite: GoSuite, tmp_path: Path) 
     work = go_suite.fetch(go, suite, tmp_path)
     assets = go_suite.write_programs(tmp_path / "assets")
     result = go_suite.run(go, suite, work, assets)
-    assert result.passed, result.output[-4000:]
     unknown = {name for name in result.failed if not any(known in name for known in suite.known)}
     assert not unknown, result.output[-8000:]
+    assert suite.known or len(result.packages) == len(suite.packages), result.output[-8000:]

@@ -11,19 +11,26 @@ Summarizing 1 Failure:
 Ran 3 of 4 Specs in 1.0 seconds
 FAIL! -- 2 Passed | 1 Failed | 0 Pending | 1 Skipped
 --- FAIL: TestClient (1.00s)
-Ran 5 of 5 Specs in 1.0 seconds
-SUCCESS! -- 5 Passed | 0 Failed | 0 Pending | 0 Skipped
+    --- FAIL: TestMapper/aggregated=false (0.01s)
+FAIL
+FAIL\texample.com/pkg/client\t1.0s
+ok  \texample.com/pkg/cache\t2.5s
 """
 
 
-def test_passed_and_failed_specs_are_counted_over_packages() -> None:
+def test_failed_specs_and_subtests_are_named() -> None:
     result = parse(OUTPUT)
-    assert result.passed == 7
-    assert result.failed == {"Client Create should fail [It] if the object exists"}
+    assert result.packages == {"example.com/pkg/cache"}
+    assert result.failed == {
+        "Client Create should fail [It] if the object exists",
+        "TestMapper/aggregated=false",
+    }
 
 
-def test_an_output_without_summaries_has_nothing_passed() -> None:
-    assert parse("build failed").passed == 0
+def test_a_package_that_does_not_build_is_named() -> None:
+    result = parse("FAIL\texample.com/pkg/client [build failed]\nFAIL\n")
+    assert result.failed == {"example.com/pkg/client"}
+    assert not result.packages
 
 
 def test_every_suite_has_a_version_and_reasons() -> None:
