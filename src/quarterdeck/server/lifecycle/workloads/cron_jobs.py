@@ -72,6 +72,8 @@ class _Sync:
     def plan(self) -> Iterator[Action]:
         yield from self._forget()
         due, following = self._find_times()
+        if due is None and following is None:
+            yield self._build_schedule_warning()
         started: list[Object] = []
         last = get_status(self.cron).get("lastScheduleTime")
         if due is not None and not get_spec(self.cron).get("suspend") and not self._is_late(due):
@@ -112,6 +114,18 @@ class _Sync:
             else:
                 following = schedule.find_next(following, zone)
         return due, following
+
+    def _build_schedule_warning(self) -> Record:
+        """Say that a schedule names no time at all, such as the 31st of February."""
+        schedule = get_spec(self.cron).get("schedule") or ""
+        problem = "time difference between two schedules is less than 1 second"
+        return Record(
+            about=self.cron,
+            reason="InvalidSchedule",
+            message=f"invalid schedule: {schedule} : {problem}",
+            component=_COMPONENT,
+            is_warning=True,
+        )
 
     def _is_late(self, due: datetime) -> bool:
         limit = get_spec(self.cron).get("startingDeadlineSeconds")
