@@ -62,6 +62,7 @@ own authority; requests to other signers wait for these.
 REFUSED = """## Refused
 - Node authorization: kubelets are users like others, with the roles they are given.
 - Client certificates of an unknown authority end the TLS handshake; Kubernetes answers with a 401.
+- The TLS handshake does not name the authorities of client certificates: Python's `ssl` cannot.
 - Strategic merge patches of custom resources: 415, as in Kubernetes.
 """
 
