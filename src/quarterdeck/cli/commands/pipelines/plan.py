@@ -1,9 +1,10 @@
 """`quarterdeck pipelines plan`: which collectors would notice a change, before it is applied."""
 
+import enum
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 _STDIN = "-"
 
 
+class PlanForm(enum.StrEnum):
+    """How a plan is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 async def plan(
     files: Annotated[
         list[str], Argument(metavar="FILE", help="Manifests, or - for standard input.")
@@ -29,9 +37,7 @@ async def plan(
     collector: Annotated[
         str, Option("--collector", metavar="ID", help="Show the diff of this collector.")
     ] = "",
-    output: Annotated[
-        Literal["text", "json"], Option("--output", "-o", help="Format of the result.")
-    ] = "text",
+    output: Annotated[PlanForm, Option("--output", "-o", help="Output format.")] = PlanForm.TEXT,
 ) -> None:
     """Print which collectors gain, lose or change a pipeline if these manifests are applied."""
     from quarterdeck.operators.pipelines.address import InvalidAddress
@@ -90,8 +96,8 @@ def _diff(
     return diff_config(collector, before, after) if collector is not None else ""
 
 
-def _print(impact: "Impact", diff: str, *, output: str) -> None:
-    if output == "json":
+def _print(impact: "Impact", diff: str, *, output: PlanForm) -> None:
+    if output is PlanForm.JSON:
         from quarterdeck.kit import json
 
         pipelines = [each._asdict() for each in impact.pipelines]
