@@ -380,3 +380,29 @@ def test_interrupted_during_the_start_it_says_so_and_starts_again(
     assert "Traceback" not in errors
     assert code in (0, 130, -2)  # it may have been ready, or not have begun
     assert start().ready()
+
+
+FLEET_ENVIRONMENT = {
+    "FLEET_MANAGEMENT_BASE_URL": "http://127.0.0.1:1/pipeline.v1.PipelineService/",
+    "FLEET_MANAGEMENT_USERNAME": "12345",
+    "FLEET_MANAGEMENT_PASSWORD": "a-token-nobody-sees",
+}
+
+
+def test_up_uses_the_fleet_server_of_the_environment(start: Start) -> None:
+    up = start("--in-memory", "--operators", "pipelines", env=FLEET_ENVIRONMENT)
+    assert up.url("fleet server of FLEET_MANAGEMENT_BASE_URL, as user 12345") == (
+        "http://127.0.0.1:1"
+    )
+    code, out, errors = up.end()
+    assert code == 0
+    assert "fleet server for collectors" not in up.screen
+    assert "a-token-nobody-sees" not in up.screen + out + errors
+
+
+def test_up_refuses_incomplete_credentials_of_a_fleet_server(start: Start) -> None:
+    env = {**FLEET_ENVIRONMENT, "FLEET_MANAGEMENT_PASSWORD": ""}
+    code, out, errors = start("--in-memory", "--operators", "pipelines", env=env).end(0)
+    assert code == 2
+    assert "Activity" not in out
+    assert "incomplete" in errors and "set FLEET_MANAGEMENT_PASSWORD, or unset" in errors

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
 from quarterdeck.app.errors import NotConfigured, StartError
-from quarterdeck.app.host import Host
+from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.pipelines_samples import DEMO_SAMPLES, SAMPLE_FILES, SAMPLES
 from quarterdeck.kit import http
 from quarterdeck.operators import pipelines
 from quarterdeck.operators.pipelines import Address
-from quarterdeck.operators.pipelines.address import InvalidAddress
+from quarterdeck.operators.pipelines.address import BASE_URL, VARIABLES, InvalidAddress
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.wire.status import NotFound
@@ -38,9 +38,10 @@ _FIELD = {f"field-{number:02}": {"env": "field"} for number in range(1, 11)}
 
 
 async def attach(host: Host) -> None:
-    """Register the controllers: against our own server in `up`, that of the settings in `run`."""
+    """Register the controllers: against the server of FLEET_MANAGEMENT_*; without, `up` has one."""
     settings = host.settings
-    default = await _start_fleet(host) if host.is_embedded else await _read_address(host)
+    has_own_fleet = host.is_embedded and not _list_given_variables()
+    default = await (_start_fleet(host) if has_own_fleet else _read_address(host))
     pipelines.register(
         host.manager,
         default=default,
@@ -49,13 +50,17 @@ async def attach(host: Host) -> None:
     )
     if host.webhooks is not None:
         pipelines.add_webhooks(host.webhooks, host.client)
-    if host.is_embedded and settings.demo and default is not None:
+    if has_own_fleet and settings.demo and default is not None:
         _start_agents(host, default)
 
 
 def controllers() -> Sequence[Controller[Any]]:
     """The declarations of its controllers."""
     return pipelines.controllers()
+
+
+def _list_given_variables() -> list[str]:
+    return [name for name in VARIABLES if os.environ.get(name, "").strip()]
 
 
 async def _start_fleet(host: Host) -> Address:
@@ -96,15 +101,23 @@ async def _read_address(host: Host) -> Address | None:
 
     Raises:
         NotConfigured: if --operators names pipelines and no fleet server is set.
-        StartError: if the address is invalid.
+        StartError: if the address is invalid, or some of the variables are missing.
     """
     try:
         found = pipelines.read_environment(os.environ)
     except InvalidAddress as error:
         raise StartError(str(error)) from error
     if found is not None:
+        what = f"fleet server of {BASE_URL}, as user {found.username}"
+        host.endpoints.append(Endpoint("fleet", found.url, what))
         return found
+    given = _list_given_variables()
     missing = ", ".join(pipelines.list_missing_variables(os.environ))
+    if given:
+        raise StartError(
+            f"the credentials of the fleet server are incomplete: {', '.join(given)} set, but not "
+            f"{missing}; set {missing}, or unset {', '.join(given)}"
+        )
     if NAME in host.settings.operators and not await _has_connection(host):
         raise NotConfigured(
             f"the pipelines operator has no fleet server: set {missing}, "

@@ -42,10 +42,13 @@ MakeClient = Callable[[Address], http.Client]
 class Fleet:
     """One server, and what is known of it."""
 
-    def __init__(self, address: Address, api: FleetApi, view: View, *, clock: Clock) -> None:
+    def __init__(
+        self, address: Address, api: FleetApi, view: View, *, limiter: Limiter, clock: Clock
+    ) -> None:
         self.address = address
         self.api = api
         self.view = view
+        self._limiter = limiter
         self._clock = clock
         self._has_revisions = True
         self._first_look: Sequence[Remote] | None = None
@@ -92,6 +95,20 @@ class Fleet:
         if self._has_revisions and self.view.has_news:
             changed |= await self._read_revisions()
         return changed | await self._read_reports()
+
+    async def read_revision(self, identity: str) -> None:
+        """Read the revision of a pipeline just written, if the server is idle.
+
+        Under load the next sweep tells all revisions by one call.
+        """
+        if not self._has_revisions or not self._limiter.is_idle:
+            return
+        try:
+            self.view.record_history(identity, await self.api.list_revisions(identity))
+        except CallFailed as error:
+            self._has_revisions = error.code is not Code.UNIMPLEMENTED
+        except Paused:
+            pass
 
     async def _read_reports(self) -> frozenset[str]:
         """Read what collectors report, on a server that tells; what cannot be read can wait."""
@@ -239,7 +256,7 @@ class Fleets:
             metrics=self._metrics,
         )
         view = self._views.setdefault(address.tenant, View())
-        return Fleet(address, api, view, clock=self._clock)
+        return Fleet(address, api, view, limiter=limiter, clock=self._clock)
 
     async def _version(self, connection: FleetConnection, ctx: Context[Any]) -> tuple[Any, ...]:
         """What tells one state of a connection from another."""

@@ -143,6 +143,7 @@ class Pipelines:
                 done = await self._writes.perform(action, here, ctx)
                 if done.why is Reason.CORRECTED:
                     self._metrics.count_drift("corrected")
+                await here.fleet.read_revision(done.remote.id)
                 report.set_synced(target, done.remote, ctx)
                 report.record_change(done.why, done.detail, ctx)
         await self._writes.remove_leftovers(target, ctx)

@@ -66,6 +66,11 @@ class View:
         self.has_news = False
         return frozenset(id_ for id_, each in newest.items() if before.get(id_) != each)
 
+    def record_history(self, identity: str, revisions: Sequence[RemoteRevision]) -> None:
+        """Take over the revisions of one pipeline, oldest first."""
+        if revisions and revisions[-1].id:
+            self._revisions[identity] = revisions[-1].id
+
     def record_write(self, remote: Remote, at: float) -> None:
         """We wrote a pipeline."""
         self._forget(remote.id)

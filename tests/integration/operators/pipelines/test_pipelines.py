@@ -220,16 +220,14 @@ async def test_the_sweep_asks_once_per_interval_for_everybody(world: Any) -> Non
             at.fleet.count(name)
             for name in ("ListPipelines", "ListPipelinesRevisions", "ListDeliveries")
         )
-        assert at.fleet.count() == 20 + lists
+        assert at.fleet.count() == 2 * 20 + lists, "a write, and the revision of it"
         assert at.fleet.count("ListPipelinesRevisions") == 1, "asked only after a change"
 
 
-async def test_the_revision_is_told_after_a_sweep(world: Any) -> None:
+async def test_the_revision_is_told_with_the_first_sync(world: Any) -> None:
     async with world() as at, at.operator(interval_s=60.0):
         await at.create()
-        assert (await at.ready("Synced")).status.revision_id == ""
-        await at.advance(70)
-        first = (await at.get()).status.revision_id
+        first = (await at.ready("Synced")).status.revision_id
         assert first
         await at.patch({"spec": {"enabled": False}})
         await at.until(lambda: not at.fleet.server.pipelines.find_by_name("web").enabled)
@@ -237,13 +235,23 @@ async def test_the_revision_is_told_after_a_sweep(world: Any) -> None:
         assert int((await at.get()).status.revision_id) > int(first)
 
 
+async def test_the_revision_is_told_after_a_sweep_if_the_server_was_busy(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=60.0, rate=1.0, burst=1):
+        await at.create()
+        assert (await at.ready("Synced")).status.revision_id == ""
+        await at.advance(70)
+        assert (await at.get()).status.revision_id
+
+
 async def test_a_server_without_revisions_is_none_the_worse(world: Any) -> None:
     async with world() as at, at.operator(interval_s=60.0):
-        at.fleet.fail("ListPipelinesRevisions", at.answer(501, "unimplemented"))
+        for name in ("ListPipelineRevisions", "ListPipelinesRevisions"):
+            at.fleet.fail(name, at.answer(501, "unimplemented"))
         await at.create()
         await at.advance(200)
         assert at.condition(await at.get()).status == "True"
-        assert at.fleet.count("ListPipelinesRevisions") == 1
+        assert at.fleet.count("ListPipelineRevisions") == 1
+        assert at.fleet.count("ListPipelinesRevisions") == 0
 
 
 async def test_nothing_is_used_that_the_role_does_not_allow(world: Any) -> None:

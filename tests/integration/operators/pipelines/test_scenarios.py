@@ -37,7 +37,7 @@ def failing_status(code: int, times: int) -> Intercept:
     return Intercept("patch", replace, resource="pipelines")
 
 
-async def test_a_new_pipeline_costs_two_writes_and_one_call(world: Any) -> None:
+async def test_a_new_pipeline_costs_two_writes_and_a_call_with_its_revision(world: Any) -> None:
     async with world() as at, at.operator():
         await at.create()
         pipeline = await at.ready("Synced")
@@ -46,8 +46,9 @@ async def test_a_new_pipeline_costs_two_writes_and_one_call(world: Any) -> None:
         assert pipeline.metadata.finalizers == (FINALIZER,)
         assert at.condition(pipeline, "Synced").status == "True"
         assert pipeline.status.created_at and pipeline.status.updated_at
+        assert pipeline.status.revision_id
         await at.settle()
-        assert at.fleet.count() == 1
+        assert [name for _, name in at.fleet.calls] == ["CreatePipeline", "ListPipelineRevisions"]
         assert at.writes() == 2
         assert await at.events() == ["Created"]
 
@@ -266,7 +267,7 @@ async def test_a_status_that_could_not_be_written_makes_no_second_pipeline(
             await at.ready("Synced")
             assert at.fleet.names == ["web"]
             assert at.fleet.count("CreatePipeline") == 1
-            assert len(at.fleet.calls) == 1, "what was written is remembered"
+            assert len(at.fleet.calls) == 2, "what was written is remembered"
 
 
 async def test_a_pipeline_of_a_crashed_operator_is_found_and_deleted(world: Any) -> None:

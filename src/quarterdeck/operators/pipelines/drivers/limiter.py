@@ -44,6 +44,11 @@ class Bucket:
         self._refill(now)
         return max(0.0, (1.0 - self._tokens) / self._rate)
 
+    def is_idle(self, now: float) -> bool:
+        """Whether at least half of the burst is left, and no pause is under way."""
+        self._refill(now)
+        return self.paused_s(now) == 0 and 2 * self._tokens >= self._burst
+
     def take(self, now: float) -> None:
         """Use up one token; ask `wait_s` first."""
         self._refill(now)
@@ -87,6 +92,11 @@ class Limiter:
     def paused_s(self) -> float:
         """What is left of the pause."""
         return self._bucket.paused_s(self._clock.monotonic())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a call that could be left out takes nothing from others."""
+        return not self._turn.locked() and self._bucket.is_idle(self._clock.monotonic())
 
     def configure(self, rate: float, burst: int) -> None:
         """Change the rate."""
