@@ -70,6 +70,10 @@ class Command:
         if parameter.spec is not None:
             value = getattr(options, parameter.name)
             return parameter.default if value == [] else value
+        if parameter.members:
+            return parameter.type(
+                **{each.name: self._value(each, options, started) for each in parameter.members}
+            )
         if parameter.type is StartTime:
             return started
         from quarterdeck.cli.settings import effective

@@ -4,6 +4,9 @@ A parameter is annotated with `Option` or `Argument`; its Python type and its de
 
 - `bool` is a switch, `list[str]` may be given several times, an enum is a choice;
 - a parameter without a default is required.
+
+A command with many flags takes them in groups: a parameter whose type is a `NamedTuple` stands for
+the flags of its fields, which are annotated the same way and may be groups themselves.
 """
 
 import argparse
@@ -57,6 +60,8 @@ class Parameter(NamedTuple):
     """None for a parameter that the command itself fills."""
     default: Any
     is_required: bool
+    members: "tuple[Parameter, ...]" = ()
+    """The flags of a group."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -78,7 +83,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def read_parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
-    """The parameters of a function, in order."""
+    """The parameters of a function, or of a group of flags, in order."""
     import inspect
 
     hints = typing.get_type_hints(function, include_extras=True)
@@ -88,7 +93,12 @@ def read_parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
             hint, spec = typing.get_args(hint)[:2]
         is_required = parameter.default is parameter.empty
         default = None if is_required else parameter.default
-        yield Parameter(name, _without_none(hint), spec, default, is_required)
+        members = tuple(read_parameters(hint)) if _is_group(hint) else ()
+        yield Parameter(name, _without_none(hint), spec, default, is_required, members)
+
+
+def _is_group(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
 
 
 def _without_none(hint: Any) -> Any:
@@ -105,7 +115,8 @@ def add_parameter(parser: Parser, parameter: Parameter) -> None:
         case Option() as spec:
             _add_option(parser, parameter, spec)
         case None:
-            pass
+            for member in parameter.members:
+                add_parameter(parser, member)
 
 
 def _add_argument(parser: Parser, parameter: Parameter, spec: Argument) -> None:

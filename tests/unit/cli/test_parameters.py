@@ -2,7 +2,7 @@
 
 import enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 
@@ -172,3 +172,36 @@ def test_every_command_has_a_description_and_a_summary() -> None:
         if found.command is not None:
             assert found.command.description.endswith((".", "`."))
             assert found.command.build_parser(found.prog).format_help()
+
+
+class Ladder(NamedTuple):
+    steps: Annotated[int, Option("--steps", minimum=1, help="Steps.")] = 3
+    is_wooden: Annotated[bool, Option("--wooden", help="Of wood.")] = False
+
+
+class Equipment(NamedTuple):
+    ladder: Ladder
+    bucket: Annotated[str, Option("--bucket", help="Bucket.")] = "tin"
+
+
+def climb(equipment: Equipment, started: StartTime) -> None:
+    """Climb."""
+    raise Seen(dict(locals()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param([], Equipment(Ladder(3, False), "tin"), id="defaults"),
+        pytest.param(
+            ["--wooden", "--bucket", "zinc", "--steps", "5"],
+            Equipment(Ladder(5, True), "zinc"),
+            id="every flag",
+        ),
+    ],
+)
+def test_a_group_gets_the_flags_of_its_fields(arguments: list[str], expected: Equipment) -> None:
+    parser = Command(climb).build_parser("quarterdeck climb")
+    with pytest.raises(Seen) as seen:
+        Command(climb).call(parser.parse_args(arguments), StartTime(7.0))
+    assert seen.value.values == {"equipment": expected, "started": 7.0}
