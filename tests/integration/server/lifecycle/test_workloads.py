@@ -1,6 +1,9 @@
 """The other workloads, seen by clients."""
 
+import json
 from typing import Any
+
+import pytest
 
 Object = dict[str, Any]
 
@@ -382,3 +385,19 @@ async def test_references_and_templates_may_be_nonsense(simulation: Any, workloa
         assert await at.names("pods") == ["db-0"]
         said = (await at.the("horizontalpodautoscalers", "web"))["status"]["conditions"]
         assert [each["reason"] for each in said] == ["FailedGetScale"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "kind"), [("statefulsets", "StatefulSet"), ("daemonsets", "DaemonSet")]
+)
+async def test_revisions_carry_annotations_and_sorted_members(
+    simulation: Any, workload: Any, resource: str, kind: str
+) -> None:
+    async with simulation() as cluster:
+        made = workload(kind, "db")
+        made["metadata"]["annotations"] = {"who": "me"}
+        await cluster.create(resource, made)
+        (revision,) = await cluster.items("controllerrevisions")
+        assert revision["metadata"]["annotations"]["who"] == "me"
+        assert next(iter(revision["data"]["spec"]["template"])) == "$patch"
+        assert json.dumps(revision["data"]) == json.dumps(revision["data"], sort_keys=True)

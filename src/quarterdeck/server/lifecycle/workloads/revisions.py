@@ -1,12 +1,13 @@
 """ControllerRevisions: the numbered templates of stateful sets and daemon sets."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Create
 from quarterdeck.server.lifecycle.engine.objects import (
     build_owner_reference,
     delete,
+    get_annotations,
     get_name,
     get_namespace,
     get_spec,
@@ -49,7 +50,7 @@ def build_history(view: View, owner: Object) -> History:
     ]
     known.sort(key=lambda each: (each.get("revision") or 0, get_name(each)))
     template = get_spec(owner).get("template") or {}
-    data = {"spec": {"template": {**template, "$patch": "replace"}}}
+    data = _sort_members({"spec": {"template": {**template, "$patch": "replace"}}})
     highest = max((each.get("revision") or 0 for each in known), default=0)
     same = next((each for each in reversed(known) if each.get("data") == data), None)
     if same is None:
@@ -89,8 +90,20 @@ def _build_revision(owner: Object, template: Object, data: Object, number: int) 
             "name": f"{get_name(owner)}-{suffix}",
             "namespace": get_namespace(owner),
             "labels": {**labels, HASH_LABEL: suffix},
+            **({"annotations": annotations} if (annotations := get_annotations(owner)) else {}),
             "ownerReferences": [build_owner_reference(owner)],
         },
         "data": data,
         "revision": number,
     }
+
+
+def _sort_members(value: Any) -> Any:
+    """Sort the members of objects: kubectl compares the bytes of a revision with those of Go."""
+    match value:
+        case dict():
+            return {name: _sort_members(value[name]) for name in sorted(value)}
+        case list():
+            return [_sort_members(each) for each in value]
+        case _:
+            return value
