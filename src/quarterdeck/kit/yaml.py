@@ -23,6 +23,7 @@ MAX_DEPTH = 200
 MAX_ALIASED = 400_000
 """Values that aliases may blow a text up to; what stands there without them is never too much."""
 _DEEP_BLOCK = re.compile(rf"^[ \t?:-]{{{MAX_DEPTH}}}", re.MULTILINE)
+_PIECE = 4096
 _BIGGEST, _SMALLEST = 2**64 - 1, -(2**63)
 
 
@@ -58,7 +59,7 @@ def load_all(text: str | bytes, *, duplicates: list[str] | None = None) -> Itera
 
     try:
         text = text.decode() if isinstance(text, bytes) else text
-        loader = _build_loader_class()(text)
+        loader = _build_loader_class()(_Pieces(text) if len(text) > _PIECE else text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise YamlError(str(error).splitlines()[0]) from error
     reader = _Reader(limit=max(MAX_ALIASED, 2 * len(text)), duplicates=duplicates)
@@ -157,13 +158,31 @@ def _check_depth(text: str) -> None:
     import yaml
 
     depth = 0
-    for event in yaml.parse(text, Loader=_build_loader_class()):
+    for event in yaml.parse(_Pieces(text), Loader=_build_loader_class()):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
                 raise _build_error(event, f"nested deeper than {MAX_DEPTH} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+
+
+class _Pieces:
+    """A text that the C library asks for piece by piece.
+
+    It holds the interpreter until a document is read, but for these calls: so other threads have
+    their turn between pieces.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def read(self, size: int) -> str:
+        """Return the next piece; empty at the end."""
+        piece = self._text[self._at : self._at + min(size, _PIECE)]
+        self._at += len(piece)
+        return piece
 
 
 class _Reader:

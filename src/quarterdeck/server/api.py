@@ -37,6 +37,7 @@ from quarterdeck.server.core.conversion import Conversions
 from quarterdeck.server.core.core import Stream
 from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED, Metrics
 from quarterdeck.server.core.timers import Timers
+from quarterdeck.server.core.worker import Worker
 from quarterdeck.server.filters import audit_id as audit_id_filter
 from quarterdeck.server.filters import cross_origin
 from quarterdeck.server.filters.fairness import Fairness, FairnessLimits
@@ -136,6 +137,7 @@ class ApiServer:
             metrics=metrics,
             frames=FrameCache(),
             field_managers=FieldManagers(),
+            worker=Worker(options.inline_bytes),
             streams=streams,
         )
         self._roles = roles
@@ -196,6 +198,7 @@ class ApiServer:
         finally:
             if self._auditor is not None:
                 self._auditor.close()
+            self.core.worker.close()
             await self._admission.aclose()
 
     def stop(self) -> None:

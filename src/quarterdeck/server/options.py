@@ -73,6 +73,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     stream_bytes: int = 512 * 1024
     """Lists over this are written in pieces, so that one reader never holds up the others."""
 
+    inline_bytes: int = 32 * 1024
+    """Bodies and objects over this are read, merged and validated in a thread, so that the others
+    are served meanwhile; smaller ones cost less than the way to the thread and back."""
+
     slice_s: float = 0.002
     """How long one request may compute before the others get a turn."""
 

@@ -15,6 +15,9 @@ from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Node
 
+QUICK_LIMIT = 50_000
+"""What rules may cost at worst to be evaluated where others wait. A rule that fails is evaluated
+step by step, which takes up to 3 µs for a unit."""
 SCHEMA_PATH = "spec.validation.openAPIV3Schema"
 """Where Kubernetes says the schema is when all versions of a CRD share it."""
 
@@ -40,6 +43,15 @@ class RuleSet:
     ) -> list[FieldError]:
         """What the rules have against an object; `old_obj` is the one it replaces."""
         return self.check(obj, old_obj, budget=budget, size=size).errors
+
+    def validate_quickly(self, obj: object, old_obj: object = None) -> list[FieldError] | None:
+        """The same, unless it could cost more than `QUICK_LIMIT`: None then."""
+        if self.root is None:
+            return []
+        evaluation = Evaluation(QUICK_LIMIT, size=len(msgspec.json.encode(obj)))
+        if not evaluation.walk(self.root, obj, old_obj):
+            return None
+        return evaluation.outcome.errors
 
     def check(
         self,

@@ -6,6 +6,7 @@ clean object builds no path at all.
 """
 
 import enum
+import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -35,13 +36,11 @@ class DefaultsTooLarge(ValueError):
     """Raised when the defaults of one object are larger than an object may be."""
 
 
-class _Budget:
-    """How many bytes of defaults one walk may still fill in.
+class _Budget(threading.local):
+    """How many bytes of defaults one walk may still fill in; each thread has a walk of its own.
 
     A few kilobytes of empty items can ask for as many copies of a large default.
     """
-
-    __slots__ = ("left",)
 
     def __init__(self) -> None:
         self.left = MAX_DEFAULT_BYTES

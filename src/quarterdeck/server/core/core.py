@@ -14,6 +14,7 @@ from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.core.conversion import Conversions
 from quarterdeck.server.core.metrics import Metrics
 from quarterdeck.server.core.timers import Timers
+from quarterdeck.server.core.worker import Worker
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Resource
@@ -65,6 +66,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     metrics: Metrics
     field_managers: FieldManagers
     frames: FrameCache
+    worker: Worker
     streams: set[Stream]
     """The watches that are open, so that they can be ended well."""
 

@@ -25,6 +25,11 @@ class Expressions(Protocol):
 
     def validate(self, obj: object, old_obj: object = None) -> list[FieldError]:
         """Evaluate the rules on a whole object; `old_obj` is None on create."""
+        ...
+
+    def validate_quickly(self, obj: object, old_obj: object = None) -> list[FieldError] | None:
+        """Do the same if it takes a few milliseconds at worst, else return None."""
+        ...
 
 
 def explain_skipped(errors: Sequence[FieldError]) -> FieldError | None:

@@ -43,6 +43,11 @@ class LazyExpressions:
         rules = self._rules
         return [] if rules is None else rules.validate(obj, old_obj)
 
+    def validate_quickly(self, obj: object, old_obj: object = None) -> list[FieldError] | None:
+        """Do the same if it takes a few milliseconds at worst, else return None."""
+        rules = self._rules
+        return [] if rules is None else rules.validate_quickly(obj, old_obj)
+
     @functools.cached_property
     def _rules(self) -> Expressions | None:
         from quarterdeck.cel import compile_rules

@@ -26,6 +26,7 @@ from quarterdeck.server.registry.resource import (
     NormalizedObject,
     Object,
     Scale,
+    ValidationTakesLong,
 )
 from quarterdeck.wire.status import BadRequest, MethodNotAllowed, RequestEntityTooLarge
 
@@ -175,7 +176,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         errors += self.schema.validate(value)
         errors += self._validate_common(value)
         errors += self.schema.find_duplicates(value)
-        return errors + self._ask(value, None, [*context.metadata_errors, *errors])
+        return errors + self._ask(value, None, errors, context)
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
         """Check a changed object; errors in unchanged fields are tolerated (ratcheting)."""
@@ -191,7 +192,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         repeated = self.schema.find_duplicates(value)
         if repeated and not self.schema.find_duplicates(old):
             errors += repeated
-        return errors + self._ask(value, old, [*context.metadata_errors, *errors])
+        return errors + self._ask(value, old, errors, context)
 
     def _validate_status(self, value: Object, old: Object) -> Iterator[FieldError]:
         if self.status_schema is not None and STATUS in value:
@@ -213,12 +214,19 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             yield invalid("apiVersion", value.get("apiVersion"), f"must be {self.api_version}")
 
     def _ask(
-        self, value: Object, old: Object | None, errors: Sequence[FieldError]
+        self, value: Object, old: Object | None, errors: Sequence[FieldError], context: Context
     ) -> list[FieldError]:
         if self.expressions is None:
             return []
-        note = explain_skipped(errors)
-        return [note] if note is not None else self.expressions.validate(value, old)
+        note = explain_skipped([*context.metadata_errors, *errors])
+        if note is not None:
+            return [note]
+        if not context.is_quick:
+            return self.expressions.validate(value, old)
+        found = self.expressions.validate_quickly(value, old)
+        if found is None:
+            raise ValidationTakesLong
+        return found
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """Anything outside of metadata, and outside of status where that is its own endpoint."""

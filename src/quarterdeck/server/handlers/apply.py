@@ -24,7 +24,9 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
         call, options, "PatchOptions", subresource=call.path.subresource
     )
     validation = parse_field_validation(options, "PatchOptions")
-    config = read_config(call, body, is_strict=validation == "Strict")
+    config = await core.worker.run(
+        len(body), lambda: read_config(call, body, is_strict=validation == "Strict")
+    )
 
     def merge(live: Object | None) -> Object:
         value = field_managers.apply_configuration(
@@ -40,8 +42,10 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
     else:
         check_authorized(core.authorizer, call.user, update.build_create_attributes(call))
         _check_absent(call, config)
-        written = await write.create(core, call, merge(None), write_options, track=False)
-    return create.build_response(core, call, written)
+        field_managers.prepare(core, call)
+        value = await core.worker.run(len(body), lambda: merge(None))
+        written = await write.create(core, call, value, write_options, track=False)
+    return await create.build_response(core, call, written)
 
 
 def check_field_manager(options: PatchOptions) -> None:

@@ -37,7 +37,9 @@ async def handle(core: Core, call: Call) -> responses.Response:
     validation = parse_field_validation(options, "CreateOptions")
     asked = msgspec.structs.replace(call, resource=_build_resource())
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    value = decoder.decode_object(asked, body, KIND, validation)
+    value = await core.worker.run(
+        len(body), lambda: decoder.decode_object(asked, body, KIND, validation)
+    )
     if not call.path.name:
         call = _name_pod(core, call, value["metadata"].get("name") or "")
     check_name(call, value["metadata"])

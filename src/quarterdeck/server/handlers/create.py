@@ -15,14 +15,21 @@ async def handle(core: Core, call: Call) -> responses.Response:
     write_options = parse_write_options(call, options, "CreateOptions")
     validation = parse_field_validation(options, "CreateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    value = decoder.decode_object(call, body, call.resource.gvk, validation)
+    value = await core.worker.run(
+        len(body), lambda: decoder.decode_object(call, body, call.resource.gvk, validation)
+    )
     written = await write.create(core, call, value, write_options)
-    return build_response(core, call, written)
+    return await build_response(core, call, written)
 
 
-def build_response(core: Core, call: Call, written: write.WriteResult) -> responses.Response:
+async def build_response(core: Core, call: Call, written: write.WriteResult) -> responses.Response:
     """Build the answer to a write: 201 for a new object, 200 for a changed one."""
     status = 201 if written.created else 200
-    if written.body is not None:
-        return responses.build_stored(core, call, written.body, status)
-    return responses.build_object(core, call, written.value, status)
+    stored = written.body
+    if stored is not None:
+        return await core.worker.run(
+            len(stored), lambda: responses.build_stored(core, call, stored, status)
+        )
+    return await core.worker.run(
+        len(call.body or b""), lambda: responses.build_object(core, call, written.value, status)
+    )

@@ -27,7 +27,8 @@ BUDGETS = "poddisruptionbudgets.policy"
 async def handle(core: Core, call: Call) -> responses.Response:
     """Delete the pod with the options of the eviction, if its budget allows."""
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    value = decoder.decode_document(body, decoder.get_content_type(call))
+    media = decoder.get_content_type(call)
+    value = await core.worker.run(len(body), lambda: decoder.decode_document(body, media))
     if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
         raise BadRequest("the body of an eviction must be an Eviction object")
     check_name(call, value.setdefault("metadata", {}))

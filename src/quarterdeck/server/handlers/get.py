@@ -17,4 +17,6 @@ async def handle(core: Core, call: Call) -> responses.Response:
     entry = core.store.get(call.key)
     if entry is None:
         raise write.build_not_found(call)
-    return responses.build_stored(core, call, entry.value)
+    return await core.worker.run(
+        len(entry.value), lambda: responses.build_stored(core, call, entry.value)
+    )

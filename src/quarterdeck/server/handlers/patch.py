@@ -51,14 +51,15 @@ async def handle(core: Core, call: Call) -> responses.Response:
         call, options, "PatchOptions", subresource=call.path.subresource
     )
     validation = parse_field_validation(options, "PatchOptions")
-    patch = read_patch(core, call, body, media)
+    patch = await core.worker.run(len(body), lambda: read_patch(core, call, body, media))
 
     def change(old: Object) -> Object:
         patched = patch(copy_object(old))
         shown = format_patch(body) if media == STRATEGIC_MERGE_PATCH else ""
         return shape_patched(call, patched, validation, shown=shown)
 
-    return create.build_response(core, call, await write.update(core, call, change, write_options))
+    written = await write.update(core, call, change, write_options)
+    return await create.build_response(core, call, written)
 
 
 def check_not_forced(options: PatchOptions) -> None:

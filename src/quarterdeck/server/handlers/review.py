@@ -34,7 +34,9 @@ async def handle(core: Core, call: Call) -> responses.Response:
     write_options = parse_write_options(call, options, "CreateOptions")
     validation = parse_field_validation(options, "CreateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    value = decoder.decode_object(call, body, call.resource.gvk, validation)
+    value = await core.worker.run(
+        len(body), lambda: decoder.decode_object(call, body, call.resource.gvk, validation)
+    )
     if call.resource.namespaced:
         check_namespace(call, value["metadata"])
     value.pop("status", None)

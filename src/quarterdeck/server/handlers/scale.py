@@ -69,7 +69,8 @@ async def update(core: Core, call: Call) -> responses.Response:
     options = UpdateOptions.parse(call.request.query)
     write_options = _parse_options(call, options, "UpdateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    scale = decoder.decode_document(body, decoder.get_content_type(call))
+    media = decoder.get_content_type(call)
+    scale = await core.worker.run(len(body), lambda: decoder.decode_document(body, media))
     written = await write.update(
         core, call, lambda old: _apply_scale(call, old, scale), write_options
     )
@@ -89,7 +90,7 @@ async def patch(core: Core, call: Call) -> responses.Response:
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == STRATEGIC_MERGE_PATCH:
         media = MERGE_PATCH  # a Scale has no lists, so the two are the same
-    apply = patching.read_patch(core, call, body, media)
+    apply = await core.worker.run(len(body), lambda: patching.read_patch(core, call, body, media))
     written = await write.update(
         core,
         call,
@@ -105,7 +106,8 @@ async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Res
 
     apply.check_field_manager(options)
     write_options = _parse_options(call, options, "PatchOptions")
-    scale = apply.read_document(await decoder.read_body(call, core.options.max_body_bytes))
+    body = await decoder.read_body(call, core.options.max_body_bytes)
+    scale = await core.worker.run(len(body), lambda: apply.read_document(body))
     if (scale.get("apiVersion"), scale.get("kind")) != (SCALE_KIND.api_version, SCALE_KIND.kind):
         found = f"{scale.get('apiVersion') or ''}, Kind={scale.get('kind') or ''}"
         raise BadRequest(f"invalid object type: {found}")

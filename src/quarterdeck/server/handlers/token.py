@@ -42,7 +42,9 @@ async def handle(core: Core, call: Call) -> responses.Response:
     validation = parse_field_validation(options, "CreateOptions")
     asked = msgspec.structs.replace(call, resource=_build_resource())
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    value = decoder.decode_object(asked, body, KIND, validation)
+    value = await core.worker.run(
+        len(body), lambda: decoder.decode_object(asked, body, KIND, validation)
+    )
     account = write.get_current(core, call)
     metadata = value["metadata"]
     check_name(call, metadata)

@@ -28,7 +28,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
         check_namespace(call, value["metadata"])
         return value
 
-    value = read()
+    value = await core.worker.run(len(body), read)
     if core.store.get_pending(call.key) is None and _may_create(call):
         check_authorized(core.authorizer, call.user, build_create_attributes(call))
         value["metadata"].pop("resourceVersion", None)
@@ -38,7 +38,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
         written = await write.update(
             core, call, lambda _old: ready.pop() if ready else read(), write_options
         )
-    return create.build_response(core, call, written)
+    return await create.build_response(core, call, written)
 
 
 def _may_create(call: Call) -> bool:

@@ -5,6 +5,7 @@ encoded from stored JSON. The stored bytes of an object are one value that reade
 value of `bytes` keeps its hash, so that to look it up again costs next to nothing.
 """
 
+import threading
 from collections.abc import Callable
 
 _LIMIT_BYTES = 32 * 1024 * 1024
@@ -17,6 +18,7 @@ class EncodedCache:
         self._limit_bytes = limit_bytes
         self._bytes = 0
         self._results: dict[bytes, bytes] = {}
+        self._lock = threading.Lock()
 
     def get(self, stored: bytes, make: Callable[[bytes], bytes]) -> bytes:
         """Return what `stored` becomes, by `make` unless that is known; equal bytes are one."""
@@ -26,12 +28,17 @@ class EncodedCache:
         result = make(stored)
         if result == stored:
             result = stored
+        with self._lock:  # large objects are encoded in threads
+            if stored not in self._results:
+                self._keep(stored, result)
+        return result
+
+    def _keep(self, stored: bytes, result: bytes) -> None:
         self._results[stored] = result
         self._bytes += _count(stored, result)
         while self._bytes > self._limit_bytes:
             oldest = next(iter(self._results))
             self._bytes -= _count(oldest, self._results.pop(oldest))
-        return result
 
     def __len__(self) -> int:
         return len(self._results)

@@ -45,6 +45,10 @@ ALL_VERBS = (
 """The verbs of an ordinary resource, in the order discovery lists them."""
 
 
+class ValidationTakesLong(Exception):
+    """Raised by a validation that must be quick: the rules may cost too much for the event loop."""
+
+
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The context of a write: time, caller and endpoint."""
 
@@ -58,6 +62,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     metadata_errors: tuple[FieldError, ...] = ()
     """Errors in the object's metadata, set for the `validate_…` methods only: some kinds
     skip their costly checks then, and say so. They do not repeat these."""
+    is_quick: bool = False
+    """Whether the `validate_…` methods raise `ValidationTakesLong` instead of taking long."""
 
 
 class NormalizedObject(NamedTuple):

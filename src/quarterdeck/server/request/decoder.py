@@ -300,15 +300,14 @@ def _merge_duplicate_owners(call: Call, metadata: Object) -> None:
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    kept: list[Object] = []
-    twice: list[str] = []
-    for each in owners:
-        if each in kept:
-            twice.append(each.get("uid") or "")
-        else:
-            kept.append(each)
+    kept: dict[bytes, Object] = {}
+    twice = [
+        each.get("uid") or ""
+        for each in owners
+        if kept.setdefault(msgspec.json.encode(each, order="sorted"), each) is not each
+    ]
     if twice:
-        metadata["ownerReferences"] = kept
+        metadata["ownerReferences"] = list(kept.values())
         call.warn(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner"
             " references in 1.20+, and may reject such requests as early as 1.24; please fix your"

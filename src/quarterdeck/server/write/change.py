@@ -20,6 +20,7 @@ from quarterdeck.server.write.result import (
     build_conflict,
     build_result,
     get_current,
+    run_validation,
     validate_finalizers_of,
     wait_for_completion,
     with_metadata_errors,
@@ -47,39 +48,59 @@ async def update(
         ApiError: as Kubernetes would; nothing was stored then.
     """
     for _ in range(_ATTEMPTS):
-        entry = get_current(core, call)
-        old = decode_stored(call.resource, entry.value)
-        value = change(old)
-        check_identity(call, value["metadata"], old["metadata"])
-        context = core.build_context(call.user.name, call.path.namespace, write_options.subresource)
-        call.resource.strategy.default(value)
-        _keep_metadata(value["metadata"], old["metadata"])
-        if track:
-            value = field_managers.track_fields(
-                core, call, value, old, manager=write_options.manager
-            )
-        attempt = build_attributes(call, "update", write_options, value=value, old=old)
-        core.admission.admit(attempt)
-        if core.admission.has_async_plugins:
-            await core.admission.admit_async(attempt)
-        if attempt.value is not None and attempt.value is not value:
-            value = attempt.value
-            _keep_metadata(value["metadata"], old["metadata"])
-        call.resource.strategy.prepare_update(value, old, context)
-        if call.resource.strategy.bumps_generation(value, old, context):
-            value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        _validate_changed(call, value, old, context)
-        core.admission.validate(attempt)
-        if core.admission.has_async_plugins:
-            await core.admission.validate_async(attempt)
-        core.admission.charge(attempt)
         try:
-            return await _store_changed(
-                core, call, entry, value=value, old=old, write_options=write_options
-            )
+            return await _try_update(core, call, change, write_options, track=track)
         except RevisionConflict:
             continue
     raise build_conflict(call, MODIFIED)
+
+
+async def _try_update(
+    core: Core, call: Call, change: Change, write_options: WriteOptions, *, track: bool
+) -> WriteResult:
+    """Update the object as it is now; a `RevisionConflict` says that it changed meanwhile."""
+    entry = get_current(core, call)
+    size = max(len(entry.value), len(call.body or b""))
+    context = core.build_context(call.user.name, call.path.namespace, write_options.subresource)
+    manager = write_options.manager if track else None
+    field_managers.prepare(core, call)
+    old, value = await core.worker.run(
+        size, lambda: _change_entry(core, call, entry, change, manager=manager)
+    )
+    attempt = build_attributes(call, "update", write_options, value=value, old=old)
+    core.admission.admit(attempt)
+    if core.admission.has_async_plugins:
+        await core.admission.admit_async(attempt)
+    if attempt.value is not None and attempt.value is not value:
+        value = attempt.value
+        _keep_metadata(value["metadata"], old["metadata"])
+    call.resource.strategy.prepare_update(value, old, context)
+    if call.resource.strategy.bumps_generation(value, old, context):
+        value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+    await run_validation(
+        core, size, context, lambda context: _validate_changed(call, value, old, context)
+    )
+    core.admission.validate(attempt)
+    if core.admission.has_async_plugins:
+        await core.admission.validate_async(attempt)
+    core.admission.charge(attempt)
+    return await _store_changed(
+        core, call, entry, value=value, old=old, write_options=write_options
+    )
+
+
+def _change_entry(
+    core: Core, call: Call, entry: Entry, change: Change, *, manager: str | None
+) -> tuple[Object, Object]:
+    """The stored object, and the changed one with its defaults; `manager` owns the changes."""
+    old = decode_stored(call.resource, entry.value)
+    value = change(old)
+    check_identity(call, value["metadata"], old["metadata"])
+    call.resource.strategy.default(value)
+    _keep_metadata(value["metadata"], old["metadata"])
+    if manager is not None:
+        value = field_managers.track_fields(core, call, value, old, manager=manager)
+    return old, value
 
 
 def check_identity(call: Call, metadata: Object, old: Object) -> None:

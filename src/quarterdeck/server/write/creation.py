@@ -16,6 +16,7 @@ from quarterdeck.server.write.result import (
     bound_size,
     build_attributes,
     build_result,
+    run_validation,
     validate_finalizers_of,
     wait_for_completion,
     with_metadata_errors,
@@ -38,10 +39,11 @@ async def create(
     check_namespace(call, metadata)
     has_version = track and _is_resource_version(metadata.get("resourceVersion"))
     context = core.build_context(call.user.name, call.path.namespace)
-    strategy.default(value)
-    if track:
-        value = field_managers.track_fields(core, call, value, None, manager=write_options.manager)
-        metadata = value["metadata"]
+    manager = write_options.manager if track else None
+    field_managers.prepare(core, call)
+    value = await core.worker.run(
+        len(call.body or b""), lambda: _complete(core, call, value, manager=manager)
+    )
     attributes = build_attributes(call, "create", write_options, value=value)
     core.admission.admit(attributes)
     if core.admission.has_async_plugins:
@@ -51,6 +53,14 @@ async def create(
     _fill_metadata(core, strategy, metadata, context)
     strategy.prepare_create(value, context)
     return await _store_new(core, call, attributes, context=context, has_version=has_version)
+
+
+def _complete(core: Core, call: Call, value: Object, *, manager: str | None) -> Object:
+    """The new object with its defaults; `manager` owns what it says."""
+    call.resource.strategy.default(value)
+    if manager is None:
+        return value
+    return field_managers.track_fields(core, call, value, None, manager=manager)
 
 
 async def _store_new(
@@ -68,7 +78,12 @@ async def _store_new(
         if generated:
             metadata.pop("name", None)
         _name_object(core, metadata)
-        _validate_new(core, call, value, context)
+        await run_validation(
+            core,
+            len(call.body or b""),
+            context,
+            lambda context: _validate_new(core, call, value, context),
+        )
         attributes.name = metadata["name"]
         core.admission.validate(attributes)
         if core.admission.has_async_plugins:

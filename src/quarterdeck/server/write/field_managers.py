@@ -64,6 +64,12 @@ def _build_manager(core: Core, resource: Resource, subresource: str) -> "FieldMa
     )
 
 
+def prepare(core: Core, call: Call) -> None:
+    """Build the field manager of a call, on the event loop: that reads the registry."""
+    if call.resource.gvr.group_resource not in _UNTRACKED:
+        core.field_managers.get(core, call.resource, call.path.subresource)
+
+
 def track_fields(
     core: Core, call: Call, value: Object, old: Object | None, *, manager: str
 ) -> Object:

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
+
 from quarterdeck.meta.field import FieldError
 from quarterdeck.server.admission.attributes import AdmissionAttributes, View
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.metadata_validation import validate_finalizers
-from quarterdeck.server.registry.resource import Context, Object
+from quarterdeck.server.registry.resource import Context, Object, ValidationTakesLong
 from quarterdeck.server.request.call import Call
 from quarterdeck.storage import Entry
 from quarterdeck.storage.types import Encode
@@ -107,6 +109,26 @@ def bound_size(encode: Encode, limit: int) -> Encode:
     return encode_bounded
 
 
+async def run_validation(
+    core: Core, size: int, context: Context, validate: Callable[[Context], None]
+) -> None:
+    """Validate an object of `size` bytes, in a thread if that takes long.
+
+    Small objects are validated at once, unless their rules turn out to be expensive.
+
+    Raises:
+        ApiError: what is wrong with the object.
+    """
+    quick = msgspec.structs.replace(context, is_quick=True)
+    try:
+        if size <= core.options.inline_bytes:
+            validate(quick)
+            return
+    except ValidationTakesLong:
+        pass
+    await core.worker.run_apart(lambda: validate(context))
+
+
 def build_attributes(
     call: Call, verb: str, write_options: WriteOptions, *, value: Object, old: Object | None = None
 ) -> AdmissionAttributes:
@@ -145,4 +167,5 @@ def with_metadata_errors(context: Context, problems: list[FieldError]) -> Contex
         namespace=context.namespace,
         subresource=context.subresource,
         metadata_errors=tuple(problems),
+        is_quick=context.is_quick,
     )

@@ -129,11 +129,11 @@ def _simulate_deletions(live: list[Any], changes: list[Any], key: str) -> list[A
     There, new items take the places that deletions left at the end of the list, and count as
     live ones from then on: so a renamed container stands behind those only the server has.
     """
-    gone = [item[key] for item in changes if _is_deletion(item) and key in item]
+    gone = {item[key] for item in changes if _is_deletion(item) and key in item}
     if not gone:
         return live
     kept = [item for item in live if item.get(key) not in gone]
-    known = [item.get(key) for item in kept]
+    known = {item.get(key) for item in kept}
     new = [item for item in changes if DIRECTIVE not in item and item.get(key) not in known]
     return (kept + new)[: len(live)]
 
@@ -191,7 +191,12 @@ def _delete_primitives(result: dict[str, Any], name: str, value: Any, *, mode: M
     if not field or not isinstance(value, list):
         raise errors.bad_primitive_list()
     if isinstance(live := result.get(field), list):
-        result[field] = [item for item in live if item not in value]
+        gone = {item for item in value if not isinstance(item, dict | list)}
+        result[field] = [
+            item
+            for item in live
+            if (item not in value if isinstance(item, dict | list) else item not in gone)
+        ]
 
 
 def _merge_member(
@@ -242,6 +247,7 @@ def _apply_item_directives(
 ) -> tuple[list[Any], list[dict[str, Any]]]:
     """Obey `$patch` in items: delete one of the live list, or replace all of it."""
     plain: list[dict[str, Any]] = []
+    gone: set[Any] = set()
     replace = False
     for item in patch:
         if DIRECTIVE not in item:
@@ -249,8 +255,7 @@ def _apply_item_directives(
             continue
         match item[DIRECTIVE]:
             case "delete":
-                gone = get_key(item, key)
-                live = [other for other in live if other.get(key, _DROP) != gone]
+                gone.add(get_key(item, key))
             case "replace":
                 replace = True
             case "merge":
@@ -259,7 +264,9 @@ def _apply_item_directives(
                 )
             case other:
                 raise errors.bad_directive(other, item)
-    return (plain, []) if replace else (live, plain)
+    if replace:
+        return plain, []
+    return [item for item in live if item.get(key, _DROP) not in gone] if gone else live, plain
 
 
 def _merge_items(

@@ -5,6 +5,7 @@ the patch names follow the patch, items only the server has keep their place rel
 neighbours.
 """
 
+import heapq
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,17 +90,25 @@ def _interleave(
 
 
 def deduplicate(items: Sequence[Any]) -> list[Any]:
-    """Drop repeated scalars; the last item fills the place of one dropped, as upstream does."""
+    """Drop repeated scalars; the last item fills the place of one dropped, as upstream does.
+
+    The places of each scalar are kept in a heap: comparing each pair takes minutes for a long list.
+    """
     result = list(items)
+    places: dict[Any, list[int]] = {}
+    for place, item in enumerate(result):
+        places.setdefault(item, []).append(place)
     index = 0
     while index < len(result) - 1:
-        other = index + 1
-        while other < len(result):
-            if result[index] == result[other]:
-                last = result.pop()
-                if other < len(result):
-                    result[other] = last
-            else:
-                other += 1
+        item = result[index]
+        same = places[item]
+        while same:
+            place = heapq.heappop(same)
+            if not index < place < len(result) or result[place] != item:
+                continue  # it was moved from there, or dropped
+            last = result.pop()
+            if place < len(result):
+                result[place] = last
+                heapq.heappush(places[last], place)
         index += 1
     return result

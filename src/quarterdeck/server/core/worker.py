@@ -1,0 +1,60 @@
+"""Long computations of requests, in threads of their own.
+
+A body of three megabytes takes seconds to read, merge and validate. On the event loop everybody
+would wait for it; in a thread it shares the interpreter with the loop, which gets its turn every
+few milliseconds. What a computation reads must not change under it: objects that were decoded for
+it, schemas, and settings. The store, the registry and admission stay on the loop.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+_THREADS = 2
+"""Two, so that a large request does not wait for a very large one. Each further thread makes the
+event loop wait longer for its turn."""
+
+
+class Worker:
+    """Runs the computations of large requests."""
+
+    def __init__(self, inline_bytes: int) -> None:
+        self._inline_bytes = inline_bytes
+        self._executor: Executor | None = None
+        self.computations = 0
+        """How many were moved off the event loop."""
+
+    async def run(self, size: int, compute: Callable[[], Result]) -> Result:
+        """Compute something from `size` bytes: at once if that is little, else in a thread.
+
+        Raises:
+            Exception: what the computation raises.
+        """
+        if size <= self._inline_bytes:
+            return compute()
+        return await self.run_apart(compute)
+
+    async def run_apart(self, compute: Callable[[], Result]) -> Result:
+        """Compute something that may take long, in a thread.
+
+        Raises:
+            Exception: what the computation raises.
+        """
+        self.computations += 1
+        return await asyncio.get_running_loop().run_in_executor(self._start(), compute)
+
+    def close(self) -> None:
+        """Drop the computations that have not begun; those that run end by themselves."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor = None
+
+    def _start(self) -> Executor:
+        if self._executor is None:
+            from concurrent.futures.thread import ThreadPoolExecutor  # most servers need none
+
+            self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="large-requests")
+        return self._executor
