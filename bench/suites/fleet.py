@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
+import msgspec
+
 from bench import machine
 from bench.peers import fleet_server
 from bench.process import Child
@@ -54,6 +56,12 @@ def cases(scale: Scale) -> Sequence[Case]:
             open=lambda _: _registering(fleet, count, max(CONNECTIONS, polls // 5)),
             is_more_better=True,
             note=f"{size}; {CONNECTIONS} at once, each on disk before it is answered",
+        ),
+        Case(
+            name="compute a configuration, without and with rollouts",
+            unit="µs",
+            open=lambda _: _computing(min(fleet, 1_000), count),
+            note=f"{count} pipelines, every tenth with a candidate for 10 % of the collectors",
         ),
         Case(
             name="plan a change of every pipeline",
@@ -271,6 +279,39 @@ def _registering(collectors: int, pipelines: int, count: int) -> Iterator[Conten
             return count / (time.perf_counter() - start)
 
         yield {OURS: run}
+
+
+@contextmanager
+def _computing(fleet: int, count: int) -> Iterator[Contenders]:
+    from quarterdeck.services.fleet.candidates import MEMBER
+    from quarterdeck.services.fleet.configs import Configs
+    from quarterdeck.services.fleet.pipelines import Pipelines
+
+    plain = [fleet_server.pipeline(number, count) for number in range(count)]
+    candidate = {"contents": 'loki.write "candidate" {\n}\n', "weight": 10}
+    rolled = [
+        msgspec.structs.replace(
+            each, metadata={MEMBER: {**candidate, "matchers": list(each.matchers)}}
+        )
+        if number % 10 == 0
+        else each
+        for number, each in enumerate(plain)
+    ]
+    collectors = list(fleet_server.collectors(fleet, count))
+
+    def measure(pipelines: Pipelines) -> float:
+        def compute() -> None:
+            configs = Configs(pipelines)
+            for each in collectors:
+                configs.get_config(each)
+
+        return per_call_us(compute, calls=fleet)
+
+    with_rollouts, without = Pipelines(rolled, ()), Pipelines(plain, ())
+    yield {
+        OURS: lambda: measure(with_rollouts),
+        "without rollouts": lambda: measure(without),
+    }
 
 
 @contextmanager

@@ -80,14 +80,15 @@ class CollectorCalls:
         return {}
 
     async def _delete_collector(self, request: Message) -> Message:
-        await self._remove_collectors([text(request, "id")])
+        await self.remove_collectors([text(request, "id")])
         return {}
 
     async def _bulk_delete_collectors(self, request: Message) -> Message:
-        await self._remove_collectors(identities(request))
+        await self.remove_collectors(identities(request))
         return {}
 
-    async def _remove_collectors(self, doomed: list[str]) -> None:
+    async def remove_collectors(self, doomed: list[str]) -> None:
+        """Forget collectors, all or none. Raises `not_found`."""
         for identity in doomed:
             self._collectors.get(identity)
         for identity in doomed:

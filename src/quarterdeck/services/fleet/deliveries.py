@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from quarterdeck.kit import rfc3339
 from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.records import Collector
@@ -16,6 +18,8 @@ FAILED = "FAILED"
 MAX_FAILURES = 10
 INACTIVE_AFTER = timedelta(minutes=5)
 """Three polls of the default minute, and then some."""
+DELETED_AFTER = timedelta(days=30)
+"""After this a collector that does not come back is forgotten."""
 _COUNTS = ("assigned", "applied", "applying", "failed", "stale")
 
 
@@ -24,6 +28,21 @@ def is_inactive(collector: Collector, now: datetime) -> bool:
     if collector.marked_inactive_at or not collector.last_seen:
         return True
     return now - rfc3339.parse(collector.last_seen) > INACTIVE_AFTER
+
+
+def plan_upkeep(
+    collectors: Iterable[Collector], now: datetime
+) -> tuple[list[Collector], list[str]]:
+    """Collectors to mark as inactive, and the ids of those that left so long ago to be deleted."""
+    marked, gone = [], []
+    stamp = rfc3339.format_time(now)
+    for collector in collectors:
+        since = collector.marked_inactive_at or collector.last_seen
+        if since and now - rfc3339.parse(since) > DELETED_AFTER:
+            gone.append(collector.id)
+        elif since and not collector.marked_inactive_at and is_inactive(collector, now):
+            marked.append(msgspec.structs.replace(collector, marked_inactive_at=stamp))
+    return marked, gone
 
 
 def judge(collector: Collector, part: str, *, inactive: bool) -> str:

@@ -16,6 +16,7 @@ from quarterdeck.services.fleet.collector_calls import CollectorCalls
 from quarterdeck.services.fleet.collectors import Collectors
 from quarterdeck.services.fleet.config_files import ConfigFiles
 from quarterdeck.services.fleet.configs import Configs
+from quarterdeck.services.fleet.deliveries import plan_upkeep
 from quarterdeck.services.fleet.delivery_calls import DeliveryCalls
 from quarterdeck.services.fleet.errors import FleetError
 from quarterdeck.services.fleet.opamp import OpampCalls
@@ -46,6 +47,7 @@ class FleetServer:
         self._reports = Reports(self.collectors, disk)
         pipelines = PipelineCalls(self.pipelines, disk, self._now)
         collectors = CollectorCalls(self.collectors, self.configs, disk=disk, now=self._now)
+        self._forget = collectors.remove_collectors
         self.agents = AgentCalls(
             self.collectors, self.configs, reports=self._reports, now=self._now
         )
@@ -92,10 +94,22 @@ class FleetServer:
             while True:
                 await self._clock.sleep(FLUSH_S)
                 with contextlib.suppress(StorageError):
+                    await self.tend_collectors()
                     await self.flush()
         finally:
             with contextlib.suppress(StorageError):
                 await self.flush()
+
+    async def tend_collectors(self) -> None:
+        """Mark collectors that no longer poll, and forget those that left long ago.
+
+        Raises:
+            StorageError: if it cannot be written; the next time tries again.
+        """
+        marked, gone = plan_upkeep(self.collectors.all(), self._clock.now())
+        for collector in marked:
+            self._reports.note(collector)
+        await self._forget(gone)
 
     async def flush(self) -> None:
         """Write what agents have reported since the last time.

@@ -11,7 +11,7 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.services.fleet import collectors as rules
 from quarterdeck.services.fleet.candidates import MEMBER
 from quarterdeck.services.fleet.configs import Configs
-from quarterdeck.services.fleet.deliveries import count_deliveries, find_conflicts
+from quarterdeck.services.fleet.deliveries import count_deliveries, find_conflicts, plan_upkeep
 from quarterdeck.services.fleet.errors import FleetError
 from quarterdeck.services.fleet.pipelines import Pipelines
 from quarterdeck.services.fleet.records import Collector
@@ -150,3 +150,16 @@ def test_contradictions_are_told_about_both() -> None:
         "a": frozenset({"b"}),
         "b": frozenset({"a"}),
     }
+
+
+def test_silent_collectors_are_marked_and_forgotten_in_the_end() -> None:
+    active, silent = collector("active"), collector("silent")
+    later = NOW + timedelta(minutes=6)
+    active = rules.record_poll(active, {"id": "active"}, rfc3339.format_time(later))
+    marked, gone = plan_upkeep([active, silent], later)
+    assert [each.id for each in marked] == ["silent"] and gone == []
+    again = plan_upkeep(marked, later + timedelta(days=29))
+    assert again == ([], [])
+    assert plan_upkeep(marked, later + timedelta(days=31)) == ([], ["silent"])
+    back = rules.record_poll(marked[0], {"id": "silent"}, rfc3339.format_time(later))
+    assert back.marked_inactive_at == ""
