@@ -60,6 +60,7 @@ test-e2e: $(STAMP) ## Run the tests with real processes and clients
 .PHONY: test-full
 test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 	@bash tools/helm.sh $(TOOLS)
+	@bash tools/s3.sh $(TOOLS) $(VENV)
 	@QUARTERDECK_FULL=1 $(BIN)/python -m pytest -n auto $(ARGS)
 
 .PHONY: coverage
@@ -154,9 +155,8 @@ undeploy: $(RUN_STAMP) ## Remove the operators from the cluster of KUBECONFIG; C
 	@$(BIN)/quarterdeck manifests $(if $(filter delete,$(CRDS)),,--without-crds) | $(BIN)/quarterdeck delete -f - --ignore-not-found
 
 .PHONY: tools
-tools: $(STAMP) ## Build kubectl and an S3 server where Go is present, and the dashboard; apt-get servers for tests
+tools: $(STAMP) ## Build kubectl where Go is present, and the dashboard; apt-get servers for tests
 	@bash tools/kubectl.sh $(TOOLS) $(VENV)
-	@bash tools/s3.sh $(TOOLS) $(VENV)
 	@bash tools/debian.sh
 	@bash tools/vm.sh $(TOOLS)
 	@bash tools/web.sh $(TOOLS) $(BIN)/python || echo "tools: the dashboard was not built, its tests are skipped" >&2

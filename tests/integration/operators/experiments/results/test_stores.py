@@ -134,7 +134,7 @@ def obstore_runtime() -> None:
 
 @pytest.fixture
 def s3(tmp_path: Path, obstore_runtime: None) -> Iterator[S3]:
-    """versitygw on a directory; `make tools` builds it where Go is present."""
+    """versitygw on a directory; `make test-full` builds it where Go is present."""
     program = programs.require("versitygw")
     root, port = tmp_path / "s3", programs.free_port()
     (root / "experiment-results").mkdir(parents=True)
