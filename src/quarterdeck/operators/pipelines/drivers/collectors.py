@@ -1,7 +1,12 @@
-"""Reading what a server says about collectors. Pure; as distrustful as `answers`."""
+"""Reading what a server says about collectors. Pure; as distrustful as `answers`.
+
+What agents say of their failures may repeat parts of a configuration, so it is redacted here,
+before it reaches a status, an event or a log.
+"""
 
 from collections.abc import Mapping
 
+from quarterdeck.kit.redaction import redact
 from quarterdeck.operators.pipelines.drivers.answers import MAX_ID, read_list
 from quarterdeck.operators.pipelines.ports import (
     CallFailed,
@@ -70,7 +75,7 @@ def _read_part(entry: Message) -> PartDelivery:
         applying=_number(entry, "applying"),
         failed=_number(entry, "failed"),
         stale=_number(entry, "stale"),
-        failures=tuple(str(each)[:MAX_TEXT] for each in failures),
+        failures=tuple(redact(str(each))[:MAX_TEXT] for each in failures),
     )
 
 
@@ -85,7 +90,7 @@ def read_states(message: Message) -> dict[str, CollectorState]:
             id=_text(entry, "id"),
             last_seen=_text(entry, "lastSeen"),
             status=_text(entry, "status"),
-            error_message=_text(entry, "errorMessage")[:MAX_TEXT],
+            error_message=redact(_text(entry, "errorMessage"))[:MAX_TEXT],
             pipelines=tuple(str(each)[:MAX_ID] for each in pipelines),
         )
         found[state.id] = state
