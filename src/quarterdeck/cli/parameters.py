@@ -93,12 +93,16 @@ def read_parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
             hint, spec = typing.get_args(hint)[:2]
         is_required = parameter.default is parameter.empty
         default = None if is_required else parameter.default
-        members = tuple(read_parameters(hint)) if _is_group(hint) else ()
+        members = _read_members(hint)
         yield Parameter(name, _without_none(hint), spec, default, is_required, members)
 
 
-def _is_group(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+def _read_members(hint: Any) -> tuple[Parameter, ...]:
+    """The flags of a group; none for a tuple with fields that are no flags."""
+    if not (isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")):
+        return ()
+    members = tuple(read_parameters(hint))
+    return members if all(each.spec or each.members for each in members) else ()
 
 
 def _without_none(hint: Any) -> Any:

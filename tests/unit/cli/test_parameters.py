@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 
 from quarterdeck.app.errors import Interrupted, NotConfigured, SettingError, StartError
+from quarterdeck.app.resolution import Effective
 from quarterdeck.cli import main
 from quarterdeck.cli.command import Command, StartTime
 from quarterdeck.cli.exit_codes import CommandError
@@ -205,3 +206,18 @@ def test_a_group_gets_the_flags_of_its_fields(arguments: list[str], expected: Eq
     with pytest.raises(Seen) as seen:
         Command(climb).call(parser.parse_args(arguments), StartTime(7.0))
     assert seen.value.values == {"equipment": expected, "started": 7.0}
+
+
+def look(effective: Effective) -> None:
+    """Look."""
+    raise Seen(dict(locals()))
+
+
+def test_settings_in_force_are_no_group_of_flags() -> None:
+    command = Command(look, settings="up")
+    options = command.build_parser("quarterdeck look").parse_args(["--port", "0"])
+    with pytest.raises(Seen) as seen:
+        command.call(options, StartTime(0.0))
+    effective = seen.value.values["effective"]
+    assert effective.settings.port == 0
+    assert effective.origins["log_level"] == "default"
