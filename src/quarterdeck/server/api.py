@@ -269,7 +269,7 @@ class ApiServer:
             route = router.resolve(self.core, request, user)
             if route is None:
                 labels = NON_RESOURCE if request.method in _READ_METHODS else UNRESOLVED
-                response: responses.Response = self._nonresource.handle(request, user)
+                response: responses.Response = await self._nonresource.handle(request, user)
             else:
                 labels = route.get_labels()
                 response = await self._run(request, route, user, annotations)

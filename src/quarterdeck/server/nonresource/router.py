@@ -1,5 +1,6 @@
 """Requests that name no resource: health, discovery, OpenAPI, version, token issuer, metrics."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
@@ -27,9 +28,10 @@ class NonResourceRouter:
         self._health = health
         self._discovery = DiscoveryDocuments(core.registry)
         self._openapi: OpenApiDocuments | None = None
+        self._openapi_lock = asyncio.Lock()
         self._version = version.build_document(core.options.git_version)
 
-    def handle(self, request: http.Request, user: User) -> http.Response:
+    async def handle(self, request: http.Request, user: User) -> http.Response:
         """Authorize and answer a request.
 
         Raises:
@@ -46,7 +48,7 @@ class NonResourceRouter:
         if first in ("api", "apis"):
             return self._answer_discovery(request, first, rest)
         if first == "openapi":
-            return self._answer_openapi(request, path) or responses.page_not_found()
+            return await self._answer_openapi(request, path) or responses.page_not_found()
         match path:
             case "/version":
                 return http.Response(200, responses.JSON_HEADERS, self._version)
@@ -66,15 +68,24 @@ class NonResourceRouter:
             case _:
                 return responses.page_not_found()
 
-    def _answer_openapi(self, request: http.Request, path: str) -> http.Response | None:
-        """Answer for OpenAPI, which is loaded by the first request for it."""
+    async def _answer_openapi(self, request: http.Request, path: str) -> http.Response | None:
+        """Answer for OpenAPI, which is loaded by the first request for it.
+
+        Hundreds of definitions make a document that takes seconds to build: in a thread, once for
+        all who ask, while the registry is read on the event loop.
+        """
         from quarterdeck.server.openapi import documents, serve
 
         if self._openapi is None:
             self._openapi = documents.OpenApiDocuments(
                 self._core.registry, self._core.options.git_version
             )
-        return serve.build_response(self._openapi, request, path, self._core.clock)
+        found, clock = self._openapi, self._core.clock
+        async with self._openapi_lock:
+            found.refresh()
+            return await self._core.worker.run_apart(
+                lambda: serve.build_response(found, request, path, clock)
+            )
 
     def _answer_discovery(self, request: http.Request, root: str, rest: list[str]) -> http.Response:
         documents = self._discovery

@@ -40,9 +40,21 @@ class OpenApiDocuments:
         self._hashes: dict[str, str] = {}
         self._built: dict[str, tuple[str, ServedDocument]] = {}
 
+    def refresh(self) -> None:
+        """Read the registry; call it before the others. Hashes of what did not change are kept."""
+        if self._generation == self._registry.generation:
+            return
+        self._generation = self._registry.generation
+        before, self._resources = self._resources, {}
+        for resource in self._registry:
+            name = build_document_name(GroupVersion(resource.gvr.group, resource.gvr.version))
+            self._resources.setdefault(name, []).append(resource)
+        for name in list(self._hashes):
+            if not _is_same(before.get(name), self._resources.get(name)):
+                del self._hashes[name]
+
     def get_index(self) -> ServedDocument:
         """`/openapi/v3`: where the document of each group version is, with its hash."""
-        self._refresh()
         paths = {
             name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hash(name)}"}
             for name in sorted(self._resources)
@@ -51,7 +63,6 @@ class OpenApiDocuments:
 
     def get_version(self, name: str) -> ServedDocument | None:
         """`/openapi/v3/apis/apps/v1`; None if it is not served. The etag is its hash."""
-        self._refresh()
         if name not in self._resources:
             return None
         digest = self._hash(name)
@@ -65,7 +76,6 @@ class OpenApiDocuments:
 
     def get_swagger(self) -> ServedDocument:
         """`/openapi/v2`: everything in one Swagger document."""
-        self._refresh()
         names = sorted(self._resources)
         digest = _digest("v2", *(self._hash(name) for name in names))
         kept = self._built.get("")
@@ -76,16 +86,6 @@ class OpenApiDocuments:
             )
             kept = self._built[""] = (digest, served)
         return kept[1]
-
-    def _refresh(self) -> None:
-        if self._generation == self._registry.generation:
-            return
-        self._generation = self._registry.generation
-        self._hashes.clear()
-        self._resources = {}
-        for resource in self._registry:
-            name = build_document_name(GroupVersion(resource.gvr.group, resource.gvr.version))
-            self._resources.setdefault(name, []).append(resource)
 
     def _hash(self, name: str) -> str:
         if name not in self._hashes:
@@ -115,6 +115,13 @@ class OpenApiDocuments:
             "paths": dict(sorted(paths.items())),
             "components": {"schemas": dict(sorted(components.schemas.items()))},
         }
+
+
+def _is_same(left: list[Resource] | None, right: list[Resource] | None) -> bool:
+    """Whether two lists have the same resources; a changed definition makes another resource."""
+    if left is None or right is None or len(left) != len(right):
+        return False
+    return all(one is other for one, other in zip(left, right, strict=True))
 
 
 def build_document_name(version: GroupVersion) -> str:
