@@ -1,6 +1,8 @@
 """The check of a pipeline's contents before anything is sent, and comparison without formatting."""
 
+import asyncio
 import enum
+import functools
 
 from quarterdeck.kit import yaml
 from quarterdeck.telemetry import otel
@@ -13,6 +15,10 @@ _SERVICE_BLOCKS = frozenset({"logging", "tracing", "http", "remotecfg", "livedeb
 _OTEL_STARTS = ("receivers:", "processors:", "exporters:", "connectors:", "service:")
 
 
+_LARGE = 32 * 1024
+_KEPT = 8
+
+
 class ConfigType(enum.StrEnum):
     """The language a pipeline is written in."""
 
@@ -21,7 +27,27 @@ class ConfigType(enum.StrEnum):
 
 
 def check(contents: str, config_type: ConfigType) -> list[Finding]:
-    """Everything wrong with a pipeline's contents."""
+    """Everything wrong with a pipeline's contents; what is large is not checked twice."""
+    if len(contents) > _LARGE:
+        return list(_check_large(contents, config_type))
+    return _check(contents, config_type)
+
+
+async def check_ahead(contents: str, config_type: ConfigType) -> None:
+    """Check large contents in a thread, so that `check` finds the answer there.
+
+    Thousands of blocks take seconds; the event loop serves others meanwhile.
+    """
+    if len(contents) > _LARGE:
+        await asyncio.to_thread(_check_large, contents, config_type)
+
+
+@functools.lru_cache(_KEPT)
+def _check_large(contents: str, config_type: ConfigType) -> tuple[Finding, ...]:
+    return tuple(_check(contents, config_type))
+
+
+def _check(contents: str, config_type: ConfigType) -> list[Finding]:
     if not contents.strip():
         return [Finding(message="the contents are empty; an empty pipeline clears nothing")]
     if config_type is ConfigType.ALLOY:

@@ -53,6 +53,15 @@ def check(obj: Object) -> list[Finding]:
     return list(CHECKS[type(obj)](obj))
 
 
+def list_contents(obj: Object) -> list[tuple[str, ConfigType]]:
+    """List the configurations that an object holds, each with its language."""
+    if isinstance(obj, Pipeline):
+        return [(obj.spec.contents, ConfigType(obj.spec.config_type))]
+    if isinstance(obj, PipelineSet):
+        return [(each.contents, ConfigType(each.config_type)) for each in obj.spec.pipelines]
+    return []
+
+
 def check_change(obj: Object, old: Object | None) -> list[Finding]:
     """The same for a change; what an object had before is not held against it.
 

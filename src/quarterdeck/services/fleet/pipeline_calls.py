@@ -7,7 +7,7 @@ import msgspec
 
 from quarterdeck.services.fleet.errors import invalid, not_found
 from quarterdeck.services.fleet.persistence import Persistence, settle
-from quarterdeck.services.fleet.pipelines import Pipelines
+from quarterdeck.services.fleet.pipelines import Pipelines, check_contents_ahead
 from quarterdeck.services.fleet.records import Pipeline, Revision
 from quarterdeck.services.fleet.requests import Call, Message, identities, text
 from quarterdeck.telemetry.matchers import match_all
@@ -74,14 +74,17 @@ class PipelineCalls:
     # writes
 
     async def _create_pipeline(self, request: Message) -> Message:
+        await check_contents_ahead(_pipeline(request))
         planned = self._pipelines.plan_create(_pipeline(request), self._now())
         return await self._write(planned, request)
 
     async def _update_pipeline(self, request: Message) -> Message:
+        await check_contents_ahead(_pipeline(request))
         planned = self._pipelines.plan_update(_pipeline(request), self._now())
         return await self._write(planned, request)
 
     async def _upsert_pipeline(self, request: Message) -> Message:
+        await check_contents_ahead(_pipeline(request))
         planned = self._pipelines.plan_upsert(_pipeline(request), self._now())
         return await self._write(planned, request)
 
@@ -106,6 +109,8 @@ class PipelineCalls:
         source = dict(request.get("source") or {})
         if not source.get("type") or not source.get("namespace"):
             raise invalid("source.type and source.namespace must be set")
+        for each in request.get("pipelines") or ():
+            await check_contents_ahead(each)
         now = self._now()
         planned = [
             self._pipelines.plan_upsert({**each, "source": source}, now)

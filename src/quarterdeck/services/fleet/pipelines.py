@@ -21,6 +21,8 @@ MAX_CONTENTS = 1024 * 1024
 KEPT_REVISIONS = 20
 """How many revisions of one pipeline are kept."""
 
+_LANGUAGES = {ALLOY: ConfigType.ALLOY, OTEL: ConfigType.OPEN_TELEMETRY}
+
 
 class Pipelines:
     """Every pipeline by id and by name; each change makes a revision and a new generation."""
@@ -170,6 +172,18 @@ def _successor(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:
     return msgspec.structs.replace(kept, updated_at=now, revision=current.revision + 1)
 
 
+async def check_contents_ahead(message: Mapping[str, Any]) -> None:
+    """Check the contents of a message in a thread if they are large; a plan then has the answer."""
+    text = str(message.get("contents") or "")
+    if len(text) <= MAX_CONTENTS:
+        await contents.check_ahead(text, _LANGUAGES[_read_config_type(message)])
+
+
+def _read_config_type(message: Mapping[str, Any]) -> str:
+    config_type = str(message.get("configType") or ALLOY)
+    return config_type if config_type in _LANGUAGES else ALLOY
+
+
 def _validate(message: Mapping[str, Any]) -> Pipeline:
     """A pipeline from a message. Raises `invalid_argument` naming the field."""
     name = str(message.get("name") or "")
@@ -178,11 +192,8 @@ def _validate(message: Mapping[str, Any]) -> Pipeline:
     text = str(message.get("contents") or "")
     if len(text) > MAX_CONTENTS:
         raise invalid(f"contents must have at most {MAX_CONTENTS} characters")
-    config_type = str(message.get("configType") or ALLOY)
-    if config_type not in (ALLOY, OTEL):
-        config_type = ALLOY
-    language = ConfigType.ALLOY if config_type == ALLOY else ConfigType.OPEN_TELEMETRY
-    problems = select_errors(contents.check(text, language))
+    config_type = _read_config_type(message)
+    problems = select_errors(contents.check(text, _LANGUAGES[config_type]))
     if problems:
         raise invalid(f"contents: {problems[0]}")
     pipeline = Pipeline(
