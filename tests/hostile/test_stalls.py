@@ -19,6 +19,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.builtins import protobuf_writer
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.telemetry import contents
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -161,6 +162,28 @@ async def test_large_request_does_not_hold_up_small_ones(name: str) -> None:
                 assert await api.send("POST", MAPS, small) == 201
             assert not large.done()
         assert await large == expected
+
+
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/example.com/v1"])
+async def test_openapi_is_built_in_a_thread(path: str) -> None:
+    async with serving() as api:
+        async with api.occupied():
+            reading = asyncio.ensure_future(api.send("GET", path))
+            for _ in range(5):
+                assert await api.send("GET", f"{MAPS}/tiny") == 200
+            assert not reading.done()
+        assert await reading == 200
+
+
+async def test_contents_of_many_blocks_are_parsed_in_a_thread_once() -> None:
+    text = "".join(f'a_{number} "b" {{ c = {number} }}\n' for number in range(2_000))
+    contents._check_large.cache_clear()
+    checking = asyncio.ensure_future(contents.check_ahead(text, contents.ConfigType.ALLOY))
+    await asyncio.sleep(0)
+    assert not checking.done()
+    await checking
+    assert contents.check(text, contents.ConfigType.ALLOY) == []
+    assert contents._check_large.cache_info()[:2] == (1, 1)
 
 
 async def test_each_step_of_a_large_write_is_done_in_a_thread() -> None:
