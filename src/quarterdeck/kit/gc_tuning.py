@@ -11,7 +11,13 @@ _THRESHOLDS = (5_000, 20, 20)
 
 
 def tune_gc() -> None:
-    """Collect once and set aside what is left; for programs, once, when everything is loaded."""
-    gc.collect()
+    """Set aside what is there; for programs, once, when everything is loaded.
+
+    Generations that were collected during the start are not walked again, and a program that
+    started with the collector disabled walks nothing: a full collection of `up` takes a seventh of
+    its start and finds 0.2 MB.
+    """
+    if gc.isenabled():
+        gc.collect(1)
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
