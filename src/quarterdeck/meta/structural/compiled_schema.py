@@ -2,8 +2,12 @@
 
 The road of a good object is short: `admit` walks the objects and lists in it once, `validate` asks
 the compiled test and is done. Only a refused object is walked a second time, slowly, to say why.
+
+Each walk is compiled when it is first needed: a server that starts with hundreds of definitions is
+asked for a few of them.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,16 +28,37 @@ class Admitted(NamedTuple):
     """Dropped fields, sorted: `spec.foo`, `spec.items[0].bar`."""
 
 
-class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One schema, compiled. Build it with `compile_schema`."""
+class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
+    """One schema, compiled part by part. Build it with `compile_schema`."""
 
     node: Node
     is_root: bool
-    prunes: admit.Walk
-    fills: admit.Walk
-    both: admit.Walk
-    accepts: fast.Predicate
-    repeats: duplicates.Finder | None
+
+    @functools.cached_property
+    def prunes(self) -> admit.Walk:
+        """Drops unknown fields."""
+        return admit.compile_walk(self.node, admit.Task.PRUNE, is_root=self.is_root)
+
+    @functools.cached_property
+    def fills(self) -> admit.Walk:
+        """Fills in defaults."""
+        return admit.compile_walk(self.node, admit.Task.DEFAULT, is_root=self.is_root)
+
+    @functools.cached_property
+    def both(self) -> admit.Walk:
+        """Drops unknown fields and fills in defaults."""
+        tasks = admit.Task.PRUNE | admit.Task.DEFAULT
+        return admit.compile_walk(self.node, tasks, is_root=self.is_root)
+
+    @functools.cached_property
+    def accepts(self) -> fast.Predicate:
+        """Tests a value without saying what is wrong with it."""
+        return fast.compile_predicate(self.node)
+
+    @functools.cached_property
+    def repeats(self) -> duplicates.Finder | None:
+        """Finds doubled members; none where no list of the schema is a set or a map."""
+        return duplicates.compile_finder(self.node)
 
     def admit(self, value: dict[str, Any]) -> Admitted:
         """Drop unknown fields, then fill in defaults: one walk, in place."""
@@ -65,15 +90,7 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 def compile_schema(node: Node, *, is_root: bool = True) -> CompiledSchema:
     """Compile a schema; the root of an object never loses `apiVersion`, `kind` and `metadata`."""
-    return CompiledSchema(
-        node=node,
-        is_root=is_root,
-        prunes=admit.compile_walk(node, admit.Task.PRUNE, is_root=is_root),
-        fills=admit.compile_walk(node, admit.Task.DEFAULT, is_root=is_root),
-        both=admit.compile_walk(node, admit.Task.PRUNE | admit.Task.DEFAULT, is_root=is_root),
-        accepts=fast.compile_predicate(node),
-        repeats=duplicates.compile_finder(node),
-    )
+    return CompiledSchema(node=node, is_root=is_root)
 
 
 def _with_prefix(error: FieldError, prefix: str) -> FieldError:

@@ -77,14 +77,15 @@ def _build_resource(
     accepted = definition["status"]["acceptedNames"]
     group, name, kind = spec["group"], version["name"], accepted["kind"]
     storage = _get_storage_version(definition)
+    node = _build_node(version)
     return Resource(
         gvr=GVR(group, name, accepted["plural"]),
         kind=kind,
         list_kind=accepted.get("listKind") or f"{kind}List",
         singular=accepted.get("singular") or kind.lower(),
         namespaced=spec.get("scope") == "Namespaced",
-        schema=_build_node(version),
-        strategy=_build_strategy(definition, version, converter),
+        schema=node,
+        strategy=_build_strategy(definition, version, converter, node=node),
         short_names=tuple(accepted.get("shortNames") or ()),
         categories=tuple(accepted.get("categories") or ()),
         verbs=VERBS,
@@ -115,9 +116,9 @@ def hash_storage_version(gvk: GVK) -> str:
 
 
 def _build_strategy(
-    definition: Object, version: Mapping[str, Any], converter: Converter | None
+    definition: Object, version: Mapping[str, Any], converter: Converter | None, *, node: Node
 ) -> CustomStrategy:
-    spec, node = definition["spec"], _build_node(version)
+    spec = definition["spec"]
     schema = compile_schema(node)
     parts: Mapping[str, Any] = version.get("subresources") or {}
     group, name = spec["group"], version["name"]

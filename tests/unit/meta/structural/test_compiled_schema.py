@@ -35,6 +35,13 @@ def causes(title: str) -> list[tuple[str, str, str]]:
     ]
 
 
+def test_a_schema_compiles_only_what_objects_need() -> None:
+    schema = compile_schema(WIDGET)
+    assert vars(schema) == {}
+    schema.default({"spec": {}})
+    assert set(vars(schema)) == {"fills"}
+
+
 @pytest.mark.parametrize(
     "title",
     [
