@@ -12,10 +12,15 @@ from quarterdeck.server.authorization.policy_rule import ALL, PolicyRule, covers
 
 
 def find_missing(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """The permissions of `wanted` that no rule of `held` includes, compacted."""
+    """The permissions of `wanted` that no rule of `held` includes, compacted.
+
+    A rule that is held as it stands includes all of itself and is not taken apart.
+    """
+    whole = frozenset(held)
     missing = [
         single
         for rule in wanted
+        if rule not in whole
         for single in split_rule(rule)
         if not any(_includes(owner, single) for owner in held)
     ]
