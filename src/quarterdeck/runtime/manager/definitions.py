@@ -1,6 +1,7 @@
 """Applies the CustomResourceDefinitions of kinds, for development and for embedded servers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from quarterdeck.client.interfaces import Api, PatchType
 from quarterdeck.kit import json
@@ -23,10 +24,14 @@ async def apply_definitions(api: Api, kinds: Iterable[type[Object]]) -> None:
     server check its whole schema and every rule in it.
     """
     for document in crd.build_manifests(kinds):
-        path = _CRDS._replace(name=document["metadata"]["name"])
-        try:
-            current = json.decode(await api.get(path))
-        except NotFound:
-            current = {}
-        if not is_apply_redundant(document, current, manager=FIELD_MANAGER):
-            await api.patch(path, json.encode(document), PatchType.APPLY, _OPTIONS)
+        await apply_changed(api, _CRDS._replace(name=document["metadata"]["name"]), document)
+
+
+async def apply_changed(api: Api, path: ResourcePath, document: Mapping[str, Any]) -> None:
+    """Apply a manifest unless the object at `path` has all of it from us already."""
+    try:
+        current = json.decode(await api.get(path))
+    except NotFound:
+        current = {}
+    if not is_apply_redundant(document, current, manager=FIELD_MANAGER):
+        await api.patch(path, json.encode(document), PatchType.APPLY, _OPTIONS)
