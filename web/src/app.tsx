@@ -5,10 +5,12 @@ import { setLoggedOutHandler } from "./api/http";
 import { type Session, loadSession, logOut } from "./api/session";
 import { type Connection, stream } from "./api/stream";
 import { usePlace } from "./router";
+import { getScope, setScope } from "./store/scope";
 import { Badge, Empty } from "./ui/basics";
 import { Icon } from "./ui/icons";
 import { KeyHelp, useKeys } from "./ui/keys";
 import { Palette } from "./ui/palette";
+import { ScopeField } from "./ui/scope";
 import { toggleTheme } from "./ui/theme";
 import { ApplicationsView } from "./views/applications";
 import { ClusterView } from "./views/cluster";
@@ -46,6 +48,11 @@ export function App() {
     setLoggedOutHandler(() => setSession(null));
     void load();
   }, []);
+  useEffect(() => {
+    // a service account that was never told where to look looks in its own namespace
+    const own = /^system:serviceaccount:([^:]+):/.exec(session?.username ?? "")?.[1];
+    if (own && !getScope()) setScope(own);
+  }, [session?.username]);
   if (session === undefined) return <main class="login muted">Connecting…</main>;
   if (session === null) return <Login hint={hint} onDone={() => void load()} />;
   return <Shell session={session} />;
@@ -58,6 +65,7 @@ function Shell({ session }: { session: Session }) {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const connection = useConnection();
   useKeys(PAGES, { onSearch: () => setSearching(true), onHelp: () => setHelping(true) });
+  useEffect(() => stream.onHub(() => {}), []); // a page without lists is connected too
   useEffect(() => setMenuOpen(false), [place.path]);
   useEffect(() => {
     const page = PAGES.find((each) => each.path !== "/" && place.path.startsWith(each.path));
@@ -79,6 +87,7 @@ function Shell({ session }: { session: Session }) {
           ))}
         </nav>
         <div class="sidebar-foot">
+          <ScopeField />
           <div>
             <div class="faint">Signed in as</div>
             <div class="truncate" title={session.groups.join(", ")}>

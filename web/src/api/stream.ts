@@ -48,6 +48,7 @@ class Stream {
   constructor() {
     document.addEventListener("visibilitychange", () => this.onVisibility());
     addEventListener("online", () => this.reopen(0));
+    addEventListener("offline", () => this.abort?.abort());
   }
 
   add(watch: Watch): () => void {

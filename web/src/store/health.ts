@@ -16,7 +16,7 @@ const BAD_PHASES = new Set(["Failed", "Error", "Degraded", "Lost", "Unhealthy", 
 const OK_PHASES = new Set(["Running", "Ready", "Succeeded", "Complete", "Completed", "Active", "Bound", "Connected", "Healthy", "Available", "Idle"]);
 const MAIN = ["Ready", "Available", "Healthy", "Synced"];
 /** Reasons that say a thing is on its way, not broken. */
-const BUSY_REASON = /progress|pending|creating|provision|starting|waiting|notready$|running|scaling|updating|unknown/i;
+const BUSY_REASON = /progress|pending|creating|provision|starting|waiting|notready$|running|scaling|updating|unknown|boot|clon|drain|delet/i;
 const BAD_REASON = /fail|error|invalid|refused|denied|notfound|missing|unreachable|degraded|exceeded|conflict|lost|stalled/i;
 
 export function assess(object: KubeObject): Health {

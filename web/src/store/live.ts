@@ -8,6 +8,7 @@ import { RequestFailed, getJson } from "../api/http";
 import type { KubeObject, Resource, Table, TableColumn, TableRow } from "../api/objects";
 import { pathOf } from "../api/objects";
 import { type Form, type WatchEvent, stream } from "../api/stream";
+import { useScope } from "./scope";
 
 const PAGE = 500;
 const KEPT_MS = 15_000;
@@ -184,7 +185,8 @@ export interface Live<Item> {
 
 /** All objects of a kind that the viewer may see. */
 export function useObjects<Item = KubeObject>(resource: Resource | null, namespace = "", query = ""): Live<Item> {
-  const path = resource ? pathOf(resource, namespace) : null;
+  const scope = useScope();
+  const path = resource ? pathOf(resource, namespace || scope) : null;
   const collection = useCollection<Item>(path, query, "object");
   return {
     items: collection ? [...collection.items.values()] : [],
@@ -200,5 +202,6 @@ export function useObject<Item = KubeObject>(resource: Resource | null, namespac
 
 /** A kind as the server's own table. */
 export function useTable(resource: Resource | null, namespace = ""): Collection<TableRow> | null {
-  return useCollection<TableRow>(resource ? pathOf(resource, namespace) : null, "", "table");
+  const scope = useScope();
+  return useCollection<TableRow>(resource ? pathOf(resource, namespace || scope) : null, "", "table");
 }

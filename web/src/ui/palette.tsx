@@ -108,6 +108,6 @@ function filter(hits: Hit[], query: string): Hit[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return hits.slice(0, SHOWN);
   const matching = hits.filter((hit) => words.every((word) => hit.text.includes(word)));
-  const rank = (hit: Hit) => (hit.text.startsWith(words[0] ?? "") ? 0 : 1);
+  const rank = (hit: Hit) => (hit.text.startsWith(words[0] ?? "") ? 0 : 1000) + hit.label.length;
   return matching.sort((a, b) => rank(a) - rank(b)).slice(0, SHOWN);
 }

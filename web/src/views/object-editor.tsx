@@ -26,11 +26,15 @@ export function Editor({ resource, object }: { resource: Resource; object: KubeO
   };
   useEffect(() => void start().catch((error: Error) => setProblem(error.message)), [object.metadata.uid]);
   if (!yaml || !base) return <Panel title="Edit">{problem ? <p class="body notice bad">{problem}</p> : <Loading />}</Panel>;
+  const isStale = identify(object) !== identify(base);
   const send = async (dryRun: boolean) => {
     setProblem("");
     try {
       const wanted = yaml.load(text) as KubeObject;
-      const body = JSON.stringify({ ...wanted, metadata: { ...wanted.metadata, resourceVersion: base.metadata.resourceVersion } });
+      // changes of the status alone are no conflict: they leave the generation as it is
+      const current = isStale ? base : object;
+      const metadata = { ...wanted.metadata, resourceVersion: current.metadata.resourceVersion };
+      const body = JSON.stringify({ ...wanted, metadata, status: current.status });
       const query = `fieldManager=dashboard&fieldValidation=Strict&reveal=true${dryRun ? "&dryRun=All" : ""}`;
       const stored = await getJson<KubeObject>(`${path}?${query}`, { method: "PUT", body, headers: { "Content-Type": "application/json" } });
       if (dryRun) setPlan(stored);
@@ -41,7 +45,6 @@ export function Editor({ resource, object }: { resource: Resource; object: KubeO
     }
   };
   const show = (each: KubeObject) => yaml.dump(clean(each), { lineWidth: -1, noRefs: true });
-  const isStale = object.metadata.resourceVersion !== base.metadata.resourceVersion;
   return (
     <div class="stack">
       {isStale && (
@@ -87,8 +90,15 @@ export function Editor({ resource, object }: { resource: Resource; object: KubeO
   );
 }
 
+/** What changes when somebody else has changed the object, apart from its status. */
+function identify({ metadata }: KubeObject): string {
+  const { generation, labels, annotations, resourceVersion, uid } = metadata;
+  return JSON.stringify([uid, generation ?? resourceVersion, labels, annotations]);
+}
+
 /** Without what a person neither reads nor writes. */
 function clean(object: KubeObject): KubeObject {
   const { managedFields: _, resourceVersion: __, ...metadata } = object.metadata;
-  return { ...object, metadata: metadata as KubeObject["metadata"] };
+  const { status: ___, ...rest } = object;
+  return { ...rest, metadata: metadata as KubeObject["metadata"] };
 }

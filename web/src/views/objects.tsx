@@ -44,7 +44,7 @@ function Kinds({ resources }: { resources: Resource[] }) {
           <Loading />
         </Panel>
       ) : (
-        <div class="tiles">
+        <div class="groups">
           {order.map((title) => (
             <Panel key={title} title={title}>
               <ul class="list">
@@ -113,7 +113,10 @@ function Objects({ resource }: { resource: Resource }) {
         {!table || table.load === "loading" ? (
           <Loading rows={8} />
         ) : table.load !== "ready" ? (
-          <Empty title={table.load === "forbidden" ? `You may not list ${resource.resource}` : "The list cannot be read"}>{table.message}</Empty>
+          <Empty title={table.load === "forbidden" ? `You may not list ${resource.resource} here` : "The list cannot be read"}>
+            {table.message}
+            {table.load === "forbidden" && resource.namespaced && " If you may in one namespace, name it at the lower left."}
+          </Empty>
         ) : all.length === 0 ? (
           <Empty title={`There is no ${resource.kind} yet`} command={`kubectl explain ${resource.resource}${resource.group ? ` --api-version=${resource.group}/${resource.version}` : ""}`}>
             It appears here as soon as one is created.

@@ -12,7 +12,7 @@ import { plural } from "../ui/time";
 import { viewOf } from "./links";
 
 const EVENTS: Resource = { group: "", version: "v1", resource: "events", kind: "Event", namespaced: true };
-const SHOWN_EVENTS = 30;
+const SHOWN_EVENTS = 12;
 
 interface Attention {
   key: string;
@@ -30,7 +30,7 @@ export function Overview() {
   const claims = useObjects(KINDS.MachineClaim);
   const hypervisors = useObjects(KINDS.HypervisorCluster);
   const experiments = useObjects<Experiment>(KINDS.Experiment);
-  const attention = [
+  const all = [
     ...clusters.map((cluster): Attention => ({
       key: `cluster ${cluster.name}`,
       to: `/clusters/${encodeURIComponent(cluster.name)}`,
@@ -63,7 +63,9 @@ export function Overview() {
       [KINDS.HypervisorCluster, hypervisors] as const,
       [KINDS.Experiment, experiments] as const,
     ].flatMap(([kind, live]) => list(kind, live as Live<KubeObject>)),
-  ].filter(({ health }) => health.level === "bad" || health.level === "warn");
+  ];
+  const attention = all.filter(({ health }) => health.level === "bad" || health.level === "warn");
+  const moving = all.filter(({ health }) => health.level === "busy");
   attention.sort((a, b) => rank(a.health.level) - rank(b.health.level) || a.name.localeCompare(b.name));
   const isLoading = state === "loading";
   return (
@@ -90,7 +92,7 @@ export function Overview() {
             icon="pipelines"
             label="Pipelines"
             levels={pipelines.items.map((each) => assess(each).level)}
-            note={`${sum(pipelines.items, (each) => each.status?.delivery?.applied)} of ${sum(pipelines.items, (each) => each.status?.delivery?.assigned)} deliveries applied`}
+            note={`${sum(pipelines.items, (each) => each.status?.delivery?.applied)} of ${sum(pipelines.items, (each) => each.status?.delivery?.assigned)} delivered`}
           />
           <Tile
             to="/machines"
@@ -108,9 +110,14 @@ export function Overview() {
           />
         </div>
         <div class="columns">
-          <Panel class="span-8" title={attention.length ? `${plural(attention.length, "thing")} that ${attention.length === 1 ? "needs" : "need"} attention` : "Needs attention"}>
+          <div class="span-8 stack">
+          <Panel title={attention.length ? `${plural(attention.length, "thing")} that ${attention.length === 1 ? "needs" : "need"} attention` : "Needs attention"}>
             {isLoading ? <Loading /> : attention.length ? <AttentionList items={attention} /> : <AllWell hasAny={clusters.length + applications.items.length + claims.items.length > 0} />}
           </Panel>
+          <Panel title="In progress">
+            {moving.length ? <AttentionList items={moving} /> : <p class="body muted">Nothing is being rolled out, provisioned or deleted.</p>}
+          </Panel>
+          </div>
           <RecentEvents />
         </div>
       </div>
@@ -130,7 +137,7 @@ function list(kind: Resource, live: Live<KubeObject>): Attention[] {
 
 function AttentionList({ items }: { items: Attention[] }) {
   return (
-    <ul class="list" data-testid="attention">
+    <ul class="list" >
       {items.slice(0, 100).map((item) => (
         <li key={item.key}>
           <HealthBadge health={item.health} />

@@ -1,0 +1,77 @@
+"""What changes appears by itself, and after a lost connection nothing is missing."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.e2e.dashboard.conftest import WAIT_MS, Demo
+
+pytestmark = pytest.mark.slow
+expect.set_options(timeout=WAIT_MS)
+
+
+def test_objects_appear_and_go_by_themselves(page: Page, demo: Demo) -> None:
+    page.goto(f"{demo.url}/objects/core/v1/configmaps")
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    demo.create_config_map("made-elsewhere")
+    expect(page.get_by_role("link", name="made-elsewhere")).to_be_visible()
+    demo.call("DELETE", "/api/v1/namespaces/default/configmaps/made-elsewhere")
+    expect(page.get_by_role("link", name="made-elsewhere")).to_have_count(0)
+
+
+def test_a_lost_connection_is_shown_and_what_was_missed_arrives(page: Page, demo: Demo) -> None:
+    page.goto(f"{demo.url}/objects/core/v1/configmaps")
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    expect(page.get_by_role("row").nth(1)).to_be_visible()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    listed = []
+    page.on("request", lambda request: listed.append(request.url))
+    page.context.set_offline(True)
+    expect(page.get_by_text("Connection lost")).to_be_visible()
+    demo.create_config_map("while-offline")
+    page.context.set_offline(False)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="while-offline")).to_be_visible()
+    # the watch went on from its resourceVersion: nothing was listed again
+    assert [url for url in listed if "/k8s/api/v1/configmaps" in url] == []
+    demo.call("DELETE", "/api/v1/namespaces/default/configmaps/while-offline")
+
+
+@pytest.fixture
+def converged(page: Page, demo: Demo) -> None:
+    """The application of the demo, rolled out."""
+    page.goto(f"{demo.url}/applications/default/my-app")
+    expect(page.get_by_test_id("ready")).to_have_text("3 of 3 replicas ready")
+
+
+@pytest.mark.usefixtures("converged")
+def test_an_edit_is_previewed_by_the_server_and_then_rolled_out(page: Page, demo: Demo) -> None:
+    page.goto(f"{demo.url}/objects/cloudnative.elide.dev/v1/applications/default/my-app?tab=edit")
+    editor = page.get_by_role("textbox", name="YAML")
+    wanted = 4
+    text = editor.input_value().replace("replicas: 3\n", f"replicas: {wanted}\n", 1)
+    editor.fill(text)
+    expect(page.get_by_role("button", name="Apply")).to_be_disabled()
+    page.get_by_role("button", name="Preview changes").click()
+    changes = page.get_by_role("region", name="Changes")
+    expect(changes).to_contain_text("-   replicas: 3")
+    expect(changes).to_contain_text(f"+   replicas: {wanted}")
+    path = "/apis/cloudnative.elide.dev/v1/namespaces/default/applications/my-app"
+    assert demo.call("GET", path)["spec"]["replicas"] == 3
+    page.get_by_role("button", name="Apply").click()
+    expect(page).to_have_url(re.compile("applications/default/my-app$"))
+    page.get_by_role("link", name="Open its view").click()
+    expect(page.get_by_test_id("ready")).to_have_text("4 of 4 replicas ready")
+    stored = demo.call("GET", path)
+    stored["spec"]["replicas"] = 3
+    demo.call("PUT", path, stored)
+    expect(page.get_by_test_id("ready")).to_have_text("3 of 3 replicas ready")
+
+
+@pytest.mark.usefixtures("converged")
+def test_a_wrong_edit_is_refused_with_the_field(page: Page, demo: Demo) -> None:
+    page.goto(f"{demo.url}/objects/cloudnative.elide.dev/v1/applications/default/my-app?tab=edit")
+    editor = page.get_by_role("textbox", name="YAML")
+    editor.fill(editor.input_value().replace("replicas: 3\n", "replicas: -1\n", 1))
+    page.get_by_role("button", name="Preview changes").click()
+    expect(page.get_by_role("alert")).to_contain_text("spec.replicas")
