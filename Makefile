@@ -123,7 +123,7 @@ build: $(STAMP) web ## Build wheel and sdist into dist/, the dashboard in both
 	@$(BIN)/python -m hatchling build
 
 .PHONY: docker-build
-docker-build: ## Build the container image (IMG=)
+docker-build: web ## Build the container image with the dashboard in it (IMG=)
 	@docker info >/dev/null 2>&1 || { echo "docker-build: no container engine is running; start one and try again" >&2; exit 2; }
 	docker build $(if $(BASE),--build-arg BASE=$(BASE)) -t $(IMG) .
 
