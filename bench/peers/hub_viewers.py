@@ -73,7 +73,7 @@ def _policy() -> MonitorAccessPolicySpec:
     )
 
 
-async def _write_cluster(state: StateStore, name: str, now: datetime) -> None:
+async def write_cluster(state: StateStore, name: str, now: datetime) -> None:
     text = rfc3339.format_time(now)
     nodes = [
         NodeFacts(
@@ -120,7 +120,7 @@ async def _run(count: int, interval_s: float) -> None:
     state, history = open_embedded(None, clock=clock), open_history(None, clock=clock)
     names = [f"cluster-{number:04}" for number in range(count)]
     for name in names:
-        await _write_cluster(state, name, clock.now())
+        await write_cluster(state, name, clock.now())
     policy = compile_policy(_policy(), name="p", namespace="hub", compiled_at="", hash_="1")
     writes = policy_writes.plan_policy(
         policy, before=None, status={}, at=clock.now(), event="compiled"
@@ -131,7 +131,7 @@ async def _run(count: int, interval_s: float) -> None:
     async def collect() -> None:
         while True:
             for name in names:
-                await _write_cluster(state, name, clock.now())
+                await write_cluster(state, name, clock.now())
                 await asyncio.sleep(interval_s / count)
 
     async with contextlib.AsyncExitStack() as stack:

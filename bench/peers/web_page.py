@@ -1,0 +1,83 @@
+"""The dashboard over many clusters and many objects.
+
+`python -m bench.peers.web_page CLUSTERS OBJECTS` starts an API server with OBJECTS ConfigMaps and a
+hub with CLUSTERS clusters, serves the dashboard on a free port of loopback and prints the address
+of a one-time link. Each line on its standard input is a number of updates a second and a number of
+seconds; ConfigMaps are changed at that rate, then it prints `done`.
+"""
+
+import asyncio
+import contextlib
+import sys
+
+from bench.peers.hub_viewers import TOKENS, write_cluster
+from quarterdeck.app import embedded
+from quarterdeck.app.cluster_factory import build_admin_config
+from quarterdeck.app.dashboard import build_dashboard
+from quarterdeck.app.identities import Identities
+from quarterdeck.client import Client
+from quarterdeck.hubstate.embedded.history import open_history
+from quarterdeck.hubstate.embedded.state import open_embedded
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit.tasks import Supervisor, fan_out
+from quarterdeck.meta.identity import GVR
+from quarterdeck.server.authentication.user import MASTERS_GROUP, User
+from quarterdeck.services.hub.identity import Authenticator
+from quarterdeck.services.hub.service import HubServer
+
+CODE = "open"
+_MAPS = GVR("", "v1", "configmaps")
+_AT_ONCE = 32
+
+
+async def _create(client: Client, number: int) -> None:
+    await client.resource(_MAPS).create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"object-{number:05}", "namespace": "default"},
+            "data": {"value": "0"},
+        }
+    )
+
+
+async def _update(client: Client, count: int, rate: int, seconds: int) -> None:
+    """Give ConfigMaps one key more or less, which their rows show."""
+    for step in range(rate * seconds):
+        name = f"object-{step * 7 % count:05}"
+        maps = client.resource(_MAPS)
+        found = await maps.get(name, "default")
+        found["data"] = {"value": str(step), **({"more": "1"} if step % 2 else {})}
+        await maps.update(found)
+        await asyncio.sleep(1 / rate / 2)
+
+
+async def _run(clusters: int, objects: int) -> None:
+    clock = SystemClock()
+    state, history = open_embedded(None, clock=clock), open_history(None, clock=clock)
+    for number in range(clusters):
+        await write_cluster(state, f"cluster-{number:04}", clock.now())
+    async with contextlib.AsyncExitStack() as stack:
+        root = User(name="root", groups=(MASTERS_GROUP,))
+        plan = embedded.Plan(data_dir=None, port=0, identities=Identities(tokens={"root": root}))
+        api = await embedded.start(plan, stack, clock=clock)
+        config = build_admin_config("local", api)
+        client = await stack.enter_async_context(Client(config, clock=clock))
+        await fan_out(range(objects), lambda number: _create(client, number), limit=_AT_ONCE)
+        tasks = await stack.enter_async_context(Supervisor("bench"))
+        hub = HubServer(state, history, Authenticator(tokens=TOKENS), clock=clock)
+        tasks.spawn(hub.run(), name="hub")
+        dashboard = build_dashboard(hub.handle, config, clock=clock, links={CODE: "root"})
+        stack.push_async_callback(dashboard.aclose)
+        server = await stack.enter_async_context(http.Server(dashboard.handle, clock=clock))
+        listener = await server.listen("127.0.0.1", 0)
+        print(f"{listener.url}/login?code={CODE}", flush=True)
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            rate, seconds = (int(word) for word in line.split())
+            await _update(client, objects, rate, seconds)
+            print("done", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,127 @@
+"""The dashboard in a real Chromium, over many clusters and many objects.
+
+The budgets: first contentful paint under 0.5 s, the grid of 1,000 clusters there within 1 s, a main
+thread that is busy for less than half of the time at 100 updates a second, and no task over 50 ms
+while 10,000 objects are scrolled. There is no peer: other dashboards show other things.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from bench.process import Child
+from bench.series import Figures, Missed, Runs, Series, case
+from bench.suite import OURS, Case, Missing, Scale, Suite
+
+RATE = 100
+_FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+_SCROLL = """async () => {
+    const tasks = [0];
+    const observer = new PerformanceObserver(list => {
+        for (const each of list.getEntries()) tasks.push(each.duration);
+    });
+    observer.observe({entryTypes: ["longtask"]});
+    const scroller = document.querySelector(".grid-scroll");
+    for (let top = 0; top < scroller.scrollHeight; top += 1500) {
+        scroller.scrollTop = top;
+        await new Promise(requestAnimationFrame);
+    }
+    await new Promise(done => setTimeout(done, 200));
+    observer.disconnect();
+    return Math.max(...tasks);
+}"""
+_PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+
+
+def cases(scale: Scale) -> Sequence[Case]:
+    clusters = scale.pick(100, 1_000, 1_000)
+    objects = scale.pick(500, 10_000, 10_000)
+    seconds = scale.pick(2, 10, 30)
+    rounds = scale.pick(1, 3, 5)
+    series = Series(lambda: _looking(clusters, objects, seconds), rounds=rounds, warms_up=False)
+    grid = f"{clusters:,} clusters"
+    rows = f"{objects:,} objects"
+    return [
+        case(series, "first contentful paint", "ms", "paint", note=grid),
+        case(series, "grid of clusters shown", "ms", "grid", note=grid),
+        case(series, f"main thread at {RATE} updates a second", "%", "busy", note=rows),
+        case(series, "longest task while scrolling", "ms", "task", note=f"{rows}; 0: under 50"),
+    ]
+
+
+@contextmanager
+def _looking(clusters: int, objects: int, seconds: int) -> Iterator[Runs]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        yield {OURS: Missing("chromium is not installed: make tools")}
+        return
+    from playwright.sync_api import sync_playwright
+
+    server = Child(["-m", "bench.peers.web_page", str(clusters), str(objects)])
+    link = server.line().strip()
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
+            context = browser.new_context(viewport={"width": 1280, "height": 800})
+            page = context.new_page()
+            page.goto(link)
+            page.get_by_role("heading", name="Overview").wait_for()
+            window = _Window(context, link.partition("/login")[0])
+
+            def run(figures: Figures) -> None:
+                figures.update(window.measure_clusters(clusters))
+                figures.update(window.measure_objects(server, objects, seconds))
+
+            yield {OURS: run}
+            browser.close()
+    finally:
+        server.close()
+
+
+class _Window:
+    """A browser that is logged in."""
+
+    def __init__(self, context: Any, url: str) -> None:
+        self._context = context
+        self._url = url
+
+    def measure_clusters(self, count: int) -> Figures:
+        page = self._context.new_page()
+        page.goto(f"{self._url}/clusters")
+        shown = f"""() => document.querySelector("[data-testid=count]")?.textContent ===
+            "{count:,} clusters" && document.querySelector(".card") ? performance.now() : null"""
+        grid = page.wait_for_function(shown).json_value()
+        paint = page.evaluate(_PAINT)
+        page.close()
+        if paint is None:
+            raise Missed("the browser reported no paint")
+        return {"grid": grid, "paint": paint}
+
+    def measure_objects(self, server: Child, count: int, seconds: int) -> Figures:
+        page = self._context.new_page()
+        page.goto(f"{self._url}/objects/core/v1/configmaps")
+        shown = f"""() => {{
+            const text = document.querySelector("[data-testid=count]")?.textContent ?? "";
+            return parseInt(text.replace(",", "")) >= {count};
+        }}"""
+        page.wait_for_function(shown)
+        task = page.evaluate(_SCROLL)
+        session = self._context.new_cdp_session(page)
+        session.send("Performance.enable")
+        before = _read_metrics(session)
+        if server.ask(f"{RATE} {seconds}").strip() != "done":
+            raise Missed("the server ended")
+        after = _read_metrics(session)
+        page.close()
+        elapsed = after["Timestamp"] - before["Timestamp"]
+        busy = (after["TaskDuration"] - before["TaskDuration"]) / elapsed * 100
+        return {"busy": busy, "task": task}
+
+
+def _read_metrics(session: Any) -> dict[str, float]:
+    found = session.send("Performance.getMetrics")["metrics"]
+    return {each["name"]: each["value"] for each in found}
+
+
+SUITE = Suite(name="web", title="Dashboard", cases=cases, versions=("playwright",), is_process=True)
