@@ -122,14 +122,20 @@ bench-full: $(BENCH_STAMP) ## Run every benchmark at full size
 build: $(STAMP) web ## Build wheel and sdist into dist/, the dashboard in both
 	@$(BIN)/python -m hatchling build
 
+.PHONY: image
+image: build ## Assemble the images as an OCI layout in dist/image without a container engine, with an SBOM
+	@PYTHONPATH=tools $(BIN)/python -m image_build --wheel "$$(ls -t dist/quarterdeck-*.whl | head -1)" --output dist/image
+
 .PHONY: docker-build
 docker-build: web ## Build the container image with the dashboard in it (IMG=)
 	@docker info >/dev/null 2>&1 || { echo "docker-build: no container engine is running; start one and try again" >&2; exit 2; }
 	docker build $(if $(BASE),--build-arg BASE=$(BASE)) -t $(IMG) .
 
 .PHONY: release-check
-release-check: ## Refuse to release an image on a base without a digest (BASE=)
+release-check: ## Refuse a release whose parts disagree, or an image on a base without a digest (BASE=)
 	@BASE='$(BASE)' tools/release_check.sh
+	@$(MAKE) --no-print-directory image
+	@$(BIN)/python tools/release_versions.py dist
 
 .PHONY: docker-push
 docker-push: ## Push the container image (IMG=)

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from image_build.images import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +39,19 @@ def test_every_stage_is_built_on_the_argument() -> None:
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
     stages = [line for line in lines if line.startswith("FROM ")]
     assert stages
-    assert [line for line in stages if not re.match(r"FROM \$\{BASE\}( AS \w+)?$", line)] == []
+    assert [
+        line for line in stages if not re.match(r"FROM (\$\{BASE\}|common) AS [\w-]+$", line)
+    ] == []
+    assert [line for line in stages if line.endswith(" AS common")] == ["FROM ${BASE} AS common"]
+
+
+def test_stages_have_the_commands_of_the_assembled_images() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    stages = re.findall(r'^FROM common AS ([\w-]+)\nCMD \["([\w-]+)"\]', text, flags=re.M)
+    assert {tag: (command,) for tag, command in stages} == COMMANDS
+    assert stages[-1] == ("operator", "run"), (
+        "the last stage is what a build without --target makes"
+    )
 
 
 def test_image_installs_dependencies_by_hash() -> None:
