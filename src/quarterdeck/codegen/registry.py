@@ -10,6 +10,7 @@ from quarterdeck.codegen import (
     experiments,
     expressions,
     hub,
+    metrics,
     pages,
     proto,
     roles,
@@ -87,6 +88,12 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.GENERATE,
         run=expressions.files,
         owns=(expressions.PAGE,),
+    ),
+    Generator(
+        name="reference of metrics",
+        target=Target.GENERATE,
+        run=metrics.files,
+        owns=(metrics.PAGE,),
     ),
     Generator(
         name="reference of commands",
