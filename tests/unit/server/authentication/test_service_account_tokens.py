@@ -74,7 +74,7 @@ async def test_token_stands_for_its_account_until_it_expires() -> None:
             "system:serviceaccounts:team",
             "system:authenticated",
         )
-        await world.clock.advance(599)
+        await world.clock.advance(660)
         assert world.tokens.authenticate_token(token) is not None
         await world.clock.advance(1)
         with pytest.raises(Unauthorized):

@@ -32,6 +32,8 @@ from quarterdeck.wire.status import Unauthorized
 _RESOURCE = "serviceaccounts"
 _EXTRA = "authentication.kubernetes.io/"
 _RESOURCES = {"pod": "pods", "secret": "secrets", "node": "nodes"}
+_CLOCK_LEEWAY_S = 60
+"""How far the clocks of two servers may be apart, as Kubernetes allows it."""
 _DELETION_LEEWAY = timedelta(seconds=60)
 """How long a token outlives the moment its pod was to be gone."""
 
@@ -127,7 +129,7 @@ class ServiceAccountTokens:
         if claims is None:
             return None
         now = self._clock.now().timestamp()
-        if not claims.issued <= now < claims.expires:
+        if not claims.issued - _CLOCK_LEEWAY_S <= now <= claims.expires + _CLOCK_LEEWAY_S:
             raise Unauthorized
         self._check_alive(claims)
         if set(wanted).isdisjoint(claims.audiences):

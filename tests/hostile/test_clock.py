@@ -1,0 +1,61 @@
+"""Clocks that are wrong, and tokens of servers whose clocks differ."""
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.server.authentication.service_accounts.signing_key import SigningKey
+from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
+from quarterdeck.server.registry.object_meta import decode_object_meta
+from quarterdeck.storage import StoreKey
+from quarterdeck.storage.memory import open_memory
+from quarterdeck.wire.status import Unauthorized
+
+ACCOUNT = StoreKey("serviceaccounts", "team", "robot")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SECONDS = 600
+LEEWAY = 60
+
+
+async def is_accepted(difference_s: float) -> bool:
+    """Whether a server accepts a token of another, whose clock was behind by so much."""
+    store, key = open_memory(derive=decode_object_meta), SigningKey()
+    try:
+        value = json.dumps({"metadata": {"name": ACCOUNT.name, "uid": "a-uid"}}).encode()
+        await store.put(ACCOUNT, lambda _: value)
+        issuer, other = (
+            ServiceAccountTokens(store, key, clock=VirtualClock(now), rng=random.Random(1))
+            for now in (START, START + timedelta(seconds=difference_s))
+        )
+        token = issuer.issue(
+            ACCOUNT, uid="a-uid", audiences=issuer.audiences, seconds=SECONDS, bound=None
+        )
+        return other.authenticate_token(token) is not None
+    except Unauthorized:
+        return False
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize(
+    ("difference_s", "expected"),
+    [
+        (0, True),
+        (-LEEWAY, True),
+        (-LEEWAY - 1, False),
+        (SECONDS + LEEWAY, True),
+        (SECONDS + LEEWAY + 1, False),
+    ],
+)
+async def test_tokens_have_a_leeway_of_a_minute(difference_s: float, *, expected: bool) -> None:
+    assert await is_accepted(difference_s) is expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_no_clock_makes_a_token_live_longer_than_its_leeway(seed: int) -> None:
+    difference_s = random.Random(seed).uniform(-10 * SECONDS, 10 * SECONDS)
+    expected = -LEEWAY <= difference_s <= SECONDS + LEEWAY
+    assert await is_accepted(difference_s) is expected
