@@ -49,12 +49,14 @@ from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import STATUS, Object
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.frames import FrameCache
+from quarterdeck.server.response.watch_buffers import WatchBuffers
 from quarterdeck.server.system_objects.kubernetes_service import publish_address
 from quarterdeck.server.write.field_managers import FieldManagers
 from quarterdeck.storage import StorageError, Store
 from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
 from quarterdeck.wire.status import (
     ApiError,
+    BadRequest,
     InsufficientStorage,
     InternalError,
     RequestEntityTooLarge,
@@ -138,6 +140,9 @@ class ApiServer:
             frames=FrameCache(),
             field_managers=FieldManagers(),
             worker=Worker(options.inline_bytes),
+            watch_buffers=WatchBuffers(
+                each_bytes=options.watch_buffer_bytes, all_bytes=options.watch_buffers_bytes
+            ),
             streams=streams,
         )
         self._roles = roles
@@ -281,6 +286,8 @@ class ApiServer:
             response = _refuse(request, _translate_storage_error(error))
         except (http.HttpError, asyncio.CancelledError):
             raise
+        except RecursionError:
+            response = _refuse(request, BadRequest("the object is nested too deeply"))
         except Exception as error:
             self._report(request, error)
             response = _refuse(

@@ -92,6 +92,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     watch_buffer_bytes: int = 4 * 1024 * 1024
     """How much may wait in one watcher's connection before its events wait in the buffer above."""
 
+    watch_buffers_bytes: int = 64 * 1024 * 1024
+    """How much may wait in the connections of all watchers together; beyond it each may have
+    64 KiB."""
+
     future_revision_wait_s: float = 3.0
     """How long a read at a revision that has not happened yet waits for it."""
 

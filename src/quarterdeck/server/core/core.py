@@ -41,6 +41,18 @@ class FrameCache(Protocol):
         ...
 
 
+class WatchBuffers(Protocol):
+    """What waits in the connections of all watchers; see `server.response.watch_buffers`."""
+
+    def is_full(self, stream: object, buffered: int) -> bool:
+        """Note what waits for a stream; whether it must be taken before more is written."""
+        ...
+
+    def forget(self, stream: object) -> None:
+        """Drop a stream that ended."""
+        ...
+
+
 class FieldManagers(Protocol):
     """The field managers of all endpoints; see `server.managed`."""
 
@@ -67,6 +79,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     field_managers: FieldManagers
     frames: FrameCache
     worker: Worker
+    watch_buffers: WatchBuffers
     streams: set[Stream]
     """The watches that are open, so that they can be ended well."""
 

@@ -118,6 +118,7 @@ class WatchStream:
             timer.cancel()
         self.close()
         self._core.streams.discard(self)
+        self._core.watch_buffers.forget(self)
 
     async def _write_initial(self, writer: http.BodyWriter) -> None:
         turns = TimeSlice(self._core)
@@ -132,14 +133,14 @@ class WatchStream:
         self._is_live = True
 
     async def _write_events(self, writer: http.BodyWriter, watcher: Watcher) -> None:
-        limit = self._core.options.watch_buffer_bytes
-        resource = self._selection.resource
+        buffers, resource = self._core.watch_buffers, self._selection.resource
         async for batch in watcher:
             if resource.converter is not None:
                 batch = await self._core.conversions.convert_events(resource, batch)
             data = self._encode_batch(batch)
-            if data and writer.write_nowait(data) > limit:
+            if data and buffers.is_full(self, writer.write_nowait(data)):
                 await writer.write(b"")
+                buffers.is_full(self, writer.buffered)
 
     def _encode_batch(self, batch: list[StoreEvent]) -> bytes:
         if len(batch) == 1:
