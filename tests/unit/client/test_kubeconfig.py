@@ -1,4 +1,6 @@
 import base64
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,30 @@ def simple(tmp_path: Path) -> Path:
         users=[entry("user", "u", token="t0ps3cret")],
         contexts=[entry("context", "here", cluster="c", user="u", namespace="shop")],
     )
+
+
+JSON = (
+    '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"c"}}],'
+    '"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:6443"}}]}'
+)
+
+
+def test_a_kubeconfig_in_json_loads_no_yaml_library(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(JSON)
+    script = (
+        "import sys, pathlib\n"
+        "from quarterdeck.client.config.locate import load_config\n"
+        f"print(load_config(pathlib.Path({str(file)!r})).server, 'yaml' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == ["https://127.0.0.1:6443", "False"], done.stderr
+
+
+def test_a_kubeconfig_in_flow_style_is_read_as_yaml(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(JSON.replace('"', "'").replace(":[", ": [").replace(":{", ": {") + " # YAML")
+    assert load_config(file).server == "https://127.0.0.1:6443"
 
 
 def test_the_current_context_is_resolved(simple: Path) -> None:

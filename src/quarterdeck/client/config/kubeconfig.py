@@ -6,6 +6,7 @@ to the file they stand in.
 
 import base64
 import binascii
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import msgspec
 from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Impersonation, Material
 from quarterdeck.client.config.proxy import check_proxy
 from quarterdeck.client.errors import ConfigError
-from quarterdeck.kit import yaml
+from quarterdeck.kit import json, yaml
 from quarterdeck.kit.redaction import Secret
 
 _LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
@@ -81,10 +82,7 @@ def _read_one(file: Path) -> Kubeconfig:
 
 
 def _parse(text: bytes, origin: str) -> Kubeconfig:
-    try:
-        document = yaml.load(text)
-    except yaml.YamlError as error:
-        raise ConfigError(f"{origin} is not YAML: {error}") from error
+    document = _read_document(text, origin)
     if not isinstance(document, dict):
         raise ConfigError(f"{origin} is not a mapping")
     return Kubeconfig(
@@ -93,6 +91,17 @@ def _parse(text: bytes, origin: str) -> Kubeconfig:
         contexts=_read_entries(document, "contexts", origin),
         current_context=str(document.get("current-context") or ""),
     )
+
+
+def _read_document(text: bytes, origin: str) -> Any:
+    """Read JSON, which `up` writes and commands read fast, or else YAML."""
+    if text.lstrip().startswith(b"{"):
+        with contextlib.suppress(json.JsonError):
+            return json.decode(text)
+    try:
+        return yaml.load(text)
+    except yaml.YamlError as error:
+        raise ConfigError(f"{origin} is not YAML: {error}") from error
 
 
 def _read_entries(
