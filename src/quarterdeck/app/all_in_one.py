@@ -18,6 +18,7 @@ from quarterdeck.app.activity import ActivityPrinter
 from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.cluster_factory import build_admin_config
 from quarterdeck.app.console import Console, Started, find_program
+from quarterdeck.app.definition_cache import load_manifests
 from quarterdeck.app.embedded import Embedded, Plan
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.identities import Identities
@@ -38,6 +39,7 @@ from quarterdeck.kit.redaction import Secret
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime import CertificateFiles
 from quarterdeck.runtime.endpoints.server import BindAddress
+from quarterdeck.runtime.manager.definitions import apply_manifests
 from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.options import ServerOptions
@@ -80,7 +82,8 @@ async def up(
             admin = await stack.enter_async_context(
                 Client(ClusterConfig(server=url), clock=clock, network=network)
             )
-            await definitions.install(admin.raw, list_kinds(chosen))
+            manifests = load_manifests(list_kinds(chosen), server.folder)
+            await apply_manifests(admin.raw, manifests)
             await grant_roles(admin, chosen)
             config = ClusterConfig(server=url, token=Secret(token))
             client = await stack.enter_async_context(Client(config, clock=clock, network=network))

@@ -18,12 +18,17 @@ _OPTIONS = PatchOptions(field_manager=FIELD_MANAGER, force=True)
 
 
 async def apply_definitions(api: Api, kinds: Iterable[type[Object]]) -> None:
-    """Apply the definition of each kind; what is as it should be is left alone.
+    """Apply the definition of each kind; what is as it should be is left alone."""
+    await apply_manifests(api, crd.build_manifests(kinds))
+
+
+async def apply_manifests(api: Api, manifests: Iterable[Mapping[str, Any]]) -> None:
+    """Apply definitions; what is as it should be is left alone.
 
     Looking first is worth it: most starts change nothing, and applying a definition makes the
     server check its whole schema and every rule in it.
     """
-    for document in crd.build_manifests(kinds):
+    for document in manifests:
         await apply_changed(api, _CRDS._replace(name=document["metadata"]["name"]), document)
 
 
