@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -39,18 +40,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
     clock, log = SystemClock(), get_logger("run")
     chosen = choose(settings.operators)
     inside = is_in_cluster()
-    health = parse_bind(
-        settings.health_bind_address,
-        settings.health_port,
-        flag="--health-port",
-        all_interfaces=inside,
-    )
-    metrics = parse_bind(
-        settings.metrics_bind_address,
-        settings.metrics_port,
-        flag="--metrics-port",
-        all_interfaces=inside,
-    )
+    health, metrics = _parse_addresses(settings, all_interfaces=inside)
     page = metrics_page(metrics, settings)
     namespaces = parse_namespaces(settings)
     _check_ports(settings, health, metrics)
@@ -89,6 +79,17 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
             tune_gc()
         await stop.wait()
         log.info("stopping")
+
+
+def _parse_addresses(
+    settings: Settings, *, all_interfaces: bool
+) -> tuple[BindAddress | None, BindAddress | None]:
+    """Where the pages of health and of metrics listen."""
+    parse = partial(parse_bind, all_interfaces=all_interfaces)
+    return (
+        parse(settings.health_bind_address, settings.health_port, flag="--health-port"),
+        parse(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port"),
+    )
 
 
 def parse_namespaces(settings: Settings) -> tuple[str, ...]:

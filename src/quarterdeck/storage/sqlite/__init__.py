@@ -16,7 +16,6 @@ Here is how a database is opened; then read `log` (what is done with it), `file`
 `backup` copies, checks and replaces databases.
 """
 
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +26,7 @@ from quarterdeck.storage.lockfile import LockFile
 from quarterdeck.storage.sqlite import file
 from quarterdeck.storage.sqlite.errors import translate_open_errors
 from quarterdeck.storage.sqlite.file import Durability
-from quarterdeck.storage.sqlite.loader import load
+from quarterdeck.storage.sqlite.loader import Loaded, load
 from quarterdeck.storage.sqlite.log import SqliteLog
 from quarterdeck.storage.sqlite.mark import Mark, get_mark_path, read_mark
 from quarterdeck.storage.sqlite.repair import check_complete, drop_lost_writes, find_problems
@@ -70,25 +69,12 @@ def open_sqlite(
         OpenFailed: if the file system refuses.
     """
     path = Path(path)
-    history = partial(History, max_events=history_events, max_bytes=history_bytes)
-    try:
-        lock = LockFile(path.with_name(f"{path.name}.lock"))
-    except OSError as error:
-        raise OpenFailed(f"{path} cannot be locked: {error.strerror}") from error
+    lock = _lock_file(path)
     try:
         with translate_open_errors(path):
-            if not path.exists():
-                file.create(path)
-            file.check_header(path)
-            file.upgrade(path)
+            _prepare_file(path)
             loaded = load(path, derive, keep=history_events, cipher=cipher)
-            mark = _read_mark(path, accept_loss=accept_loss)
-            if accept_loss:
-                is_complete = not find_problems(loaded, mark)
-            else:
-                is_complete = check_complete(path, loaded, mark, durability=durability)
-            if not is_complete:
-                loaded = drop_lost_writes(path, loaded, mark)
+            loaded = _keep_complete(path, loaded, durability=durability, accept_loss=accept_loss)
             connection = file.connect(path, durability, max_bytes=max_bytes)
             if cipher is not None:
                 seal_values(connection, cipher)
@@ -96,7 +82,7 @@ def open_sqlite(
     except BaseException:
         lock.release()
         raise
-    recent = history(floor=loaded.floor)
+    recent = History(floor=loaded.floor, max_events=history_events, max_bytes=history_bytes)
     recent.extend(loaded.events)
     return Store(
         SqliteLog(connection, lock, mark=writer, facts=defer_facts(derive), cipher=cipher),
@@ -107,6 +93,37 @@ def open_sqlite(
         retain=retain,
         derive=derive,
     )
+
+
+def _lock_file(path: Path) -> LockFile:
+    try:
+        return LockFile(path.with_name(f"{path.name}.lock"))
+    except OSError as error:
+        raise OpenFailed(f"{path} cannot be locked: {error.strerror}") from error
+
+
+def _prepare_file(path: Path) -> None:
+    """Make the file where it is missing, and give an older one the present format."""
+    if not path.exists():
+        file.create(path)
+    file.check_header(path)
+    file.upgrade(path)
+
+
+def _keep_complete(
+    path: Path, loaded: Loaded, *, durability: Durability, accept_loss: bool
+) -> Loaded:
+    """What was loaded, without the writes that may be given up.
+
+    Raises:
+        WritesLost: if acknowledged writes are gone that may not.
+    """
+    mark = _read_mark(path, accept_loss=accept_loss)
+    if accept_loss:
+        is_complete = not find_problems(loaded, mark)
+    else:
+        is_complete = check_complete(path, loaded, mark, durability=durability)
+    return loaded if is_complete else drop_lost_writes(path, loaded, mark)
 
 
 def _read_mark(path: Path, *, accept_loss: bool) -> int | None:
