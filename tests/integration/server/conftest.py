@@ -149,7 +149,10 @@ def serving() -> Serving:
     async def start(*, lifecycle: bool = False, **arguments: Any) -> AsyncIterator[Api]:
         options = arguments.get("options") or ServerOptions()
         arguments["options"] = msgspec.structs.replace(options, lifecycle=lifecycle)
-        async with Cluster(**arguments) as cluster, http.Client(pool=2048) as client:
+        async with (
+            Cluster(**arguments) as cluster,
+            http.Client(pool=2048, read_timeout_s=None) as client,
+        ):
             yield Api(cluster, client)
 
     return start

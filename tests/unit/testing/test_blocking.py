@@ -127,3 +127,16 @@ def test_everything_is_restored_at_the_end() -> None:
         assert os.fsync is not before[0]
     after = os.fsync, socket.socket.connect, socket.socket.recv, subprocess.Popen.wait
     assert after == before
+
+
+async def test_the_poller_that_grpc_wakes_before_it_joins_it_is_not_reported() -> None:
+    release = threading.Event()
+    poller = threading.Thread(target=release.wait, name="Thread-1 (_poll_wrapper)", daemon=True)
+    detector = BlockingCallDetector()
+    poller.start()
+    with detector.installed():
+        poller.join(0.0001)
+    release.set()
+    while poller.is_alive():
+        os.sched_yield()
+    assert detector.calls == []
