@@ -174,3 +174,10 @@ def test_selectors_are_values() -> None:
     assert (repr(one), bool(one), one.is_empty) == ("Selector('a,b=c')", True, False)
     assert EVERYTHING.is_empty and not EVERYTHING and one != "a,b=c"
     assert not NOTHING.matches({})
+
+
+@pytest.mark.parametrize("word", ["in", "notin"])
+def test_words_of_the_grammar_are_keys_after_an_exclamation_mark(word: str) -> None:
+    selector = Selector.parse(f"!{word}")
+    assert selector.matches({})
+    assert not selector.matches({word: "a"})

@@ -95,3 +95,14 @@ def test_a_number_of_many_digits_is_out_of_range() -> None:
     with pytest.raises(BadRequest, match="value out of range"):
         ListOptions.parse("limit=" + "9" * 5000)
     assert ListOptions.parse("limit=" + "0" * 5000 + "7").limit == 7
+
+
+@pytest.mark.parametrize("limit", [2**63 - 1, -(2**63)])
+def test_the_outermost_numbers_of_64_bits_are_read(limit: int) -> None:
+    assert ListOptions.parse(f"limit={limit}").limit == limit
+
+
+@pytest.mark.parametrize("limit", [2**63, -(2**63) - 1])
+def test_a_number_beyond_64_bits_is_out_of_range(limit: int) -> None:
+    with pytest.raises(BadRequest, match="value out of range"):
+        ListOptions.parse(f"limit={limit}")

@@ -314,3 +314,25 @@ async def test_a_cancelled_worker_passes_its_wake_up_on() -> None:
     assert item.key == "a"
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+def test_the_observer_learns_how_long_a_key_was_worked_on() -> None:
+    clock, counts = Stepped(), Counts()
+    queue: WorkQueue[str] = WorkQueue(clock, observer=counts)
+    clock.elapsed = 100.0
+    queue.add("a")
+    assert queue.pop() is not None
+    clock.elapsed = 107.5
+    queue.done("a")
+    queue.done("a")
+    assert counts.works == [7.5]
+
+
+def test_pop_hands_out_a_delayed_key_that_became_due() -> None:
+    clock = Stepped()
+    queue: WorkQueue[str] = WorkQueue(clock)
+    queue.add("a", after_s=5.0)
+    assert queue.pop() is None
+    clock.elapsed += 5.0
+    handed = queue.pop()
+    assert handed is not None and handed.key == "a"
