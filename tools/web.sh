@@ -33,6 +33,8 @@ else
 fi
 cd web
 if [ ! -d node_modules ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-    npm ci --silent --no-progress
+    # not `npm ci`: it refuses a lock file without the binaries of other platforms
+    npm install --no-save --silent --no-progress
+    touch node_modules/.package-lock.json
 fi
 npm run --silent build
