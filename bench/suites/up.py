@@ -7,6 +7,8 @@ import asyncio
 import os
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -29,7 +31,9 @@ FLAGS = (
     "--fleet-port",
     "--webhook-port",
     "--runner-webhook-port",
+    "--bootstrap-port",
 )
+COMMANDS = ("--help", "get --help")
 AT_ONCE = 50
 
 
@@ -42,6 +46,7 @@ def cases(scale: Scale) -> Sequence[Case]:
         case(starts, "exec to ready", "s", "ready"),
         case(starts, "memory when ready", "MB", "memory"),
         case(starts, "processor time when idle", "% of a core", "idle", note=f"over {idle_s:g} s"),
+        *_command_cases(rounds),
         *_converging_cases(
             "Applications until all are Running",
             _converge,
@@ -57,6 +62,25 @@ def cases(scale: Scale) -> Sequence[Case]:
             note=f"{count:,}, created {AT_ONCE} at once, on disk on both sides",
         ),
     ]
+
+
+def _command_cases(rounds: int) -> list[Case]:
+    series = Series(_calling, rounds=rounds)
+    return [case(series, f"quarterdeck {words}", "ms", words) for words in COMMANDS]
+
+
+@contextmanager
+def _calling() -> Iterator[Runs]:
+    """Commands that talk to no server, from their start to their end."""
+
+    def run(figures: Figures) -> None:
+        for words in COMMANDS:
+            began = time.perf_counter()
+            command = [sys.executable, "-m", "quarterdeck.cli", *words.split()]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            figures[words] = (time.perf_counter() - began) * 1e3
+
+    yield {OURS: run}
 
 
 Converge = Callable[[Path, int], Coroutine[None, None, float]]
