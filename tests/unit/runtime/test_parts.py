@@ -175,6 +175,29 @@ def test_foreign_conditions_are_neither_sent_nor_missed() -> None:
     assert draft.conditions == (foreign,)
 
 
+class PhaseStatus(Struct, frozen=True, kw_only=True):
+    phase: str = "Pending"
+    attempts: int = 1
+    count: int = 0
+    note: str = ""
+
+
+class Phased(Object, frozen=True, kw_only=True):
+    KIND = KindInfo(group="example.com", version="v1", kind="Phased", plural="phased")
+    status: PhaseStatus = PhaseStatus()
+
+
+def test_defaults_that_say_something_are_written() -> None:
+    new = StatusDraft(Phased(metadata=ObjectMeta(name="a")), now=NOW, owned=[])
+    body = new.build_apply_configuration()
+    assert body is not None
+    assert msgspec.json.decode(body)["status"] == {"phase": "Pending", "attempts": 1}
+    new.set(phase="Ready", count=2)
+    body = new.build_apply_configuration()
+    assert body is not None
+    assert msgspec.json.decode(body)["status"] == {"phase": "Ready", "attempts": 1, "count": 2}
+
+
 def test_a_kind_without_status_says_so() -> None:
     draft = StatusDraft(Bare(metadata=ObjectMeta(name="a")), now=NOW, owned=[])
     assert draft.build_apply_configuration() is None

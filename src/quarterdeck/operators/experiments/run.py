@@ -115,7 +115,7 @@ class Run:
 
     # --- what is decided
 
-    def set(self, **fields: object) -> None:
+    def set(self, **fields: Any) -> None:
         """Change members of the status."""
         self.ctx.status.set(**fields)
 

@@ -4,7 +4,7 @@ It makes no collectors: agents register themselves. What the server knows of one
 status, whether anything is set for it or not.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     FORCE_DELETE,
@@ -32,7 +32,7 @@ from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.telemetry.fleet.codes import Code
 
 UNREGISTERED_RETRY_S = 30.0
-_TYPES = {
+_TYPES: dict[str, Literal["Alloy", "OpenTelemetryCollector"]] = {
     "COLLECTOR_TYPE_ALLOY": "Alloy",
     "COLLECTOR_TYPE_OTEL": "OpenTelemetryCollector",
 }

@@ -49,7 +49,7 @@ class Controller(Generic[T]):
     """Kinds that are written without being owned; only permissions are derived from this."""
     predicates: Sequence[Predicate] = (desired_state_changed,)
     """Which events of the reconciled kind matter; all must hold."""
-    finalizers: Sequence[Finalizer] = ()
+    finalizers: Sequence[Finalizer[T]] = ()
     """Clean-up steps, in order. Without any, the controller does nothing on deletion."""
     needs_finalizers: Callable[[T], bool] | None = None
     """Whether an object gets the finalizers; None means always. An object with nothing left to

@@ -6,16 +6,38 @@
 What needs more than this builds its own `Client` and `Manager`, as this does.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import load_config
 from quarterdeck.meta.builtins import is_builtin
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.manager.definitions import apply_definitions
-from quarterdeck.runtime.manager.manager import Manager
+from quarterdeck.runtime.manager.manager import LeaderElection, Manager
 from quarterdeck.runtime.observability import logging
+from quarterdeck.runtime.recorder.recorder import EventApi
+
+if TYPE_CHECKING:
+    from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
+    from quarterdeck.runtime.informer.reflector import WatchSettings
+    from quarterdeck.runtime.webhooks import Webhooks
+
+
+class ManagerOptions(TypedDict, total=False):
+    """What `run_operator` passes on to its `Manager`, so that type checkers know the names."""
+
+    namespaces: Iterable[str]
+    field_manager: str
+    service_name: str
+    election: LeaderElection | None
+    health: "BindAddress | None"
+    metrics: "MetricsPage | None"
+    webhooks: "Webhooks | None"
+    events: EventApi | Literal["off"]
+    grace_s: float
+    watch: "WatchSettings | None"
 
 
 async def run_operator(
@@ -24,7 +46,7 @@ async def run_operator(
     kubeconfig: Path | str | None = None,
     context: str = "",
     apply_crds: bool = False,
-    **options: Any,
+    **options: Unpack[ManagerOptions],
 ) -> None:
     """Run controllers against the cluster kubectl would use, until a signal.
 

@@ -5,11 +5,12 @@ the next one runs. A step that is not finished raises `Waiting` and is called ag
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.reconcile.client import ReconcileClient
+from quarterdeck.runtime.reconcile.context import Context
 from quarterdeck.wire.status import Conflict, Invalid, NotFound
 
 T = TypeVar("T", bound=Object)
@@ -17,11 +18,11 @@ T = TypeVar("T", bound=Object)
 _TRIES = 5
 
 
-class Finalizer(NamedTuple):
+class Finalizer(NamedTuple, Generic[T]):
     """One step of a clean-up, by the name that stands in `metadata.finalizers`."""
 
     name: str
-    run: Callable[[Any, Any], Awaitable[None]]
+    run: Callable[[T, Context[T]], Awaitable[None]]
     """`async def run(obj, ctx)`; must be idempotent."""
 
 

@@ -107,7 +107,7 @@ class StatusDraft(Generic[T]):
         if self._type is None:
             return None
         before, after = self._ours(self._before), self._ours(self.current)
-        if before == after:
+        if before == after and not self._is_unwritten(after):
             return None
         key = self._obj.key
         metadata = {"name": key.name}
@@ -118,9 +118,13 @@ class StatusDraft(Generic[T]):
                 "apiVersion": self._obj.KIND.api_version,
                 "kind": self._obj.KIND.kind,
                 "metadata": metadata,
-                "status": after,
+                "status": write_defaults(after),
             }
         )
+
+    def _is_unwritten(self, status: Any) -> bool:
+        """Whether a status may have never been written, though its defaults say something."""
+        return bool(_list_defaults(self._type)) and status == self._type()
 
     def _ours(self, status: Any) -> Any:
         if not self.has_conditions or not status.conditions:
@@ -141,6 +145,28 @@ class StatusDraft(Generic[T]):
 
 def _with_conditions(status: Any, new: tuple[Condition, ...]) -> Any:
     return msgspec.structs.replace(status, conditions=new)
+
+
+def write_defaults(status: msgspec.Struct) -> dict[str, Any]:
+    """A status as JSON values, with the defaults that say something.
+
+    Structs leave out every default. That is right for what is empty, but a phase that starts as
+    Pending must be readable by others: columns and selectors see only what is written.
+    """
+    written: dict[str, Any] = msgspec.to_builtins(status)
+    for name, key in _list_defaults(type(status)):
+        written.setdefault(key, msgspec.to_builtins(getattr(status, name)))
+    return written
+
+
+@functools.cache
+def _list_defaults(type_: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
+    """The members whose default is not empty: their names in Python and in JSON."""
+    return tuple(
+        (each.name, each.encode_name)
+        for each in msgspec.structs.fields(type_)
+        if isinstance(each.default, str | int | float) and each.default
+    )
 
 
 @functools.lru_cache(maxsize=8)
