@@ -10,12 +10,73 @@ export interface Application {
     config?: Record<string, string>;
     image: string;
     imagePolicy?: "Any" | "Trusted";
+    imagePullSecrets?: Array<{
+      name?: string;
+    }>;
+    livenessProbe?: {
+      exec?: {
+        command?: Array<string>;
+      };
+      failureThreshold?: number;
+      grpc?: {
+        port: number;
+        service?: string;
+      };
+      httpGet?: {
+        host?: string;
+        httpHeaders?: Array<{
+          name: string;
+          value: string;
+        }>;
+        path?: string;
+        port: number | string;
+        scheme?: string;
+      };
+      initialDelaySeconds?: number;
+      periodSeconds?: number;
+      successThreshold?: number;
+      tcpSocket?: {
+        host?: string;
+        port: number | string;
+      };
+      terminationGracePeriodSeconds?: number;
+      timeoutSeconds?: number;
+    };
     ports?: Array<{
       name?: string;
       port: number;
       protocol?: "TCP" | "UDP" | "SCTP";
       targetPort?: number;
     }>;
+    readinessProbe?: {
+      exec?: {
+        command?: Array<string>;
+      };
+      failureThreshold?: number;
+      grpc?: {
+        port: number;
+        service?: string;
+      };
+      httpGet?: {
+        host?: string;
+        httpHeaders?: Array<{
+          name: string;
+          value: string;
+        }>;
+        path?: string;
+        port: number | string;
+        scheme?: string;
+      };
+      initialDelaySeconds?: number;
+      periodSeconds?: number;
+      successThreshold?: number;
+      tcpSocket?: {
+        host?: string;
+        port: number | string;
+      };
+      terminationGracePeriodSeconds?: number;
+      timeoutSeconds?: number;
+    };
     replicas: number;
     resources?: {
       limits?: {
@@ -28,6 +89,35 @@ export interface Application {
       };
     };
     runPolicy?: "Always" | "Once";
+    startupProbe?: {
+      exec?: {
+        command?: Array<string>;
+      };
+      failureThreshold?: number;
+      grpc?: {
+        port: number;
+        service?: string;
+      };
+      httpGet?: {
+        host?: string;
+        httpHeaders?: Array<{
+          name: string;
+          value: string;
+        }>;
+        path?: string;
+        port: number | string;
+        scheme?: string;
+      };
+      initialDelaySeconds?: number;
+      periodSeconds?: number;
+      successThreshold?: number;
+      tcpSocket?: {
+        host?: string;
+        port: number | string;
+      };
+      terminationGracePeriodSeconds?: number;
+      timeoutSeconds?: number;
+    };
     strategy?: "RollingUpdate" | "Recreate";
   };
   status?: {

@@ -12,6 +12,8 @@ from quarterdeck.apis.applications.v1 import (
     ApplicationResources,
     ApplicationStatus,
 )
+from quarterdeck.apis.core.containers import Probe
+from quarterdeck.apis.core.references import LocalObjectReference
 from quarterdeck.meta.builder import Builder
 
 
@@ -54,6 +56,22 @@ class ApplicationBuilder(Builder[Application]):
     def with_image_policy(self, image_policy: Literal["Any", "Trusted"]) -> Self:
         """Which images are allowed. Trusted refuses bare base images and foreign registries."""
         return self._set(("spec", "imagePolicy"), image_policy)
+
+    def with_image_pull_secrets(self, *image_pull_secrets: LocalObjectReference) -> Self:
+        """Secrets of this namespace with the credentials of image registries."""
+        return self._set(("spec", "imagePullSecrets"), image_pull_secrets)
+
+    def with_liveness_probe(self, liveness_probe: Probe) -> Self:
+        """Restarts a container that fails it."""
+        return self._set(("spec", "livenessProbe"), liveness_probe)
+
+    def with_readiness_probe(self, readiness_probe: Probe) -> Self:
+        """Decides whether a replica is ready and gets traffic of the Service."""
+        return self._set(("spec", "readinessProbe"), readiness_probe)
+
+    def with_startup_probe(self, startup_probe: Probe) -> Self:
+        """Holds the other probes back until it succeeds once."""
+        return self._set(("spec", "startupProbe"), startup_probe)
 
     def with_status(self, status: ApplicationStatus) -> Self:
         """What runs."""

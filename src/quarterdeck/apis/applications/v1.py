@@ -1,12 +1,14 @@
 """Application: an image, a number of replicas and some configuration, kept running.
 
-The fields, names and limits are those that existing manifests use; `ports`, `runPolicy` and
-`imagePolicy` are ours and optional.
+The fields, names and limits are those that existing manifests use; `ports`, `runPolicy`,
+`imagePolicy`, `imagePullSecrets` and the probes are ours and optional.
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
+from quarterdeck.apis.core.containers import Probe
+from quarterdeck.apis.core.references import LocalObjectReference
 from quarterdeck.meta.conditions import REASON_PATTERN, Condition
 from quarterdeck.meta.kinds import AGE, Column, KindInfo, Scale
 from quarterdeck.meta.markers import Int32, Int64, Quantity, Schema, Time
@@ -123,6 +125,14 @@ class ApplicationSpec(
     """Whether the application runs for ever or once: Once runs to its end and then Succeeded."""
     image_policy: Annotated[ImagePolicy, Schema(default="Any")] = "Any"
     """Which images are allowed. Trusted refuses bare base images and foreign registries."""
+    image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], Schema(max_items=32)] = ()
+    """Secrets of this namespace with the credentials of image registries."""
+    liveness_probe: Probe | None = None
+    """Restarts a container that fails it."""
+    readiness_probe: Probe | None = None
+    """Decides whether a replica is ready and gets traffic of the Service."""
+    startup_probe: Probe | None = None
+    """Holds the other probes back until it succeeds once."""
 
 
 class ApplicationCondition(Condition, frozen=True, kw_only=True, omit_defaults=True):

@@ -150,6 +150,7 @@ def _template(app: Application, restart_policy: str = "") -> PodTemplateSpec:
             containers=(_container(app),),
             volumes=(volume,) if config else (),
             restart_policy=restart_policy,
+            image_pull_secrets=app.spec.image_pull_secrets,
         ),
     )
 
@@ -165,6 +166,9 @@ def _container(app: Application) -> Container:
         volume_mounts=(mount,) if config else (),
         ports=_container_ports(app),
         resources=_resources(app),
+        liveness_probe=app.spec.liveness_probe,
+        readiness_probe=app.spec.readiness_probe,
+        startup_probe=app.spec.startup_probe,
     )
 
 

@@ -47,6 +47,22 @@ def test_smallest_application_is_a_deployment() -> None:
     assert selector.items() <= deployment.spec.template.metadata.labels.items()
 
 
+def test_pull_secrets_and_probes_reach_the_pods() -> None:
+    ready = {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 5}
+    alive = {"tcpSocket": {"port": "http"}}
+    app = application(
+        imagePullSecrets=[{"name": "registry"}],
+        readinessProbe=ready,
+        livenessProbe=alive,
+        startupProbe={"exec": {"command": ["true"]}},
+    )
+    pod = to_builtins(only(Deployment, app))["spec"]["template"]["spec"]
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    container = pod["containers"][0]
+    assert (container["readinessProbe"], container["livenessProbe"]) == (ready, alive)
+    assert container["startupProbe"] == {"exec": {"command": ["true"]}}
+
+
 def test_config_becomes_a_config_map_environment_and_files() -> None:
     app = application(config={"GREETING": "hello"})
     assert kinds(app) == ["ConfigMap", "Deployment"]
