@@ -157,8 +157,8 @@ deploy: $(RUN_STAMP) ## Deploy the operators to the cluster of KUBECONFIG (IMG=)
 	@$(BIN)/quarterdeck manifests --image $(IMG) | $(BIN)/quarterdeck apply -f -
 
 .PHONY: undeploy
-undeploy: $(RUN_STAMP) ## Remove the operators from the cluster of KUBECONFIG; CRDS=delete removes CRDs and all their objects too
-	@$(BIN)/quarterdeck manifests $(if $(filter delete,$(CRDS)),,--without-crds) | $(BIN)/quarterdeck delete -f - --ignore-not-found
+undeploy: $(RUN_STAMP) ## Remove the operators from the cluster of KUBECONFIG; CRDS=delete removes CRDs, all their objects and the namespace too
+	@$(BIN)/quarterdeck manifests $(if $(filter delete,$(CRDS)),,--without-crds --without-namespace) | $(BIN)/quarterdeck delete -f - --ignore-not-found
 
 .PHONY: tools
 tools: $(STAMP) ## Build kubectl where Go is present, and the dashboard; apt-get servers for tests

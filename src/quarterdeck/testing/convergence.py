@@ -12,9 +12,12 @@ objects, or that cannot continue work half done, ends in another state; the erro
 
 import asyncio
 import contextlib
+import difflib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, ClusterConfig
@@ -58,6 +61,7 @@ async def assert_converges(
     *,
     compare: Sequence[type[Object]],
     definitions: Sequence[type[Object]] = (),
+    ignore: Sequence[str] = (),
     crashes: int = 20,
     seeds: Iterable[int] = (1, 2),
     probability: float = 0.2,
@@ -66,12 +70,15 @@ async def assert_converges(
     """Run the scenario with and without faults, and compare the objects of some kinds at the end.
 
     `controllers` makes them anew for each start, as a process does. At most `crashes` writes are
-    tried, spread evenly. Identities, versions and times may differ, everything else may not.
+    tried, spread evenly. Identities, versions and times may differ, and what `ignore` names by
+    paths such as `.status.address` (lists are looked through); everything else may not.
 
     Raises:
         AssertionError: naming the fault, the object and the difference.
     """
-    experiment = _Experiment(controllers, scenario, compare, definitions, within_s)
+    experiment = _Experiment(
+        controllers, scenario, compare, definitions, within_s, tuple(map(_parse_path, ignore))
+    )
     without_faults = _Crash(None)
     wanted = await experiment.run(without_faults, without_faults.crashed)
     points = _choose_crash_points(without_faults.writes, crashes)
@@ -126,6 +133,7 @@ class _Experiment(NamedTuple):
     compare: Sequence[type[Object]]
     definitions: Sequence[type[Object]]
     within_s: float
+    ignore: tuple[tuple[str, ...], ...] = ()
 
     async def run(
         self,
@@ -167,7 +175,7 @@ class _Experiment(NamedTuple):
 
     async def _read_state(self, client: Client) -> State:
         return {
-            f"{kind.__name__} {obj.key}": _normalize(obj)
+            f"{kind.__name__} {obj.key}": _normalize(obj, self.ignore)
             for kind in self.compare
             for obj in await client.list(kind)
         }
@@ -199,9 +207,29 @@ async def _wait_until_idle(
             return
 
 
-def _normalize(obj: Object) -> Any:
-    document = json.decode(get_raw(obj) or b"{}")
-    return _drop_volatile(document)
+def _normalize(obj: Object, ignore: Iterable[tuple[str, ...]]) -> Any:
+    document = _drop_volatile(json.decode(get_raw(obj) or b"{}"))
+    for path in ignore:
+        _drop_path(document, path)
+    return document
+
+
+def _parse_path(path: str) -> tuple[str, ...]:
+    parts = tuple(path.removeprefix(".").split("."))
+    if not all(parts):
+        raise ValueError(f"invalid path {path!r} in ignore: must be like .status.address")
+    return parts
+
+
+def _drop_path(value: Any, path: Sequence[str]) -> None:
+    """Remove what a path names; a list on the way means each of its entries."""
+    if isinstance(value, list):
+        for each in value:
+            _drop_path(each, path)
+    elif isinstance(value, dict) and len(path) == 1:
+        value.pop(path[0], None)
+    elif isinstance(value, dict) and path[0] in value:
+        _drop_path(value[path[0]], path[1:])
 
 
 def _drop_volatile(value: Any) -> Any:
@@ -221,9 +249,19 @@ def _compare_states(wanted: State, found: State, fault: str) -> None:
     problems = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
     problems += [f"{name} should not be there" for name in sorted(found.keys() - wanted.keys())]
     problems += [
-        f"{name} is {json.encode(found[name]).decode()}, not {json.encode(value).decode()}"
+        f"{name} differs (- without faults, + found):\n{_build_diff(value, found[name])}"
         for name, value in sorted(wanted.items())
         if name in found and found[name] != value
     ]
     if problems:
         raise AssertionError(f"{fault}: " + "; ".join(problems))
+
+
+def _build_diff(wanted: Any, found: Any) -> str:
+    """The lines that differ, with three lines around them."""
+    before, after = (
+        msgspec.json.format(msgspec.json.encode(each, order="sorted"), indent=2).decode()
+        for each in (wanted, found)
+    )
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="")
+    return "\n".join([*lines][2:])

@@ -20,6 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from quarterdeck.client import Client
+    from quarterdeck.server.options import ServerOptions
     from quarterdeck.testing.background import BackgroundCluster
     from quarterdeck.testing.server_faults import ServerFaults
 
@@ -37,12 +38,40 @@ def cluster_faults() -> "ServerFaults":
 
 
 @pytest.fixture
-def cluster(cluster_faults: "ServerFaults") -> "Iterator[BackgroundCluster]":
-    """An embedded API server with `url` and `kubeconfig`; nothing is shared between tests."""
+def cluster(
+    request: pytest.FixtureRequest, cluster_faults: "ServerFaults"
+) -> "Iterator[BackgroundCluster]":
+    """An embedded API server with `url` and `kubeconfig`; nothing is shared between tests.
+
+    `@pytest.mark.cluster(simulate_workloads=True)` on a test, a class or a module gives options.
+    """
     from quarterdeck.testing.background import BackgroundCluster
 
-    with BackgroundCluster(faults=cluster_faults) as running:
+    with BackgroundCluster(faults=cluster_faults, options=_read_options(request)) as running:
         yield running
+
+
+def _read_options(request: pytest.FixtureRequest) -> "ServerOptions | None":
+    """The options of the markers `cluster`; the nearest to the test wins."""
+    from quarterdeck.server.options import ServerOptions
+
+    given: dict[str, Any] = {}
+    for marker in reversed([*request.node.iter_markers("cluster")]):
+        given |= marker.kwargs
+    known = ServerOptions.__struct_fields__
+    for name in given:
+        if name not in known:
+            raise pytest.UsageError(
+                f"unknown option {name!r} of pytest.mark.cluster; options: {', '.join(known)}"
+            )
+    return ServerOptions(**given) if given else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line(
+        "markers", "cluster(**options): options of the API server that the fixture `cluster` starts"
+    )
 
 
 @pytest.fixture

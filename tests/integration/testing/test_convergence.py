@@ -1,5 +1,7 @@
 """Operators that end in one state whatever happens, and one that does not."""
 
+import itertools
+
 import pytest
 
 from quarterdeck.apis.core import ConfigMap
@@ -77,11 +79,37 @@ async def test_an_operator_with_a_memory_of_its_own_is_found_out() -> None:
         await client.create(Crate(metadata=metadata, spec=CrateSpec(items=("a", "b", "c"))))
 
     with pytest.raises(
-        AssertionError, match=r"after a crash behind write \d of 4: Crate default/c"
+        AssertionError, match=r"after a crash behind write \d of 4: Crate default/c differs"
     ):
         await assert_converges(
             controllers, fill, definitions=[Crate], compare=[Crate, ConfigMap], seeds=()
         )
+
+
+async def test_what_may_differ_is_ignored() -> None:
+    starts = itertools.count(1)
+
+    def controllers() -> list[Controller[Crate]]:
+        start = next(starts)
+
+        async def count_starts(crate: Crate, ctx: Context[Crate]) -> None:
+            ctx.status.set(count=start)
+
+        return [Controller(reconcile=count_starts, for_=Crate)]
+
+    async def fill(client: Client) -> None:
+        await client.create(Crate(metadata=ObjectMeta(name="c", namespace="default")))
+
+    async def check(*ignore: str) -> None:
+        await assert_converges(
+            controllers, fill, definitions=[Crate], compare=[Crate], seeds=(), ignore=ignore
+        )
+
+    with pytest.raises(AssertionError, match=r'\n-    "count": \d+\n\+    "count": \d+'):
+        await check()
+    await check(".status.count")
+    with pytest.raises(ValueError, match="invalid path"):
+        await check(".status..count")
 
 
 def test_crashes_are_choose_crash_points_over_many_writes() -> None:

@@ -4,6 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from quarterdeck.apis.apps import Deployment, DeploymentSpec
+from quarterdeck.apis.core.containers import Container
+from quarterdeck.apis.core.pods import PodSpec, PodTemplateSpec
+from quarterdeck.client import Client
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.meta.selectors import LabelSelector
+from quarterdeck.testing import eventually
+
 TEST = """
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.meta.objects import ObjectMeta
@@ -38,3 +48,34 @@ def test_a_failed_test_shows_why_its_reconcile_failed(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Operator warnings and errors" in done.stdout
     assert "alice may not create widgets" in done.stdout
+
+
+@pytest.mark.cluster(simulate_workloads=True)
+async def test_the_marker_gives_options_to_the_cluster(client: Client) -> None:
+    labels = {"app": "web"}
+    pod = PodSpec(containers=(Container(name="web", image="nginx"),))
+    template = PodTemplateSpec(metadata=ObjectMeta(labels=labels), spec=pod)
+    spec = DeploymentSpec(
+        replicas=2, selector=LabelSelector(match_labels=labels), template=template
+    )
+    await client.create(Deployment(metadata=ObjectMeta(name="web", namespace="default"), spec=spec))
+
+    async def has_ready_replicas() -> bool:
+        return (await client.get(Deployment, "web", "default")).status.ready_replicas == 2
+
+    await eventually(has_ready_replicas)
+
+
+def test_an_unknown_option_of_the_marker_is_named(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n\n\n@pytest.mark.cluster(simulate=True)\ndef test_it(cluster):\n    ...\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "unknown option 'simulate' of pytest.mark.cluster" in done.stdout + done.stderr

@@ -40,6 +40,15 @@ def test_manifests_without_crds_keep_the_objects_of_users(
     assert "CustomResourceDefinition" not in kinds
 
 
+def test_manifests_without_the_namespace_still_have_everything_in_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["manifests", "--without-namespace", "-o", "name"]) == 0
+    kinds = {line.partition("/")[0] for line in capsys.readouterr().out.splitlines()}
+    assert {"Deployment", "CustomResourceDefinition"} <= kinds
+    assert "Namespace" not in kinds
+
+
 @pytest.mark.parametrize(
     ("arguments", "keeps"),
     [
@@ -47,11 +56,11 @@ def test_manifests_without_crds_keep_the_objects_of_users(
         pytest.param(["undeploy", "CRDS=delete"], False, id="told"),
     ],
 )
-def test_undeploy_keeps_crds_unless_told(arguments: list[str], keeps: bool) -> None:
+def test_undeploy_keeps_crds_and_namespace_unless_told(arguments: list[str], keeps: bool) -> None:
     done = subprocess.run(
         ["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert ("--without-crds" in done.stdout) is keeps
+    assert ("--without-crds --without-namespace" in done.stdout) is keeps
 
 
 def test_run_cluster_runs_the_operators() -> None:

@@ -20,6 +20,13 @@ def manifests(
         bool,
         Option("--without-crds", help="Leave out the CRDs: deleting a CRD deletes its objects."),
     ] = False,
+    without_namespace: Annotated[
+        bool,
+        Option(
+            "--without-namespace",
+            help="Leave out the Namespace: deleting it deletes everything in it.",
+        ),
+    ] = False,
     samples: Annotated[bool, Option("--samples", help="Print sample objects instead.")] = False,
     output: Output = Form.YAML,
 ) -> None:
@@ -38,8 +45,11 @@ def manifests(
             raise CommandError(f"invalid --namespace {namespace!r}: {problems[0]}", REFUSED)
         place = Place(namespace or NAMESPACE, image or IMAGE)
         found = [dict(each) for each in everything(place, parts)]
-        if without_crds:
-            found = [each for each in found if each["kind"] != "CustomResourceDefinition"]
+        left_out = {
+            *(["CustomResourceDefinition"] if without_crds else ()),
+            *(["Namespace"] if without_namespace else ()),
+        }
+        found = [each for each in found if each["kind"] not in left_out]
     if output in (Form.NAME, Form.TABLE):
         print("\n".join(f"{each['kind']}/{each['metadata']['name']}" for each in found))
     else:
