@@ -35,6 +35,10 @@ run: $(RUN_STAMP) ## Start the control plane: API server, operators, dashboard, 
 web: $(RUN_STAMP) ## Build the dashboard (by Node on the PATH, or one from PyPI in .tools)
 	@bash tools/web.sh $(TOOLS) $(BIN)/python
 
+.PHONY: shell
+shell: $(RUN_STAMP) ## Open a shell with quarterdeck on the PATH and the kubeconfig of `make run`
+	@export KUBECONFIG=$${KUBECONFIG:-$(CURDIR)/.quarterdeck/kubeconfig}; exec bash
+
 .PHONY: run-cluster
 run-cluster: $(RUN_STAMP) ## Run the operators here against the cluster of KUBECONFIG, without a lease
 	@$(BIN)/quarterdeck run --no-leader-elect $(ARGS)

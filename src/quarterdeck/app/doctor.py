@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import quarterdeck
+from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.resolution import Effective, list_fields
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.redaction import redact
+from quarterdeck.storage.lockfile import find_holder
 
 _LEAST_FREE = 256 * 1024 * 1024
 _LEAST_PYTHON = (3, 11)
@@ -86,6 +88,8 @@ def _loop() -> Finding:
 
 
 def _ports(settings: Settings) -> Iterator[Finding]:
+    """Whether the ports are free; a server that runs on the same data may use them."""
+    running = "" if settings.in_memory else find_holder(settings.data_dir / DATABASE)
     for field in list_fields():
         is_port = field.type is Port and field.owner is Settings
         if not is_port or field.is_hidden or "up" not in field.option.commands:
@@ -95,7 +99,11 @@ def _ports(settings: Settings) -> Iterator[Finding]:
         try:
             check_port(port, field.flag)
         except StartError as error:
-            yield Finding(name, Health.BAD, str(error))
+            if running:
+                text = f"{port} is in use; quarterdeck runs on {settings.data_dir} ({running})"
+                yield Finding(name, Health.NOTE, text)
+            else:
+                yield Finding(name, Health.BAD, str(error))
         else:
             yield Finding(name, Health.OK, f"{port} is free" if port else "any free port")
 

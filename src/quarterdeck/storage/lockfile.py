@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quarterdeck.storage.errors import Locked
 
-__all__ = ["LockFile"]
+__all__ = ["LockFile", "find_holder"]
 
 
 class LockFile:
@@ -33,6 +33,21 @@ class LockFile:
         """Let the next one in. The file stays: removing it would race with its next holder."""
         os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
+
+
+def find_holder(database: Path) -> str:
+    """The process that has a database open, such as `process 4711`; empty if there is none."""
+    path = database.with_name(f"{database.name}.lock")
+    if not path.exists():
+        return ""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        _lock(descriptor)
+    except OSError:
+        return f"process {os.read(descriptor, 32).decode('ascii', 'replace').strip()}"
+    finally:
+        os.close(descriptor)
+    return ""
 
 
 if sys.platform == "win32":

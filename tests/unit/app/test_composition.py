@@ -207,6 +207,31 @@ async def test_doctor_finds_what_is_in_the_way(tmp_path: Path) -> None:
     assert findings["python"].health is Health.OK
 
 
+async def test_doctor_knows_the_server_that_runs_on_the_same_data(tmp_path: Path) -> None:
+    import os
+    import socket
+
+    from quarterdeck.storage.lockfile import LockFile
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        settings = Settings(
+            port=Port(taken.getsockname()[1]),
+            http_port=Port(0),
+            metrics_port=Port(0),
+            health_port=Port(0),
+            data_dir=tmp_path,
+        )
+        lock = LockFile(tmp_path / "state.db.lock")
+        running = {each.what: each for each in await check(settings)}["port"]
+        lock.release()
+        stopped = {each.what: each for each in await check(settings)}["port"]
+    assert running.health is Health.NOTE
+    assert f"process {os.getpid()}" in running.text
+    assert stopped.health is Health.BAD
+
+
 def test_followed_settings_change_the_level_and_nothing_by_mistake() -> None:
     before = logging.get_level()
     try:

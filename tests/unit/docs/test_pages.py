@@ -1,6 +1,8 @@
 """What the pages state about the tree is true."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,31 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", prose):
         if "://" not in target and not target.startswith("mailto:"):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/tutorial").glob("*.md")), ids=lambda p: p.stem
+)
+def test_tutorials_open_a_shell_before_they_call_quarterdeck(page: Path) -> None:
+    commands = "\n".join(re.findall(r"^```\n(.*?)^```", page.read_text(), flags=re.S | re.M))
+    before, shell, _ = commands.partition("make shell")
+    assert shell and not re.search(r"^(quarterdeck|kubectl) ", before, flags=re.M)
+
+
+def test_make_shell_has_quarterdeck_and_a_kubeconfig() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+    done = subprocess.run(
+        ["make", "-s", "-o", ".venv/.installed-run", "shell"],
+        cwd=ROOT,
+        env=environment,
+        input='echo "$PATH"; echo "$KUBECONFIG"\n',
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    path, kubeconfig = done.stdout.splitlines()
+    assert str(ROOT / ".venv/bin") in path.split(":")
+    assert kubeconfig == str(ROOT / ".quarterdeck/kubeconfig")
 
 
 def test_the_modules_on_the_road_of_an_object_exist() -> None:
