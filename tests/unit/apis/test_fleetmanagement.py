@@ -116,6 +116,7 @@ def test_defaults_are_filled_in() -> None:
     assert document["spec"] == {
         "contents": "x",
         "source": {"type": "Unspecified"},
+        "revisionHistoryLimit": 10,
         "enabled": True,
         "configType": "Alloy",
         "adoptionPolicy": "Never",
