@@ -1,4 +1,9 @@
-"""A running `up --demo` and a real Chromium that looks at its dashboard."""
+"""A running `up --demo` and a real Chromium that looks at its dashboard.
+
+Playwright's synchronous face keeps an event loop running in the thread it is used in, so no other
+test could run a loop of its own in this process. `tests/e2e/test_dashboard.py` therefore runs this
+folder in a process apart; by hand: `QUARTERDECK_BROWSER=1 pytest -n 0 tests/e2e/dashboard`.
+"""
 
 import os
 import re
@@ -16,6 +21,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from quarterdeck.kit import json, yaml
 from quarterdeck.testing import programs
+
+collect_ignore_glob = [] if os.environ.get("QUARTERDECK_BROWSER") else ["test_*.py"]
 
 ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "src/quarterdeck/services/hub/web/static"
