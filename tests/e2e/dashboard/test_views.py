@@ -1,11 +1,12 @@
 """Every view of the dashboard in a real Chromium, on a running `up --demo`."""
 
+import contextlib
 import os
 import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, TimeoutError, expect
 from tests.e2e.dashboard.conftest import ROOT, WAIT_MS, Demo, Open, find_violations
 
 pytestmark = pytest.mark.slow
@@ -67,8 +68,12 @@ def test_views_fit_on_a_phone(open_browser: Open, administrator: object, demo: D
 
 def test_the_keyboard_goes_everywhere(page: Page, demo: Demo) -> None:
     visit(page, demo, "/", "Overview", "attention")
-    page.keyboard.press("g")
-    page.keyboard.press("c")
+    for _ in range(5):  # the second key counts only soon after the first: a busy machine is late
+        page.keyboard.press("g")
+        page.keyboard.press("c")
+        with contextlib.suppress(TimeoutError):
+            page.wait_for_url(f"{demo.url}/clusters", timeout=5_000)
+            break
     expect(page).to_have_url(f"{demo.url}/clusters")
     page.keyboard.press("/")
     page.get_by_role("combobox", name="Search").fill("gateway-tut")
