@@ -189,7 +189,7 @@ def cluster(spawn: Spawn) -> str:
     return kubeconfig
 
 
-def test_run_without_a_server_names_what_is_missing_and_exits_1(spawn: Spawn, cluster: str) -> None:
+def test_run_without_a_server_names_what_is_missing_and_exits_2(spawn: Spawn, cluster: str) -> None:
     process = spawn(
         *RUN,
         KUBECONFIG=cluster,
@@ -197,7 +197,7 @@ def test_run_without_a_server_names_what_is_missing_and_exits_1(spawn: Spawn, cl
         FLEET_MANAGEMENT_PASSWORD="not-to-be-shown",
     )
     process.process.wait(timeout=60)
-    assert process.end() == 1
+    assert process.end() == 2
     assert "FLEET_MANAGEMENT_BASE_URL" in process.said
     assert "set FLEET_MANAGEMENT_BASE_URL, or" in process.said
     assert "not-to-be-shown" not in process.said

@@ -16,6 +16,7 @@ from quarterdeck.kit.metrics import Histogram
 from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Conditions
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
+from quarterdeck.meta.markers import ABSENT, Arbitrary
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
 from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.runtime.cache.snapshot import Snapshot
@@ -180,6 +181,7 @@ class PhaseStatus(Struct, frozen=True, kw_only=True):
     attempts: int = 1
     count: int = 0
     note: str = ""
+    details: Arbitrary = ABSENT
 
 
 class Phased(Object, frozen=True, kw_only=True):
@@ -192,10 +194,15 @@ def test_defaults_that_say_something_are_written() -> None:
     body = new.build_apply_configuration()
     assert body is not None
     assert msgspec.json.decode(body)["status"] == {"phase": "Pending", "attempts": 1}
-    new.set(phase="Ready", count=2)
+    new.set(phase="Ready", count=2, details=msgspec.Raw(b'{"a":1}'))
     body = new.build_apply_configuration()
     assert body is not None
-    assert msgspec.json.decode(body)["status"] == {"phase": "Ready", "attempts": 1, "count": 2}
+    assert msgspec.json.decode(body)["status"] == {
+        "phase": "Ready",
+        "attempts": 1,
+        "count": 2,
+        "details": {"a": 1},
+    }
 
 
 def test_a_kind_without_status_says_so() -> None:

@@ -17,7 +17,7 @@ import msgspec
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta import conditions
 from quarterdeck.meta.conditions import Condition, Status
-from quarterdeck.meta.objects import Object
+from quarterdeck.meta.objects import Object, to_builtins
 
 T = TypeVar("T", bound=Object)
 
@@ -153,9 +153,9 @@ def write_defaults(status: msgspec.Struct) -> dict[str, Any]:
     Structs leave out every default. That is right for what is empty, but a phase that starts as
     Pending must be readable by others: columns and selectors see only what is written.
     """
-    written: dict[str, Any] = msgspec.to_builtins(status)
+    written = to_builtins(status)  # members may be raw JSON
     for name, key in _list_defaults(type(status)):
-        written.setdefault(key, msgspec.to_builtins(getattr(status, name)))
+        written.setdefault(key, getattr(status, name))
     return written
 
 
