@@ -13,7 +13,6 @@ from quarterdeck.kit.http import Request, Response, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub import routes
 from quarterdeck.services.hub.alert_rules import AlertRules
-from quarterdeck.services.hub.assets import NOT_BUILT, Assets
 from quarterdeck.services.hub.audit import AuditLog, Record
 from quarterdeck.services.hub.call import Call, Page
 from quarterdeck.services.hub.catalog import Catalog
@@ -69,18 +68,15 @@ class HubServer:
         metrics: ApiMetrics | None = None,
         limits: PolicyLimits | None = None,
         origins: Sequence[str] = (),
-        assets: Assets | None = None,
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         """`origins` are web pages of other sites that may ask, as CORS_ORIGINS lists them.
 
-        `forget` is called when a user asks that caches be cleared. `assets` is the web page, served
-        on every path that is not the API's.
+        `forget` is called when a user asks that caches be cleared.
         """
         self._authenticator = authenticator
         self._clock = clock
         self._origins = frozenset(origins)
-        self._assets = assets
         self._reader = HubReader(state)
         self._metrics = metrics or ApiMetrics()
         self.policies = Policies(state, clock=clock, limits=limits)
@@ -140,18 +136,13 @@ class HubServer:
         answer = await self._answer(request)
         took_s = self._clock.monotonic() - began
         self._metrics.observe(_name_method(request.method), path, answer.status, took_s)
-        set_already = {name for name, _ in answer.headers}
-        security = [each for each in SECURITY if each[0] not in set_already]
-        answer.headers = [*answer.headers, *security, *self._cors(request)]
+        answer.headers = [*answer.headers, *SECURITY, *self._cors(request)]
         return answer
 
     async def _answer(self, request: Request) -> Answer:
         viewer: Viewer | None = None
         try:
             await request.read(MAX_BODY)
-            if self._assets is not None and self._assets.is_page(request):
-                page = await self._assets.answer(request)
-                return page if page is not None else _failure(404, NOT_BUILT)
             if request.method == "OPTIONS":
                 allowed = self.router.list_methods(request.path)
                 return Response(204, [("Allow", ", ".join(allowed))])

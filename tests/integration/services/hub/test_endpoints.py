@@ -345,3 +345,11 @@ async def test_alerts_of_a_cluster_come_from_its_conditions(world: Make) -> None
         status = (await w.get("/clusters/dev-1", "alice"))["status"]
         assert status["health"] == "degraded"
         assert "hidden" in status["message"]
+
+
+async def test_answers_of_the_api_may_not_be_shown_as_pages(world: Make) -> None:
+    async with world() as w:
+        missing = await w.ask("api:/nothing", "root")
+        assert (missing.status, missing.headers["content-type"]) == (404, "application/json")
+        assert "'none'" in missing.headers["content-security-policy"]
+        assert missing.headers["x-frame-options"] == "DENY"

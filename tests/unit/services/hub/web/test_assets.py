@@ -16,6 +16,7 @@ def built(tmp_path: Path) -> Path:
     (folder / "index.html").write_text("<html>page</html>")
     (folder / "assets" / "index-1.js").write_text("let a = 1;" * 100)
     (tmp_path / "token").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "token")
     return folder
 
 
@@ -31,11 +32,13 @@ def get(response: Response, name: str) -> str:
 def test_every_route_of_the_page_is_the_page(built: Path, path: str) -> None:
     answer = ask(built, path)
     assert answer.body == b"<html>page</html>"
+    assert get(answer, "Content-Type") == "text/html; charset=utf-8"
     assert get(answer, "Cache-Control") == "no-cache"
 
 
 def test_hashed_files_are_kept_for_good_and_compressed(built: Path) -> None:
     answer = ask(built, "/assets/index-1.js", ("accept-encoding", "gzip, br"))
+    assert get(answer, "Content-Type") == "text/javascript; charset=utf-8"
     assert get(answer, "Cache-Control").endswith("immutable")
     assert get(answer, "Content-Encoding") == "gzip"
     assert gzip.decompress(answer.body).startswith(b"let a")
@@ -43,7 +46,7 @@ def test_hashed_files_are_kept_for_good_and_compressed(built: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/../token", "/assets/../../token", "/assets/%2e%2e/%2e%2e/token"]
+    "path", ["/link.txt", "/../token", "/assets/../../token", "/assets/%2e%2e/%2e%2e/token"]
 )
 def test_no_path_leaves_the_folder(built: Path, path: str) -> None:
     assert b"secret" not in ask(built, path).body
@@ -54,6 +57,7 @@ def test_scripts_of_others_and_inline_ones_are_forbidden(built: Path) -> None:
     assert "default-src 'none'" in policy
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
+    assert get(ask(built, "/"), "X-Frame-Options") == "DENY"
 
 
 def test_the_page_says_that_it_is_being_built_and_reloads(tmp_path: Path) -> None:
