@@ -12,7 +12,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     ExternalAttributeSync,
     RemoteAttributePolicy,
 )
-from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.conditions import TRUE
 from quarterdeck.operators.pipelines.attributes import (
     list_layers,
     plan_operations,
@@ -174,15 +174,3 @@ def _show(
     text = "the server has what the spec says"
     ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
     ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
-
-
-def report_error(ctx: Context[Any], error: Exception) -> None:
-    """Set Ready and Synced of an object whose reconcile failed; kinds about collectors share it."""
-    reason, message = str(Reason.SYNC_FAILED), str(error)
-    if isinstance(error, Stalled | Waiting):
-        reason, message = error.reason, error.message
-    for type_ in (READY, SYNCED):
-        ctx.status.set_condition(type_, FALSE, reason, message)
-    before, _ = ctx.status.get_transition(READY)
-    if before is None or (before.reason, before.message) != (reason, message):
-        ctx.event(reason, message, warning=True)

@@ -15,7 +15,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
 )
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
-from quarterdeck.operators.pipelines.collector import CollectorObjects, report_error
+from quarterdeck.operators.pipelines.collector import CollectorObjects
 from quarterdeck.operators.pipelines.conditions import (
     READY,
     STALLED,
@@ -29,6 +29,7 @@ from quarterdeck.operators.pipelines.external_sync import ExternalSyncs
 from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.references import SecretHead
 from quarterdeck.operators.pipelines.remote_attribute_policy import Policies
+from quarterdeck.operators.pipelines.report import report_failure
 from quarterdeck.runtime import Controller, Finalizer, Lookup, Watch
 from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
 from quarterdeck.runtime.source.predicate import generation_changed
@@ -73,7 +74,7 @@ def _collector_controller(fleets: Fleets) -> Controller[Collector]:
             Watch(FleetConnection, collectors_of_connection, predicates=(generation_changed,)),
         ),
         finalizers=(Finalizer(COLLECTOR_FINALIZER, collectors.delete),),
-        on_error=report_error,
+        on_error=report_failure,
         ready=None,
         conditions=(READY, SYNCED),
         workers=4,
@@ -89,7 +90,7 @@ def _declare(
         for_=kind,
         reads=(FleetConnection, SecretHead, *((written,) if written is not None else ())),
         writes=(written,) if written is not None else (),
-        on_error=report_error,
+        on_error=report_failure,
         ready=None,
         conditions=(READY, SYNCED, condition),
         workers=2,

@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection, Pipeline
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
-from quarterdeck.meta.conditions import FALSE, TRUE, find
+from quarterdeck.meta.conditions import TRUE, find
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import PERMANENT, READY, SYNCED, Reason
 from quarterdeck.operators.pipelines.failures import to_reconcile_error
 from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused
-from quarterdeck.runtime import Context, Logger, RequeueAfter, Stalled, Waiting
+from quarterdeck.operators.pipelines.report import report_failure
+from quarterdeck.runtime import Context, Logger, RequeueAfter
 from quarterdeck.wire.status import Conflict
 
 FIRST_SWEEP_S = 30.0
@@ -107,10 +108,4 @@ def report_error(ctx: Context[FleetConnection], error: Exception) -> None:
     """Set the Ready condition of a connection that failed."""
     if isinstance(error, Conflict):
         return
-    reason, message = str(Reason.SYNC_FAILED), str(error)
-    if isinstance(error, Stalled | Waiting):
-        reason, message = error.reason, error.message
-    ctx.status.set_condition(READY, FALSE, reason, message)
-    before, _ = ctx.status.get_transition(READY)
-    if before is None or (before.reason, before.message) != (reason, message):
-        ctx.event(reason, message, warning=True)
+    report_failure(ctx, error, (READY,))

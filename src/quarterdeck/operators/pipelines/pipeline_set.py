@@ -126,18 +126,6 @@ class PipelineSets:
             raise raised from error
 
 
-def report_error(ctx: Context[PipelineSet], error: Exception) -> None:
-    """Set the conditions of a failed sync."""
-    reason, message = str(Reason.SYNC_FAILED), str(error)
-    if isinstance(error, Stalled | Waiting):
-        reason, message = error.reason, error.message
-    for type_ in (READY, SYNCED):
-        ctx.status.set_condition(type_, FALSE, reason, message)
-    before, _ = ctx.status.get_transition(READY)
-    if before is None or (before.reason, before.message) != (reason, message):
-        ctx.event(reason, message, warning=True)
-
-
 async def collect_members(set_: PipelineSet, ctx: Context[Any]) -> list[Member]:
     """The pipelines of a set, each of them valid and named once.
 

@@ -14,7 +14,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
 )
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.pipelines import fleet_connection, pipeline_set, report
+from quarterdeck.operators.pipelines import fleet_connection, report
 from quarterdeck.operators.pipelines.address import Address
 from quarterdeck.operators.pipelines.collector_controllers import collector_controllers
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, TYPES
@@ -165,7 +165,7 @@ def pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
             Watch(FleetConnection, sets_of_connection, predicates=(generation_changed,)),
         ),
         finalizers=(Finalizer(SET_FINALIZER, sets.delete),),
-        on_error=pipeline_set.report_error,
+        on_error=report.report_failure,
         ready=None,
         conditions=(READY, SYNCED),
         workers=2,

@@ -1,5 +1,8 @@
 """What the status says after each outcome; the one place that sets conditions of a Pipeline."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from quarterdeck.apis.fleetmanagement.rollout import Delivery
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     FORCE_DELETE,
@@ -186,10 +189,30 @@ def report_error(ctx: Context[Pipeline], error: Exception) -> str:
     ctx.status.set_condition(SYNCED, FALSE, reason, message)
     if reason == Reason.VALIDATION_ERROR and find(ctx.status.conditions, VALID) is not None:
         ctx.status.set_condition(VALID, FALSE, reason, message)
-    before, _ = ctx.status.get_transition(SYNCED)
+    _record_new(ctx, SYNCED, reason, message)
+    return reason
+
+
+def report_failure(
+    ctx: Context[Any], error: Exception, types: Sequence[str] = (READY, SYNCED)
+) -> None:
+    """Set these conditions to False for a failed reconcile; an event tells what is new.
+
+    For kinds without phases of their own: connections, sets, and what is about collectors.
+    """
+    reason, message = str(Reason.SYNC_FAILED), str(error)
+    if isinstance(error, Stalled | Waiting):
+        reason, message = error.reason, error.message
+    for type_ in types:
+        ctx.status.set_condition(type_, FALSE, reason, message)
+    _record_new(ctx, READY, reason, message)
+
+
+def _record_new(ctx: Context[Any], type_: str, reason: str, message: str) -> None:
+    """An event, unless the condition said the same before."""
+    before, _ = ctx.status.get_transition(type_)
     if before is None or (before.reason, before.message) != (reason, message):
         ctx.event(reason, message, warning=True)
-    return reason
 
 
 def get_current_condition(pipeline: Pipeline, type_: str) -> Condition | None:
