@@ -1,5 +1,6 @@
 """The rules of ValidatingAdmissionPolicies and their bindings."""
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -195,10 +196,11 @@ def _validate_annotations(
         seen.add(key)
 
 
-def _build_policy_cells(value: Object, now: datetime) -> Sequence[object]:
+def build_policy_cells(member: str, value: Object, now: datetime) -> Sequence[object]:
+    """The cells of a policy; `member` of its spec is what is counted."""
     kind = get_mapping(value, "spec", "paramKind")
     shown = f"{kind.get('apiVersion')}/{kind.get('kind')}" if kind else "<unset>"
-    count = len(get_items(value, "spec", "validations"))
+    count = len(get_items(value, "spec", member))
     return (value["metadata"].get("name", ""), count, shown, format_creation_age(value, now))
 
 
@@ -208,7 +210,7 @@ POLICY = Rules(
     generation_fields=("spec",),
     allows_unconditional_update=False,
     columns=(NAME, build_column("Validations", "integer"), build_column("ParamKind"), AGE),
-    cells=_build_policy_cells,
+    cells=functools.partial(build_policy_cells, "validations"),
 )
 
 

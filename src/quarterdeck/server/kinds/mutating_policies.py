@@ -1,7 +1,7 @@
 """The rules of MutatingAdmissionPolicies and their bindings."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+import functools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quarterdeck.meta import names
@@ -16,7 +16,7 @@ from quarterdeck.server.kinds.admission_expressions import (
 )
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
+from quarterdeck.server.registry.printer import AGE, NAME, build_column
 from quarterdeck.server.registry.resource import Context, Object
 
 if TYPE_CHECKING:
@@ -128,20 +128,13 @@ def _validate_expression(
         yield error
 
 
-def _build_policy_cells(value: Object, now: datetime) -> Sequence[object]:
-    kind = get_mapping(value, "spec", "paramKind")
-    shown = f"{kind.get('apiVersion')}/{kind.get('kind')}" if kind else "<unset>"
-    count = len(get_items(value, "spec", "mutations"))
-    return (value["metadata"].get("name", ""), count, shown, format_creation_age(value, now))
-
-
 POLICY = Rules(
     default=admission_policies.default_policy,
     validate=_validate_policy,
     generation_fields=("spec",),
     allows_unconditional_update=False,
     columns=(NAME, build_column("Mutations", "integer"), build_column("ParamKind"), AGE),
-    cells=_build_policy_cells,
+    cells=functools.partial(admission_policies.build_policy_cells, "mutations"),
 )
 
 
