@@ -7,6 +7,8 @@ credential of a hypervisor. The operator may ask it for tokens, and cannot read 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from quarterdeck.app import pod_security
+
 if TYPE_CHECKING:
     from quarterdeck.app.manifests import Place
 
@@ -17,7 +19,6 @@ PORT = 8445
 TOKENS_ROLE = "quarterdeck-join-tokens"
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "bootstrap"}
 _MANAGER = "quarterdeck-manager"
-_USER = 65532
 _RBAC = "rbac.authorization.k8s.io"
 _HYPERVISOR = "hypervisor.hyperfleet.io"
 
@@ -114,17 +115,12 @@ def _deployment(place: "Place") -> Document:
             "requests": {"cpu": "10m", "memory": "64Mi"},
             "limits": {"cpu": "500m", "memory": "128Mi"},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": pod_security.CONTAINER,
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
-    identity = {"runAsNonRoot": True, "runAsUser": _USER, "runAsGroup": _USER}
     pod = {
         "serviceAccountName": NAME,
-        "securityContext": {**identity, "seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": pod_security.POD,
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}],
     }

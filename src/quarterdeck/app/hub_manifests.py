@@ -6,6 +6,8 @@ Both read their addresses from the Secret `quarterdeck-hub`: redis-url, vm-enabl
 from collections.abc import Mapping
 from typing import Any
 
+from quarterdeck.app import pod_security
+
 Document = Mapping[str, Any]
 
 NAME = "quarterdeck-hub"
@@ -109,12 +111,7 @@ def _deployment(namespace: str, image: str) -> Document:
                 "spec": {
                     "serviceAccountName": NAME,
                     "terminationGracePeriodSeconds": 30,
-                    "securityContext": {
-                        "runAsNonRoot": True,
-                        "runAsUser": 65532,
-                        "runAsGroup": 65532,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
+                    "securityContext": pod_security.POD,
                     "containers": [_container(image)],
                     "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
                 },
@@ -139,11 +136,7 @@ def _container(image: str) -> Document:
             "requests": {"cpu": "10m", "memory": "64Mi"},
             "limits": {"cpu": "1", "memory": "256Mi"},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": pod_security.CONTAINER,
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
 

@@ -4,13 +4,14 @@
 Names are final, so kustomize has nothing to rewrite but the image.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from quarterdeck import apis
-from quarterdeck.app import bootstrap_manifests, hub_manifests, ingester_manifests, monitoring
+from quarterdeck.app import (
+    bootstrap_manifests,
+    pod_security,
+)
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
@@ -23,7 +24,6 @@ Document = Mapping[str, Any]
 NAMESPACE = "quarterdeck-system"
 IMAGE = "quarterdeck:latest"
 NAME = "quarterdeck-manager"
-USER = 65532
 METRICS_PORT = 8080
 HEALTH_PORT = 8081
 WEBHOOK_PORT = 9444
@@ -40,8 +40,6 @@ FLEET_SECRET = {
     "FLEET_MANAGEMENT_PASSWORD": "password",
 }
 """Environment of the manager, by keys of the Secret that existing guides create."""
-CERTIFICATE_SECRET = "quarterdeck-serving"
-CERTIFICATE_PATH = "/etc/quarterdeck/serving"
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "manager"}
 
 
@@ -111,14 +109,14 @@ def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Docume
     )
     settings = rbac.Rule("", "configmaps", ("get", "list", "watch"))
     return {
-        "service_account": _object(place, "v1", "ServiceAccount", place.name),
+        "service_account": build_object(place, "v1", "ServiceAccount", place.name),
         "role": {
             **rbac.build_cluster_role(place.name, rules),
             "metadata": {"name": place.name, "labels": place.labels},
         },
         "role_binding": _binding("ClusterRoleBinding", "ClusterRole", place.name, place),
         "leader_election_role": {
-            **_object(place, "rbac.authorization.k8s.io/v1", "Role", f"{place.prefix}-leader"),
+            **build_object(place, "rbac.authorization.k8s.io/v1", "Role", f"{place.prefix}-leader"),
             "rules": rbac.build_cluster_role("", [lease, settings])["rules"],
         },
         "leader_election_role_binding": _binding(
@@ -134,7 +132,7 @@ def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Docume
 
 
 def _binding(kind: str, role_kind: str, name: str, place: Place) -> Document:
-    document = _object(place, "rbac.authorization.k8s.io/v1", kind, name)
+    document = build_object(place, "rbac.authorization.k8s.io/v1", kind, name)
     if kind == "ClusterRoleBinding":
         document["metadata"].pop("namespace")
     group = "rbac.authorization.k8s.io"
@@ -161,7 +159,7 @@ def manager(place: Place) -> dict[str, Document]:
 
 def _deployment(place: Place) -> Document:
     return {
-        **_object(place, "apps/v1", "Deployment", place.name),
+        **build_object(place, "apps/v1", "Deployment", place.name),
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": place.labels},
@@ -173,12 +171,7 @@ def _deployment(place: Place) -> Document:
                 "spec": {
                     "serviceAccountName": place.name,
                     "terminationGracePeriodSeconds": 40,
-                    "securityContext": {
-                        "runAsNonRoot": True,
-                        "runAsUser": USER,
-                        "runAsGroup": USER,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
+                    "securityContext": pod_security.POD,
                     "containers": [_container(place)],
                     "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
                 },
@@ -208,11 +201,7 @@ def _container(place: Place) -> Document:
             "requests": {"cpu": "10m", "memory": "64Mi"},
             "limits": {"cpu": "500m", "memory": "128Mi"},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": pod_security.CONTAINER,
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
 
@@ -243,7 +232,7 @@ def _probe(path: str, *, initial: int, period: int) -> Document:
 def _metrics_service(place: Place) -> Document:
     port = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}
     return {
-        **_object(place, "v1", "Service", f"{place.prefix}-metrics"),
+        **build_object(place, "v1", "Service", f"{place.prefix}-metrics"),
         "spec": {"selector": place.labels, "ports": [port]},
     }
 
@@ -252,7 +241,7 @@ def _webhook_service(place: Place) -> Document:
     """Where the API server reaches the webhooks; it calls Services on port 443 by default."""
     port = {"name": "webhooks", "port": 443, "protocol": "TCP", "targetPort": "webhooks"}
     return {
-        **_object(place, "v1", "Service", WEBHOOK_SERVICE),
+        **build_object(place, "v1", "Service", WEBHOOK_SERVICE),
         "spec": {"selector": place.labels, "ports": [port]},
     }
 
@@ -261,7 +250,7 @@ def _network_policy(place: Place) -> Document:
     """Metrics from namespaces that say so; health and webhooks from the node; nothing else."""
     labelled = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
     return {
-        **_object(place, "networking.k8s.io/v1", "NetworkPolicy", place.name),
+        **build_object(place, "networking.k8s.io/v1", "NetworkPolicy", place.name),
         "spec": {
             "podSelector": {"matchLabels": place.labels},
             "policyTypes": ["Ingress"],
@@ -277,141 +266,13 @@ def _network_policy(place: Place) -> Document:
 def _disruption_budget(place: Place) -> Document:
     """With one replica this lets a node drain; with several one stays."""
     return {
-        **_object(place, "policy/v1", "PodDisruptionBudget", place.name),
+        **build_object(place, "policy/v1", "PodDisruptionBudget", place.name),
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": place.labels}},
     }
 
 
-# --- opt-in components
-
-
-def components(place: Place = HERE) -> dict[str, dict[str, Document]]:
-    """What needs other people's operators or a Redis, by component and file name."""
-    return {
-        "prometheus": {
-            "service_monitor": _service_monitor(place),
-            "alert_rules": _alert_rules(place),
-            "pipelines_dashboard": _dashboard(place),
-        },
-        "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
-        "hub": hub_manifests.build_hub(place.namespace, place.image),
-        "ingester": ingester_manifests.build_ingester(place.namespace, place.labels),
-    }
-
-
-def component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
-    """What components change about the manager, by component and file name."""
-    return {
-        "cert-manager": {"manager_certificate": _mounted_certificate(place)},
-        "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, place.name)},
-        "ingester": {
-            "manager_ingester": ingester_manifests.build_manager_patch(
-                place.namespace, place.name, place.image
-            )
-        },
-    }
-
-
-def _service_monitor(place: Place) -> Document:
-    return {
-        **_object(place, "monitoring.coreos.com/v1", "ServiceMonitor", place.name),
-        "spec": {
-            "selector": {"matchLabels": place.labels},
-            "endpoints": [
-                {
-                    "port": "metrics",
-                    "scheme": "https",
-                    "path": "/metrics",
-                    "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-                    "tlsConfig": {"insecureSkipVerify": True},
-                }
-            ],
-        },
-    }
-
-
-def _alert_rules(place: Place) -> Document:
-    return {
-        **_object(place, "monitoring.coreos.com/v1", "PrometheusRule", place.name),
-        "spec": {
-            "groups": [
-                {"name": "quarterdeck", "rules": list(_alerts())},
-                {
-                    "name": "quarterdeck-pipelines",
-                    "rules": list(monitoring.list_alerts(monitoring.declare_metrics())),
-                },
-            ]
-        },
-    }
-
-
-def _dashboard(place: Place) -> Document:
-    """The dashboard as Grafana's sidecar finds it: a labelled ConfigMap."""
-    document = _object(place, "v1", "ConfigMap", "quarterdeck-pipelines-dashboard")
-    document["metadata"]["labels"] = {**LABELS, "grafana_dashboard": "1"}
-    board = monitoring.build_dashboard(monitoring.declare_metrics())
-    text = msgspec.json.format(msgspec.json.encode(board), indent=2).decode()
-    return {**document, "data": {"quarterdeck-pipelines.json": f"{text}\n"}}
-
-
-def _alerts() -> Iterator[Document]:
-    yield {
-        "alert": "QuarterdeckReconcileErrors",
-        "expr": "sum by (controller) (rate(controller_runtime_reconcile_errors_total[5m])) > 0.1",
-        "for": "10m",
-        "labels": {"severity": "warning"},
-        "annotations": {"summary": "{{ $labels.controller }} fails to reconcile"},
-    }
-    yield {
-        "alert": "QuarterdeckQueueGrows",
-        "expr": "max by (name) (workqueue_depth) > 100",
-        "for": "15m",
-        "labels": {"severity": "warning"},
-        "annotations": {"summary": "{{ $labels.name }} cannot keep up"},
-    }
-    yield {
-        "alert": "QuarterdeckNoLeader",
-        "expr": "max(leader_election_master_status) < 1",
-        "for": "5m",
-        "labels": {"severity": "critical"},
-        "annotations": {"summary": "no replica of the operators works"},
-    }
-
-
-def _certificate(place: Place) -> Document:
-    service = f"quarterdeck-metrics.{place.namespace}.svc"
-    return {
-        **_object(place, "cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
-        "spec": {
-            "dnsNames": [service, f"{service}.cluster.local"],
-            "issuerRef": {"kind": "Issuer", "name": "quarterdeck-selfsigned"},
-            "secretName": CERTIFICATE_SECRET,
-        },
-    }
-
-
-def _mounted_certificate(place: Place) -> Document:
-    """The manager with the certificate; it follows the files when they are renewed."""
-    container = {
-        "name": "manager",
-        "env": [{"name": "METRICS_CERT_PATH", "value": CERTIFICATE_PATH}],
-        "volumeMounts": [{"name": "serving", "mountPath": CERTIFICATE_PATH, "readOnly": True}],
-    }
-    volume = {"name": "serving", "secret": {"secretName": CERTIFICATE_SECRET}}
-    document = _object(place, "apps/v1", "Deployment", place.name)
-    document["metadata"].pop("labels")
-    pod = {"containers": [container], "volumes": [volume]}
-    return {**document, "spec": {"template": {"spec": pod}}}
-
-
-def _issuer(place: Place) -> Document:
-    return {
-        **_object(place, "cert-manager.io/v1", "Issuer", "quarterdeck-selfsigned"),
-        "spec": {"selfSigned": {}},
-    }
-
-
-def _object(place: Place, api_version: str, kind: str, name: str) -> dict[str, Any]:
+def build_object(place: Place, api_version: str, kind: str, name: str) -> dict[str, Any]:
+    """The head of an object in the namespace of the operators."""
     return {
         "apiVersion": api_version,
         "kind": kind,

@@ -11,6 +11,7 @@ from typing import Any
 
 from quarterdeck import apis
 from quarterdeck.app import bootstrap_manifests, hub_manifests, ingester_manifests, manifests
+from quarterdeck.app.component_manifests import build_service_monitor
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.codegen import helm_template as helm
@@ -79,7 +80,7 @@ def _operator(part: Part) -> list[Conditional]:
         "network_policy": f"and {enabled} .Values.networkPolicy.enabled",
         "disruption_budget": f"and {enabled} .Values.podDisruptionBudget.enabled",
     }
-    monitor = manifests.components(place)["prometheus"]["service_monitor"]
+    monitor = build_service_monitor(place)
     return [
         *((document, enabled) for document in documents),
         (_open_deployment(deployment, values), enabled),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from quarterdeck.app import manifests
+from quarterdeck.app import component_manifests, manifests
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.codegen import roles
 from quarterdeck.codegen.files import File
@@ -23,8 +23,8 @@ def files() -> Iterator[File]:
     yield from _render_folder("config/manager", around)
     yield from _render_folder("config/bootstrap", manifests.bootstrap(place))
     yield from _render_samples()
-    patches = manifests.component_patches(place)
-    for name, component in manifests.components(place).items():
+    patches = component_manifests.build_component_patches(place)
+    for name, component in component_manifests.build_components(place).items():
         yield from _render_component(f"config/components/{name}", component, patches.get(name, {}))
     yield from _render_fleet_overlay()
     yield _render_file(

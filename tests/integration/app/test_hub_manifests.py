@@ -7,11 +7,10 @@ import pytest
 
 from quarterdeck.app import definitions, hub_manifests
 from quarterdeck.app.cluster import Cluster
+from quarterdeck.app.component_manifests import build_component_patches, build_components
 from quarterdeck.app.manifests import (
     HERE,
     NAME,
-    component_patches,
-    components,
     manager,
     namespace,
     permissions,
@@ -38,7 +37,7 @@ ACCOUNT = f"system:serviceaccount:{HERE.namespace}:{hub_manifests.NAME}"
 async def test_an_api_server_takes_the_manifests_and_the_role_is_enough() -> None:
     tokens = BearerTokens({"hub": User(name=ACCOUNT, groups=("system:serviceaccounts",))})
     async with Cluster(authenticators=(tokens, PlainPort())) as cluster:
-        documents = [namespace(HERE), *components(HERE)["hub"].values()]
+        documents = [namespace(HERE), *build_components(HERE)["hub"].values()]
         await definitions.apply(cluster.client.raw, documents)
         path = ResourcePath("apps", "v1", "deployments", HERE.namespace, hub_manifests.NAME)
         stored = json.decode(await cluster.client.raw.get(path, GetOptions()))
@@ -83,11 +82,11 @@ async def test_the_role_of_the_operators_is_enough_to_share_clusters() -> None:
 
 
 def test_hub_and_operators_read_the_same_secret() -> None:
-    patch = component_patches(HERE)["hub"]["manager_storage"]
+    patch = build_component_patches(HERE)["hub"]["manager_storage"]
     deployment = manager(HERE)["manager"]
     assert patch["metadata"]["name"] == deployment["metadata"]["name"]
     (container,) = patch["spec"]["template"]["spec"]["containers"]
     assert [each["name"] for each in container["env"]] == list(hub_manifests.STORAGE)
-    own = components(HERE)["hub"]["deployment"]["spec"]["template"]["spec"]["containers"][0]
+    own = build_components(HERE)["hub"]["deployment"]["spec"]["template"]["spec"]["containers"][0]
     for each in container["env"]:
         assert each in own["env"]

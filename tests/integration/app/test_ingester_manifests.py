@@ -5,11 +5,10 @@ from pathlib import Path
 from quarterdeck.app import definitions, ingester_manifests
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.clusters_settings import Settings
+from quarterdeck.app.component_manifests import build_component_patches, build_components
 from quarterdeck.app.manifests import (
     HERE,
     LABELS,
-    component_patches,
-    components,
     manager,
     namespace,
 )
@@ -23,9 +22,9 @@ from quarterdeck.wire.path import ResourcePath
 async def test_an_api_server_takes_the_manifests_and_the_patch() -> None:
     async with Cluster() as cluster:
         api = cluster.client.raw
-        documents = [namespace(HERE), *components(HERE)["ingester"].values()]
+        documents = [namespace(HERE), *build_components(HERE)["ingester"].values()]
         await definitions.apply(api, [*documents, manager(HERE)["manager"]])
-        patch = component_patches(HERE)["ingester"]["manager_ingester"]
+        patch = build_component_patches(HERE)["ingester"]["manager_ingester"]
         name = patch["metadata"]["name"]
         deployments = cluster.client.resource(GVR("apps", "v1", "deployments"))
         changed = await deployments.patch(
@@ -42,7 +41,7 @@ def test_the_service_the_certificate_and_the_authority_are_those_of_the_defaults
     settings = Settings()
     assert settings.ingester_service_name == ingester_manifests.NAME
     assert settings.collector_ca_configmap == ingester_manifests.AUTHORITY_MAP
-    patch = component_patches(HERE)["ingester"]["manager_ingester"]
+    patch = build_component_patches(HERE)["ingester"]["manager_ingester"]
     (container,) = patch["spec"]["template"]["spec"]["containers"]
     (mount,) = container["volumeMounts"]
     assert mount["mountPath"] == str(Path(settings.ingester_tls_cert).parent)
@@ -50,5 +49,5 @@ def test_the_service_the_certificate_and_the_authority_are_those_of_the_defaults
     known = {name for field in list_fields() for name in field.option.env}
     assert {each["name"] for each in container["env"]} <= known
     (port,) = container["ports"]
-    service = components(HERE)["ingester"]["service"]
+    service = build_components(HERE)["ingester"]["service"]
     assert service["spec"]["ports"][0]["targetPort"] == port["name"]

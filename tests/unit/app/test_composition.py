@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.app import manifests, parts
+from quarterdeck.app import component_manifests, manifests, parts
 from quarterdeck.app.activity import ActivityPrinter
 from quarterdeck.app.bind_address import parse_bind
 from quarterdeck.app.console import Console, Started, find_program, format_started
@@ -268,8 +268,8 @@ def test_manifests_take_another_image_and_namespace() -> None:
 
 
 def test_the_certificate_of_a_component_reaches_the_manager() -> None:
-    certificate = manifests.components()["cert-manager"]["certificate"]
-    (patch,) = manifests.component_patches()["cert-manager"].values()
+    certificate = component_manifests.build_components()["cert-manager"]["certificate"]
+    (patch,) = component_manifests.build_component_patches()["cert-manager"].values()
     deployment = manifests.manager(manifests.HERE)["manager"]
     assert patch["metadata"]["name"] == deployment["metadata"]["name"]
     pod = patch["spec"]["template"]["spec"]

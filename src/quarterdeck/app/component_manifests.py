@@ -1,0 +1,141 @@
+"""What is deployed beside the operators only where it is wanted, as plain documents. Pure.
+
+Components need something of other people: the Prometheus operator, cert-manager, a Redis.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from quarterdeck.app import hub_manifests, ingester_manifests, monitoring
+from quarterdeck.app.manifests import HERE, LABELS, Document, Place, build_object
+
+CERTIFICATE_SECRET = "quarterdeck-serving"
+CERTIFICATE_PATH = "/etc/quarterdeck/serving"
+
+
+def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
+    """What needs other people's operators or a Redis, by component and file name."""
+    return {
+        "prometheus": {
+            "service_monitor": build_service_monitor(place),
+            "alert_rules": _alert_rules(place),
+            "pipelines_dashboard": _dashboard(place),
+        },
+        "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
+        "hub": hub_manifests.build_hub(place.namespace, place.image),
+        "ingester": ingester_manifests.build_ingester(place.namespace, place.labels),
+    }
+
+
+def build_component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
+    """What components change about the manager, by component and file name."""
+    return {
+        "cert-manager": {"manager_certificate": _mounted_certificate(place)},
+        "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, place.name)},
+        "ingester": {
+            "manager_ingester": ingester_manifests.build_manager_patch(
+                place.namespace, place.name, place.image
+            )
+        },
+    }
+
+
+def build_service_monitor(place: Place) -> Document:
+    """How the Prometheus operator finds the metrics of one process."""
+    return {
+        **build_object(place, "monitoring.coreos.com/v1", "ServiceMonitor", place.name),
+        "spec": {
+            "selector": {"matchLabels": place.labels},
+            "endpoints": [
+                {
+                    "port": "metrics",
+                    "scheme": "https",
+                    "path": "/metrics",
+                    "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+                    "tlsConfig": {"insecureSkipVerify": True},
+                }
+            ],
+        },
+    }
+
+
+def _alert_rules(place: Place) -> Document:
+    return {
+        **build_object(place, "monitoring.coreos.com/v1", "PrometheusRule", place.name),
+        "spec": {
+            "groups": [
+                {"name": "quarterdeck", "rules": list(_alerts())},
+                {
+                    "name": "quarterdeck-pipelines",
+                    "rules": list(monitoring.list_alerts(monitoring.declare_metrics())),
+                },
+            ]
+        },
+    }
+
+
+def _dashboard(place: Place) -> Document:
+    """The dashboard as Grafana's sidecar finds it: a labelled ConfigMap."""
+    document = build_object(place, "v1", "ConfigMap", "quarterdeck-pipelines-dashboard")
+    document["metadata"]["labels"] = {**LABELS, "grafana_dashboard": "1"}
+    board = monitoring.build_dashboard(monitoring.declare_metrics())
+    text = msgspec.json.format(msgspec.json.encode(board), indent=2).decode()
+    return {**document, "data": {"quarterdeck-pipelines.json": f"{text}\n"}}
+
+
+def _alerts() -> Iterator[Document]:
+    yield {
+        "alert": "QuarterdeckReconcileErrors",
+        "expr": "sum by (controller) (rate(controller_runtime_reconcile_errors_total[5m])) > 0.1",
+        "for": "10m",
+        "labels": {"severity": "warning"},
+        "annotations": {"summary": "{{ $labels.controller }} fails to reconcile"},
+    }
+    yield {
+        "alert": "QuarterdeckQueueGrows",
+        "expr": "max by (name) (workqueue_depth) > 100",
+        "for": "15m",
+        "labels": {"severity": "warning"},
+        "annotations": {"summary": "{{ $labels.name }} cannot keep up"},
+    }
+    yield {
+        "alert": "QuarterdeckNoLeader",
+        "expr": "max(leader_election_master_status) < 1",
+        "for": "5m",
+        "labels": {"severity": "critical"},
+        "annotations": {"summary": "no replica of the operators works"},
+    }
+
+
+def _certificate(place: Place) -> Document:
+    service = f"quarterdeck-metrics.{place.namespace}.svc"
+    return {
+        **build_object(place, "cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
+        "spec": {
+            "dnsNames": [service, f"{service}.cluster.local"],
+            "issuerRef": {"kind": "Issuer", "name": "quarterdeck-selfsigned"},
+            "secretName": CERTIFICATE_SECRET,
+        },
+    }
+
+
+def _mounted_certificate(place: Place) -> Document:
+    """The manager with the certificate; it follows the files when they are renewed."""
+    container = {
+        "name": "manager",
+        "env": [{"name": "METRICS_CERT_PATH", "value": CERTIFICATE_PATH}],
+        "volumeMounts": [{"name": "serving", "mountPath": CERTIFICATE_PATH, "readOnly": True}],
+    }
+    volume = {"name": "serving", "secret": {"secretName": CERTIFICATE_SECRET}}
+    document = build_object(place, "apps/v1", "Deployment", place.name)
+    document["metadata"].pop("labels")
+    pod = {"containers": [container], "volumes": [volume]}
+    return {**document, "spec": {"template": {"spec": pod}}}
+
+
+def _issuer(place: Place) -> Document:
+    return {
+        **build_object(place, "cert-manager.io/v1", "Issuer", "quarterdeck-selfsigned"),
+        "spec": {"selfSigned": {}},
+    }
