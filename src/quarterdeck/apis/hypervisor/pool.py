@@ -15,7 +15,10 @@ ScaleDownPolicy = Literal["IdleOldestFirst"]
 Recurrence = Literal["None", "Daily", "Weekly", "Monthly", "Yearly"]
 
 MIN_NOT_ABOVE_MAX = Rule(
-    rule="self.minReplicas <= self.maxReplicas",
+    # Kubernetes checks the default of the object, {}, before it fills in the defaults inside.
+    rule=(
+        "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas"
+    ),
     message="minReplicas must not be above maxReplicas",
     field_path=".minReplicas",
 )
