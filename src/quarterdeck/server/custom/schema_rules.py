@@ -9,18 +9,19 @@ from typing import Any
 
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Node, from_openapi
+from quarterdeck.server.custom.default_rules import validate_defaults
 from quarterdeck.server.custom.expressions import Expressions
 
 
 def validate_expressions(document: Mapping[str, Any], path: str) -> list[FieldError]:
-    """Find what is wrong with the rules of a structural schema that stands at `path`."""
+    """Find what is wrong with the rules of a structural schema at `path`, or by them."""
     node = from_openapi(document)
     if not has_rules(node):
         return []
     from quarterdeck.cel import compile_rules
 
     found = compile_rules(node, path=path)
-    return found if isinstance(found, list) else []
+    return found if isinstance(found, list) else list(validate_defaults(node, path))
 
 
 def compile_expressions(node: Node) -> Expressions | None:
