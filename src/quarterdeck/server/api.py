@@ -9,49 +9,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
-from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.meta.identity import GVR
+from quarterdeck.kit.clock import Clock
 from quarterdeck.server import router
-from quarterdeck.server.admission.composition import AdmissionInputs, AdmissionParts
 from quarterdeck.server.admission.plugin import Plugin
-from quarterdeck.server.admission.quota.plugin import QUOTAS
+from quarterdeck.server.assembly import Substitutes, assemble
 from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
-from quarterdeck.server.authentication.bearer_token import (
-    BearerTokens,
-    TokenAuthenticator,
-    add_token_sources,
-)
-from quarterdeck.server.authentication.bootstrap_token import BootstrapTokens
-from quarterdeck.server.authentication.plain_port import PlainPort
-from quarterdeck.server.authentication.service_accounts.signing_key import SigningKey
-from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
 from quarterdeck.server.authentication.user import ANONYMOUS_USER, MASTERS_GROUP, User
-from quarterdeck.server.authentication.x509 import ClientCertificates
-from quarterdeck.server.authorization.always_allow import AlwaysAllow
 from quarterdeck.server.authorization.authorizer import Authorizer
-from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
 from quarterdeck.server.bootstrap import bootstrap
-from quarterdeck.server.core import Core
-from quarterdeck.server.core.conversion import Conversions
-from quarterdeck.server.core.core import Stream
-from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED, Metrics
-from quarterdeck.server.core.timers import Timers
-from quarterdeck.server.core.worker import Worker
+from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED
 from quarterdeck.server.filters import audit_id as audit_id_filter
 from quarterdeck.server.filters import cross_origin
-from quarterdeck.server.filters.fairness import Fairness, FairnessLimits
 from quarterdeck.server.filters.impersonation import HeaderError, impersonate
 from quarterdeck.server.nonresource.health import Health
 from quarterdeck.server.nonresource.router import NonResourceRouter
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.registry import Registry
-from quarterdeck.server.registry.resource import STATUS, Object
 from quarterdeck.server.response import responses
-from quarterdeck.server.response.frames import FrameCache
-from quarterdeck.server.response.watch_buffers import WatchBuffers
 from quarterdeck.server.system_objects.kubernetes_service import publish_address
-from quarterdeck.server.write.field_managers import FieldManagers
 from quarterdeck.storage import StorageError, Store
 from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
 from quarterdeck.wire.status import (
@@ -90,73 +65,27 @@ class ApiServer:
         authorizer: Authorizer | None = None,
         plugins: Sequence[Plugin] = (),
     ) -> None:
-        clock = clock or SystemClock()
-        rng = rng or random.Random()
-        options = options or ServerOptions()
-        roles = RbacAuthorizer(store)
-        accounts = ServiceAccountTokens(
+        parts = assemble(
             store,
-            SigningKey(options.signing_key, others=options.service_account_keys),
-            clock=clock,
-            rng=rng,
-            issuer=options.service_account_issuer,
-            audiences=options.audiences,
-        )
-        streams: set[Stream] = set()
-        registry = registry or Registry()
-        authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
-        metrics = Metrics(store, streams)
-        self._admission = AdmissionParts(
-            AdmissionInputs(
-                store=store,
-                registry=registry,
-                authorizer=authorizer,
-                roles=roles,
-                options=options,
+            options or ServerOptions(),
+            Substitutes(
                 clock=clock,
                 rng=rng,
-                metrics=metrics.registry,
-                track_quota=self._track_quota,
+                registry=registry,
+                authenticators=authenticators,
+                authorizer=authorizer,
+                plugins=plugins,
             ),
-            plugins,
         )
+        self.core = parts.core
+        self._roles = parts.roles
+        self._admission = parts.admission
+        self._auditor = parts.auditor
+        self._audit_ids = audit_id_filter.AuditIds(self.core.random)
         self.webhook_services = self._admission.caller.services
         """Where the Services of webhooks listen; may be changed while the server runs."""
-        self.core = Core(
-            store=store,
-            registry=registry,
-            options=options,
-            clock=clock,
-            random=rng,
-            timers=Timers(clock),
-            authenticators=_build_authenticators(
-                store, options, accounts, clock=clock, given=authenticators
-            ),
-            accounts=accounts,
-            authorizer=authorizer,
-            admission=self._admission.chain,
-            conversions=Conversions(self._admission.caller, rng),
-            metrics=metrics,
-            frames=FrameCache(),
-            field_managers=FieldManagers(),
-            worker=Worker(options.inline_bytes),
-            watch_buffers=WatchBuffers(
-                each_bytes=options.watch_buffer_bytes, all_bytes=options.watch_buffers_bytes
-            ),
-            streams=streams,
-        )
-        self._roles = roles
-        self.fairness = Fairness(
-            FairnessLimits(
-                options.max_requests_in_flight,
-                options.max_requests_per_user,
-                options.max_running_per_user,
-            )
-        )
+        self.fairness = parts.fairness
         """Bounds the requests that run at once."""
-        self.fairness.declare_metrics(metrics.registry)
-        self._audit_ids = audit_id_filter.AuditIds(rng)
-        self._auditor = _build_auditor(options, clock)
         self.lifecycle: Lifecycle | None = None
         """The controllers of the server; set by `start` unless `options.lifecycle` is off."""
         self._is_ready = False
@@ -166,16 +95,6 @@ class ApiServer:
             only_ready=frozenset({"start"}),
         )
         self._nonresource = NonResourceRouter(self.core, health)
-
-    def _track_quota(self, before: Object, after: Object) -> Object:
-        """Record the server itself as the owner of what it counts in a quota."""
-        core = self.core
-        resource = core.registry.get(GVR("", "v1", QUOTAS))
-        if resource is None:
-            return after
-        keeper = core.field_managers.get(core, resource, STATUS)
-        now = format_time(core.clock.now())
-        return keeper.update(before, after, manager="kube-apiserver", now=now)
 
     async def start(self) -> None:
         """Register the resources and create the objects every cluster has."""
@@ -352,49 +271,6 @@ class ApiServer:
 
 def _refuse(request: http.Request, error: ApiError) -> http.Response:
     return responses.build_error(error, accept=request.headers.get("accept"))
-
-
-def _build_authenticators(
-    store: Store,
-    options: ServerOptions,
-    accounts: ServiceAccountTokens,
-    *,
-    clock: Clock,
-    given: Sequence[Authenticator] | None,
-) -> tuple[Authenticator, ...]:
-    """The authenticators in the order they are asked, with every source of tokens."""
-    sources: list[TokenAuthenticator] = [accounts]
-    if options.bootstrap_tokens:
-        sources.append(BootstrapTokens(store, clock=clock, audiences=accounts.audiences))
-    if options.oidc is not None:
-        from quarterdeck.server.authentication.oidc import OidcTokens
-
-        sources.append(OidcTokens(options.oidc, clock=clock))
-    if given is None:
-        given = (ClientCertificates(), BearerTokens(), PlainPort())
-    return add_token_sources(given, sources, audiences=accounts.audiences)
-
-
-def _build_auditor(options: ServerOptions, clock: Clock) -> "Auditor | None":
-    """The audit log that the options ask for.
-
-    Raises:
-        PolicyError: if the policy cannot be used.
-        OSError: if the file cannot be written.
-    """
-    if options.audit_log is None or options.audit_policy is None:
-        return None
-    from quarterdeck.server.audit.auditor import Auditor
-    from quarterdeck.server.audit.log import AuditLog, AuditLogOptions
-    from quarterdeck.server.audit.policy import read_policy
-
-    log = AuditLogOptions(
-        path=options.audit_log,
-        max_size_bytes=options.audit_log_max_bytes,
-        max_backups=options.audit_log_max_backups,
-        max_age_days=options.audit_log_max_age_days,
-    )
-    return Auditor(read_policy(options.audit_policy), AuditLog(log, clock), clock=clock)
 
 
 def _translate_storage_error(error: StorageError) -> ApiError:
