@@ -100,62 +100,24 @@ class Manager:
         self.random = rng if rng is not None else random.Random()
         self._log = log if log is not None else get_logger("runtime", manager=name)
         self._grace_s = grace_s
+        self._field_manager = field_manager or name
         self.metrics = Metrics()
-        self.informers = InformerFactory(
-            self.api,
-            clock=self.clock,
-            rng=self.random,
-            settings=watch if watch is not None else WatchSettings(),
-            namespaces=tuple(namespaces),
-            field_manager=field_manager or name,
-            log=self._log,
-        )
+        self.informers = self._make_informers(tuple(namespaces), watch or WatchSettings())
         self.identity = f"{socket.gethostname()}_{self.random.getrandbits(64):016x}"
         self._events = self._make_recorder(events)
-        tracer = tracing.create_tracer(service_name or name)
-        self.api.observe(RequestMetrics(self.metrics))
-        if tracer is not None:
-            self.api.observe(tracer)
         self._election = self._make_election(election) if election is not None else None
-        self._environment = Environment(
-            self.api,
-            self.informers,
-            self._events,
-            self.metrics,
-            self.clock,
-            self.random,
-            self._log,
-            field_manager or name,
-            tracer,
-            (lambda: self.is_leader) if election is not None else None,
-        )
+        self._environment = self._make_environment(tracing.create_tracer(service_name or name))
         self._runners: dict[str, Runner[Any]] = {}
         self._runnables: list[Runnable] = []
         self._live: dict[str, Check] = {"ping": ping}
-        self._ready: dict[str, Check] = {
-            "caches": lambda: summary.describe_stale_caches(self.informers),
-            "kinds": lambda: summary.describe_missing_kinds(self.informers, self.controllers),
-        }
-        if self._election is not None:
-            self._ready["leader-election"] = self._election.check
-        self._endpoints = Endpoints(
-            health=health,
-            metrics=metrics,
-            pages=HealthPages(
-                live=self._live, ready=self._ready, journals=lambda: self.journals, state=self.state
-            ),
-            registry=self.metrics.registry,
-        )
+        self._ready: dict[str, Check] = {}
         self._webhooks = webhooks
-        if webhooks is not None:
-            self._ready["webhooks"] = webhooks.check
+        self._endpoints = self._make_endpoints(health, metrics)
         self._stop = asyncio.Event()
         self._elected = asyncio.Event()
         self._working: Supervisor | None = None
         self._watchdog = self._make_watchdog() if watch_loop else None
-        self.metrics.registry.add_collector(
-            lambda: summary.update_gauges(self.metrics, self.informers, self._runners.values())
-        )
+        self._observe()
 
     # --- what to run
 
@@ -362,6 +324,59 @@ class Manager:
         return self._endpoints.metrics_url
 
     # --- parts
+
+    def _make_informers(
+        self, namespaces: tuple[str, ...], settings: WatchSettings
+    ) -> InformerFactory:
+        return InformerFactory(
+            self.api,
+            clock=self.clock,
+            rng=self.random,
+            settings=settings,
+            namespaces=namespaces,
+            field_manager=self._field_manager,
+            log=self._log,
+        )
+
+    def _make_environment(self, tracer: "tracing.Tracer | None") -> Environment:
+        return Environment(
+            self.api,
+            self.informers,
+            self._events,
+            self.metrics,
+            self.clock,
+            self.random,
+            self._log,
+            self._field_manager,
+            tracer,
+            (lambda: self.is_leader) if self._election is not None else None,
+        )
+
+    def _make_endpoints(self, health: BindAddress | None, metrics: MetricsPage | None) -> Endpoints:
+        """The pages of health and metrics, with the checks of what this manager consists of."""
+        self._ready["caches"] = lambda: summary.describe_stale_caches(self.informers)
+        self._ready["kinds"] = lambda: summary.describe_missing_kinds(
+            self.informers, self.controllers
+        )
+        if self._election is not None:
+            self._ready["leader-election"] = self._election.check
+        if self._webhooks is not None:
+            self._ready["webhooks"] = self._webhooks.check
+        pages = HealthPages(
+            live=self._live, ready=self._ready, journals=lambda: self.journals, state=self.state
+        )
+        return Endpoints(
+            health=health, metrics=metrics, pages=pages, registry=self.metrics.registry
+        )
+
+    def _observe(self) -> None:
+        """Count requests, trace them where asked, and fill the gauges when they are read."""
+        self.api.observe(RequestMetrics(self.metrics))
+        if self._environment.tracer is not None:
+            self.api.observe(self._environment.tracer)
+        self.metrics.registry.add_collector(
+            lambda: summary.update_gauges(self.metrics, self.informers, self._runners.values())
+        )
 
     def _make_recorder(
         self, events: EventApi | Literal["off"]
