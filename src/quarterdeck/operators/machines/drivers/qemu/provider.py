@@ -27,8 +27,8 @@ from quarterdeck.operators.machines.drivers.qemu.folder import (
     erase,
     write_private,
 )
-from quarterdeck.operators.machines.drivers.qemu.guest import USER_ADDRESS, is_network_up
 from quarterdeck.operators.machines.drivers.qemu.images import Images
+from quarterdeck.operators.machines.drivers.qemu.observer import VmObserver
 from quarterdeck.operators.machines.drivers.qemu.tpm import Tpms
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import (
@@ -37,7 +37,6 @@ from quarterdeck.operators.machines.machine import (
     ConnectionInfo,
     Node,
     Owner,
-    Power,
     PowerAction,
     TaskInfo,
     TaskRef,
@@ -53,13 +52,6 @@ FOLDER = "qemu"
 _DATA = Path(".quarterdeck")
 """The data folder where nobody chose one."""
 _SHUTDOWN = "shutdown"
-_STATES = {
-    "running": Power.RUNNING,
-    "paused": Power.PAUSED,
-    "prelaunch": Power.PAUSED,
-    "suspended": Power.SUSPENDED,
-    "shutdown": Power.STOPPED,
-}
 
 
 class QemuProvider:
@@ -73,8 +65,7 @@ class QemuProvider:
         self._images = Images(self._folder)
         self._tpms = Tpms(self._folder)
         self._accelerator: Accelerator | None = None
-        self._booted: dict[int, int] = {}
-        """Numbers of the processes whose guests have booted, by id of the VM."""
+        self._observer = VmObserver(self._folder, node=self._node, clock=settings.clock)
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -136,19 +127,11 @@ class QemuProvider:
     async def list_vms(self) -> Sequence[VMInfo]:
         """Every VM; whether each runs is seen by its process."""
         records = await asyncio.to_thread(self._folder.read_all)
-        booted = await asyncio.gather(*(self._has_booted(record) for record in records))
-        return [
-            self._info(record, self._power_by_process(record), has_booted=each)
-            for record, each in zip(records, booted, strict=True)
-        ]
+        return await asyncio.gather(*(self._observer.look(record) for record in records))
 
     async def get_vm(self, vmid: int) -> VMInfo:
         """One VM, as its process says."""
-        record = await self._read(vmid)
-        power = self._power_by_process(record)
-        if power is Power.RUNNING:
-            power = await self._ask_power(record)
-        return self._info(record, power, has_booted=await self._has_booted(record))
+        return await self._observer.ask(await self._read(vmid))
 
     # --- provisioning
 
@@ -197,7 +180,7 @@ class QemuProvider:
         async with self._locks[vmid]:
             record = await self._owned(vmid, owner, "configure_vm")
             at = self._folder.at(vmid)
-            if not self._is_running(record):
+            if not self._observer.is_running(record):
                 await self._images.ensure_disk(at, record)
                 await self._images.grow_disk(at, spec.disk_bytes)
             if spec.has_tpm:
@@ -239,7 +222,7 @@ class QemuProvider:
                 if error.code is Code.NOT_FOUND:
                     return None
                 raise
-            if self._is_running(record):
+            if self._observer.is_running(record):
                 text = f"VM {vmid} is running; stop it first"
                 raise make_error(Code.RUNNING, text, operation="delete_vm")
             await asyncio.to_thread(self._folder.remove, vmid)
@@ -252,7 +235,7 @@ class QemuProvider:
         """Start or end the process; only asking the guest to shut down is a task."""
         async with self._locks[vmid]:
             record = await self._owned(vmid, owner, "power")
-            at, is_running = self._folder.at(vmid), self._is_running(record)
+            at, is_running = self._folder.at(vmid), self._observer.is_running(record)
             match action:
                 case PowerAction.ON | PowerAction.REBOOT if not is_running:
                     await self._start(at, record)
@@ -335,61 +318,8 @@ class QemuProvider:
 
     async def _owned(self, vmid: int, owner: Owner, operation: str) -> VmRecord:
         record = await self._read(vmid)
-        ownership.check_owned(self._info(record, Power.UNKNOWN), owner, operation)
+        ownership.check_owned(self._observer.describe(record), owner, operation)
         return record
-
-    def _is_running(self, record: VmRecord) -> bool:
-        return process.find_pid(self._folder.at(record.id), record.uuid) != 0
-
-    def _power_by_process(self, record: VmRecord) -> Power:
-        return Power.RUNNING if self._is_running(record) else Power.STOPPED
-
-    async def _ask_power(self, record: VmRecord) -> Power:
-        try:
-            answer = await qmp.execute(self._folder.at(record.id).path, "query-status")
-        except qmp.Gone:
-            return self._power_by_process(record)
-        except HypervisorError:
-            return Power.UNKNOWN
-        return _STATES.get(answer["status"], Power.UNKNOWN) if answer else Power.STOPPED
-
-    async def _has_booted(self, record: VmRecord) -> bool:
-        """Whether the guest of a running VM has brought its network up; remembered per process."""
-        number = process.find_pid(self._folder.at(record.id), record.uuid)
-        if number and self._booted.get(record.id) != number:
-            try:
-                answer = await qmp.execute(self._folder.at(record.id).path, "query-rx-filter")
-            except (qmp.Gone, HypervisorError):
-                return False
-            if not is_network_up(answer):
-                return False
-            self._booted[record.id] = number
-        return number != 0
-
-    def _info(self, record: VmRecord, power: Power, *, has_booted: bool = False) -> VMInfo:
-        is_running = power is Power.RUNNING
-        return VMInfo(
-            id=record.id,
-            name=record.name,
-            uuid=record.uuid,
-            node=self._node,
-            power=power,
-            ips=(USER_ADDRESS,) if is_running and has_booted else (),
-            ssh_address=f"{LOOPBACK}:{record.ssh_port}" if is_running and record.ssh_port else "",
-            mac=record.mac,
-            tags=record.tags,
-            description=record.description,
-            uptime_s=self._uptime_s(record) if is_running else 0.0,
-            cpu=record.cpu,
-            memory_bytes=record.memory_bytes,
-        )
-
-    def _uptime_s(self, record: VmRecord) -> float:
-        try:
-            started = self._folder.at(record.id).pid.stat().st_mtime
-        except FileNotFoundError:
-            return 0.0
-        return max(0.0, self._clock.now().timestamp() - started)
 
 
 def find_free_port() -> int:
