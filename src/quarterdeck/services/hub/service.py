@@ -84,22 +84,9 @@ class HubServer:
         catalog = Catalog(state)
         self._streams = Streams(state, self._reader, catalog, clock=clock, heartbeat_s=heartbeat_s)
 
-        def forget_all() -> None:
-            for each in forget:
-                each()
-
-        auth = AuthEndpoints(self._reader, self.policies, audit=self.audit, forget=forget_all)
-        custom = CustomEndpoints(self._reader, catalog, clock=clock)
-        rules = AlertRules(self._reader, catalog, restrict=custom.restrict, clock=clock)
         self.router = Router(
             [
-                *routes.other_routes(HealthEndpoints(state), RegistryEndpoints(self._reader)),
-                *routes.auth_routes(auth),
-                *routes.cluster_routes(
-                    ClusterEndpoints(self._reader), ContentEndpoints(self._reader, rules.find)
-                ),
-                *routes.custom_routes(custom),
-                *routes.history_routes(HistoryEndpoints(self._reader, history, catalog)),
+                *self._list_routes(state, history, catalog, forget),
                 Route(
                     "GET",
                     routes.STREAM,
@@ -119,6 +106,31 @@ class HubServer:
             ]
         )
         self._document: dict[str, object] | None = None
+
+    def _list_routes(
+        self,
+        state: StateStore,
+        history: History,
+        catalog: Catalog,
+        forget: Sequence[Callable[[], None]],
+    ) -> list[Route]:
+        """The routes of all endpoints that answer with JSON."""
+        reader = self._reader
+
+        def forget_all() -> None:
+            for each in forget:
+                each()
+
+        auth = AuthEndpoints(reader, self.policies, audit=self.audit, forget=forget_all)
+        custom = CustomEndpoints(reader, catalog, clock=self._clock)
+        rules = AlertRules(reader, catalog, restrict=custom.restrict, clock=self._clock)
+        return [
+            *routes.other_routes(HealthEndpoints(state), RegistryEndpoints(reader)),
+            *routes.auth_routes(auth),
+            *routes.cluster_routes(ClusterEndpoints(reader), ContentEndpoints(reader, rules.find)),
+            *routes.custom_routes(custom),
+            *routes.history_routes(HistoryEndpoints(reader, history, catalog)),
+        ]
 
     async def run(self) -> None:
         """Follow policies and write the audit log; cancel it to stop."""
