@@ -7,8 +7,9 @@ import contextlib
 import gc
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -66,50 +67,39 @@ async def up(
     """
     clock = SystemClock()
     chosen = choose(settings.operators)
-    health = parse_bind(settings.health_bind_address, settings.health_port, flag="--health-port")
-    metrics = parse_bind(
-        settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port"
-    )
-    _check_ports(settings, chosen, health, metrics)
+    pages = _Pages.parse(settings)
+    _check_ports(settings, chosen, pages)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
-            token, admin_token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-            tokens = {admin_token: _ADMINISTRATOR, token: OPERATORS}
+            tokens = _Tokens(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
             server = await _start_server(settings, stack, clock, tokens=tokens)
-            write_private_file(server.folder / TOKEN_FILE, admin_token.encode())
-            network = http.MemoryNetwork(clock=clock)
-            url = network.serve(server.server, _MEMORY_HOST)
-            admin = await stack.enter_async_context(
-                Client(ClusterConfig(server=url), clock=clock, network=network)
+            write_private_file(server.folder / TOKEN_FILE, tokens.admin.encode())
+            clients = await _connect(server, tokens, stack, clock)
+            await apply_manifests(
+                clients.admin.raw, load_manifests(list_kinds(chosen), server.folder)
             )
-            manifests = load_manifests(list_kinds(chosen), server.folder)
-            await apply_manifests(admin.raw, manifests)
-            await grant_roles(admin, chosen)
-            config = ClusterConfig(server=url, token=Secret(token))
-            client = await stack.enter_async_context(Client(config, clock=clock, network=network))
+            await grant_roles(clients.admin, chosen)
             webhooks = build_embedded(
                 settings,
                 chosen,
-                serving=CertificateFiles(
-                    server.authority.certificate("server"), server.authority.key("server")
-                ),
+                serving=CertificateFiles(*_serving_files(server)),
                 authority=server.authority.certificate("authority"),
             )
             manager = Manager(
-                client,
+                clients.operators,
                 service_name=service_name_of(chosen),
                 webhooks=webhooks,
-                health=health,
+                health=pages.health,
                 # the API server's certificate: whoever trusts one trusts both
-                metrics=metrics_page(metrics, settings, own=server.certificate.context),
+                metrics=metrics_page(pages.metrics, settings, own=server.certificate.context),
                 grace_s=_GRACE_S,
                 clock=clock,
                 watch_loop=True,
             )
             host = Host(
                 settings=settings,
-                client=client,
-                admin=admin,
+                client=clients.operators,
+                admin=clients.admin,
                 manager=manager,
                 clock=clock,
                 stack=stack,
@@ -119,25 +109,77 @@ async def up(
                 webhooks=webhooks,
                 part_settings=part_settings,
                 local=build_admin_config("local", server),
-                serving_files=(
-                    server.authority.certificate("server"),
-                    server.authority.key("server"),
-                ),
-                admin_token=Secret(admin_token),
+                serving_files=_serving_files(server),
+                admin_token=Secret(tokens.admin),
             )
-            host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
-            for part in chosen:
-                await part.attach(host)
-            await grant_simulators(admin, chosen, manager.controllers)
-            await stack.enter_async_context(manager.running())
-            tune_gc()
-            gc.enable()
+            await _start_parts(host, server, chosen)
         _print_started(host, server, chosen, console=console, took_s=clock.monotonic() - started)
         await _print_activity(server, chosen, stack, console=console, clock=clock)
         if settings.demo:
-            await definitions.apply(admin.raw, [s for part in chosen for s in part.demo_samples()])
+            samples = [sample for part in chosen for sample in part.demo_samples()]
+            await definitions.apply(clients.admin.raw, samples)
         await stop.wait()
         console.print_line("stopping")
+
+
+class _Pages(NamedTuple):
+    """Where the pages of health and metrics listen; None for nowhere."""
+
+    health: BindAddress | None
+    metrics: BindAddress | None
+
+    @classmethod
+    def parse(cls, settings: Settings) -> "_Pages":
+        """Raises SettingError for an address that is none."""
+        return cls(
+            parse_bind(settings.health_bind_address, settings.health_port, flag="--health-port"),
+            parse_bind(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port"),
+        )
+
+
+class _Tokens(NamedTuple):
+    """The bearer tokens of this process; new at each start."""
+
+    admin: str
+    operators: str
+
+
+class _Clients(NamedTuple):
+    """Clients of the embedded server inside this process."""
+
+    admin: Client
+    operators: Client
+    """Has the roles of the operators and nothing else."""
+
+
+async def _connect(
+    server: Embedded, tokens: _Tokens, stack: contextlib.AsyncExitStack, clock: Clock
+) -> _Clients:
+    """Open the clients, without a socket between them and the server."""
+    network = http.MemoryNetwork(clock=clock)
+    url = network.serve(server.server, _MEMORY_HOST)
+    configs = ClusterConfig(server=url), ClusterConfig(server=url, token=Secret(tokens.operators))
+    admin, operators = [
+        await stack.enter_async_context(Client(config, clock=clock, network=network))
+        for config in configs
+    ]
+    return _Clients(admin, operators)
+
+
+async def _start_parts(host: Host, server: Embedded, parts: Sequence[Part]) -> None:
+    """Attach every operator and service, then start the manager."""
+    host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
+    for part in parts:
+        await part.attach(host)
+    await grant_simulators(host.admin, parts, host.manager.controllers)
+    await host.stack.enter_async_context(host.manager.running())
+    tune_gc()
+    gc.enable()
+
+
+def _serving_files(server: Embedded) -> tuple[Path, Path]:
+    """The serving certificate and its key."""
+    return server.authority.certificate("server"), server.authority.key("server")
 
 
 async def _start_server(
@@ -145,7 +187,7 @@ async def _start_server(
     stack: contextlib.AsyncExitStack,
     clock: Clock,
     *,
-    tokens: Mapping[str, User],
+    tokens: _Tokens,
 ) -> Embedded:
     """Start the API server with the tokens of this process."""
     return await embedded.start(
@@ -154,19 +196,16 @@ async def _start_server(
             port=settings.port,
             kubeconfig=settings.kubeconfig,
             options=ServerOptions(simulate_workloads=True, has_system_objects=True),
-            identities=Identities(tokens=tokens),
+            identities=Identities(
+                tokens={tokens.admin: _ADMINISTRATOR, tokens.operators: OPERATORS}
+            ),
         ),
         stack,
         clock=clock,
     )
 
 
-def _check_ports(
-    settings: Settings,
-    parts: Sequence[Part],
-    health: BindAddress | None,
-    metrics: BindAddress | None,
-) -> None:
+def _check_ports(settings: Settings, parts: Sequence[Part], pages: _Pages) -> None:
     """Fail before anything is created."""
     ports = [ListenPort(settings.port, "--port")]
     ports += [
@@ -174,10 +213,10 @@ def _check_ports(
         for field in list_fields()
         if any(field.name in part.ports for part in parts)
     ]
-    if health is not None:
-        ports.append(ListenPort(health.port, "--health-port", health.host))
-    if metrics is not None:
-        ports.append(ListenPort(metrics.port, "--metrics-port", metrics.host))
+    if pages.health is not None:
+        ports.append(ListenPort(pages.health.port, "--health-port", pages.health.host))
+    if pages.metrics is not None:
+        ports.append(ListenPort(pages.metrics.port, "--metrics-port", pages.metrics.host))
     check_ports(ports)
 
 

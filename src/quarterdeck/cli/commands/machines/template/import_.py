@@ -56,19 +56,18 @@ async def import_image(
     files = [str(find_file(each)) if each else "" for each in (kernel, initrd)]
     boot = Boot(kernel=files[0], initrd=files[1], command_line=command_line)
     imported = await copy_image(Path(data_dir), name, path, boot)
+    resources = {
+        "cpu": cpu,
+        "memory": memory,
+        "disk": disk or f"{max(1, -(-imported.disk_bytes // _GIB))}Gi",
+    }
     spec: dict[str, Any] = {
         "hypervisorClusterRef": {"name": cluster},
         "template": {"libvirt": {"image": imported.name}},
-        "resources": {
-            "cpu": cpu,
-            "memory": memory,
-            "disk": disk or f"{max(1, -(-imported.disk_bytes // _GIB))}Gi",
-        },
+        "resources": resources,
         "bootstrap": {"method": "none"},
+        **_build_login(user, ssh_key),
     }
-    if ssh_key or user:
-        keys = [find_file(ssh_key).read_text().strip()] if ssh_key else []
-        spec["cloudInit"] = {"sshAuthorizedKeys": keys, **({"user": user} if user else {})}
     async with connect(kubeconfig, context) as client:
         document: dict[str, Any] = {
             "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
@@ -82,6 +81,14 @@ async def import_image(
 
 
 COMMAND = Command(import_image)
+
+
+def _build_login(user: str, ssh_key: str) -> dict[str, Any]:
+    """The member `cloudInit` for who may log in; empty for nobody."""
+    if not ssh_key and not user:
+        return {}
+    keys = [find_file(ssh_key).read_text().strip()] if ssh_key else []
+    return {"cloudInit": {"sshAuthorizedKeys": keys, **({"user": user} if user else {})}}
 
 
 def find_file(name: str) -> Path:
