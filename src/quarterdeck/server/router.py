@@ -18,6 +18,7 @@ from quarterdeck.server.handlers import (
     eviction,
     get,
     patch,
+    pod_log,
     review,
     scale,
     token,
@@ -31,6 +32,7 @@ from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
 from quarterdeck.server.request import negotiation
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.negotiation import Choice
 from quarterdeck.server.response import responses
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.field_selector import FieldSelector
@@ -178,10 +180,7 @@ async def handle(
         path=path,
         resource=resource,
         user=user,
-        choice=negotiation.choose(
-            request.headers.get("accept"),
-            is_custom=resource.is_custom and path.subresource != SCALE,
-        ),
+        choice=_choose_form(request, resource, path.subresource),
         warnings=[],
         audit_annotations={} if audit_annotations is None else audit_annotations,
     )
@@ -194,6 +193,15 @@ async def handle(
         if not call.warnings:
             raise
         return responses.build_error(error, call.warnings, accept=request.headers.get("accept"))
+
+
+def _choose_form(request: http.Request, resource: Resource, subresource: str) -> Choice:
+    """Choose the form of the answer; a log is text, whatever the client accepts."""
+    if subresource == pod_log.LOG:
+        return negotiation.DEFAULT_CHOICE
+    return negotiation.choose(
+        request.headers.get("accept"), is_custom=resource.is_custom and subresource != SCALE
+    )
 
 
 async def _run(core: Core, call: Call, options: ListOptions | None) -> responses.Response:
@@ -209,6 +217,8 @@ async def _run(core: Core, call: Call, options: ListOptions | None) -> responses
 def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Handler:
     if path.subresource == SCALE:
         return _SCALE_VERBS[verb]
+    if path.subresource == pod_log.LOG:
+        return pod_log.handle
     if (
         path.subresource
         and path.subresource not in OBJECT_SUBRESOURCES

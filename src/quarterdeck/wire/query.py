@@ -73,6 +73,19 @@ class ListOptions(_Options, frozen=True, rename="camel"):
     pretty: bool = False
 
 
+class PodLogOptions(_Options, frozen=True):
+    """GET of `pods/log`."""
+
+    container: str = ""
+    follow: bool = False
+    previous: bool = False
+    since_seconds: int | None = None
+    since_time: str = ""
+    timestamps: bool = False
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+
+
 class CreateOptions(_Options, frozen=True):
     """POST of an object."""
 
@@ -207,6 +220,7 @@ _READERS: dict[type[_Options], dict[str, tuple[str, Callable[[list[str]], Any]]]
     for each in (
         GetOptions,
         ListOptions,
+        PodLogOptions,
         CreateOptions,
         UpdateOptions,
         PatchOptions,

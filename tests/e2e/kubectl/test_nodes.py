@@ -53,7 +53,6 @@ def test_what_needs_a_container_is_refused_clearly(kubectl: Any) -> None:
     kubectl("run", "p", "--image=i")
     kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
     for arguments, part in (
-        (("logs", "p"), "pods/log"),
         (("exec", "p", "--", "ls"), "pods/exec"),
         (("attach", "p"), "pods/attach"),
         (("port-forward", "p", ":80"), "pods/portforward"),

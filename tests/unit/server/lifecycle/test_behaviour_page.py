@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from quarterdeck.server.kinds.simulation import PREFIX
 from quarterdeck.server.lifecycle.workloads import behaviour
 
 PAGE = Path(__file__).parents[4] / "docs/how-to/simulate-workloads.md"
@@ -21,5 +22,5 @@ def test_page_lists_every_failure() -> None:
 
 def test_page_lists_every_annotation_of_pods() -> None:
     listed = set(re.findall(r"^\| `(simulate\.quarterdeck\.dev/[\w-]+)`", PAGE.read_text(), re.M))
-    documented = set(re.findall(rf"{re.escape(behaviour.PREFIX)}[\w-]+", behaviour.__doc__ or ""))
+    documented = set(re.findall(rf"{re.escape(PREFIX)}[\w-]+", behaviour.__doc__ or ""))
     assert listed == documented

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from quarterdeck.server.kinds.simulation import SIMULATED_NODE
 from quarterdeck.server.lifecycle.engine.actions import Action, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
@@ -18,8 +19,6 @@ from quarterdeck.storage import StoreEvent, StoreKey
 
 PODS = "pods"
 NODES = "nodes"
-SIMULATED_NODE = "simulate.quarterdeck.dev/node"
-"""The annotation of nodes whose kubelet is this process."""
 
 
 class PodTermination:

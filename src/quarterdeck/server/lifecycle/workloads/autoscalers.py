@@ -8,6 +8,7 @@ Without the annotation there are no metrics, and the autoscaler says so and does
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.server.kinds.simulation import PREFIX
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
@@ -22,7 +23,6 @@ from quarterdeck.server.lifecycle.engine.objects import (
     with_condition,
 )
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.lifecycle.workloads.behaviour import PREFIX
 from quarterdeck.server.lifecycle.workloads.replica_sets import get_replicas
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey

@@ -6,16 +6,21 @@ simulate.quarterdeck.dev/stop-delay: 3s      from deletion to gone, at most the 
 simulate.quarterdeck.dev/run-for: 10s        until its containers exit; jobs exit at once
 simulate.quarterdeck.dev/exit-code: "1"      what they exit with
 simulate.quarterdeck.dev/fail: ErrImagePull  one of `FAILURES`
+
+What its log says is read by `server.kinds.pod_log`:
+
+simulate.quarterdeck.dev/logs: one line     the lines its containers write
+simulate.quarterdeck.dev/log-interval: 5s    between two lines, repeated; all at the start without
 """
 
 import enum
 from typing import NamedTuple
 
 from quarterdeck.kit import duration
+from quarterdeck.server.kinds.simulation import PREFIX
 from quarterdeck.server.lifecycle.engine.objects import get_annotations, get_controller
 from quarterdeck.server.registry.resource import Object
 
-PREFIX = "simulate.quarterdeck.dev/"
 _NANO = 1_000_000_000
 
 

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from quarterdeck.server.lifecycle.controllers.pod_termination import NODES, SIMULATED_NODE, end_pod
+from quarterdeck.server.kinds.simulation import SIMULATED_NODE
+from quarterdeck.server.lifecycle.controllers.pod_termination import NODES, end_pod
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.kit.rfc3339 import format_micro, parse
-from quarterdeck.server.lifecycle.controllers.pod_termination import NODES, SIMULATED_NODE
+from quarterdeck.server.kinds.simulation import NODE_DOWN, SIMULATED_NODE
+from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
 from quarterdeck.server.lifecycle.engine.actions import Action, Create, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
@@ -24,8 +25,6 @@ from quarterdeck.storage import StoreEvent, StoreKey
 
 LEASES = "leases.coordination.k8s.io"
 LEASE_HOME = "kube-node-lease"
-DOWN = "simulate.quarterdeck.dev/down"
-"""The annotation that makes a node lose contact."""
 HEARTBEAT_S = 10.0
 _LEASE_S = 40
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -82,7 +81,7 @@ class Nodes:
 
 def is_down(node: Object) -> bool:
     """Whether a node has lost contact."""
-    return DOWN in get_annotations(node) and get_annotations(node)[DOWN] != "false"
+    return get_annotations(node).get(NODE_DOWN, "false") != "false"
 
 
 def is_node_ready(node: Object) -> bool:
