@@ -24,6 +24,7 @@ def port_option(flag: str, help: str) -> Option:
 
 
 Output = Annotated[Form, Option("--output", "-o", help="Output format.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Kubeconfig = Annotated[str, Option("--kubeconfig", metavar="PATH", help="Kubeconfig to use.")]
 DataDir = Annotated[str, Option("--data-dir", metavar="DIR", help="Folder of all data.")]
 Context = Annotated[

@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "get": "Show objects",
     "describe": "Show everything about objects, with their events",
     "watch": "Show objects and their changes",
+    "logs": "Show what containers have written",
     "events": "Show events",
     "apply": "Create or update objects from manifests",
     "delete": "Delete objects",

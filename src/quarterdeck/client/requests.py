@@ -14,6 +14,7 @@ from quarterdeck.wire.query import (
     GetOptions,
     ListOptions,
     PatchOptions,
+    PodLogOptions,
     UpdateOptions,
 )
 
@@ -42,6 +43,11 @@ class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     def is_read(self) -> bool:
         """Whether it can be sent twice without harm."""
         return self.method == "GET"
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the answer may go on for ever."""
+        return self.verb == "watch" or self.path.subresource == "log"
 
 
 def get(path: ResourcePath, options: GetOptions) -> ApiRequest:
@@ -72,6 +78,13 @@ def watch(path: ResourcePath, options: ListOptions, form: Form) -> ApiRequest:
         path=path,
         target=_build_target(path, options.build()),
         headers=_ACCEPT_METADATA if form is Form.METADATA else _ACCEPT_JSON,
+    )
+
+
+def read_log(path: ResourcePath, options: PodLogOptions) -> ApiRequest:
+    """Read the log of a container; `path` is that of `pods/log`."""
+    return ApiRequest(
+        verb="get", method="GET", path=path, target=_build_target(path, options.build())
     )
 
 

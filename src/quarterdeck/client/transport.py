@@ -180,7 +180,7 @@ class Transport:
     ) -> http.ClientResponse:
         """A stream is bounded until its head is there, everything else as a whole."""
         url = self.config.server + request.target
-        if request.verb == "watch":
+        if request.is_stream:
             assert self._streams is not None
             async with asyncio.timeout(self.config.timeout_s):
                 return await self._streams.request(

@@ -92,3 +92,16 @@ def test_kubeconfigs(kubectl: Any) -> None:
     kubectl("create", "cm", "in-default")
     assert kubectl("get", "cm", "in-default", "-n", "default", "-o", "name")
     kubectl("delete", "cm", "in-default")
+
+
+def test_logs_of_a_simulated_pod(kubectl: Any) -> None:
+    note = {"metadata": {"annotations": {"simulate.quarterdeck.dev/logs": "one {pod}\ntwo"}}}
+    kubectl("run", "p", "--image=i", f"--overrides={json.dumps(note)}")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
+    assert kubectl("logs", "p") == "one p\ntwo\n"
+    assert kubectl("logs", "p", "--tail=1", "--prefix") == "[pod/p/p] two\n"
+    follow = kubectl("logs", "p", "-f", "--limit-bytes=5")
+    assert follow == "one p"
+    refused = kubectl("logs", "p", "--previous", code=1)
+    assert 'previous terminated container "p" in pod "p" not found' in refused
+    assert "container none is not valid for pod p" in kubectl("logs", "p", "-c", "none", code=1)
