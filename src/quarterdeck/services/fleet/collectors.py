@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.services.fleet.config_status import APPLYING, read_status
 from quarterdeck.services.fleet.errors import invalid, not_found
 from quarterdeck.services.fleet.records import Collector
 from quarterdeck.telemetry.attributes import RESERVED
 from quarterdeck.telemetry.matchers import MatcherError, parse_all
 
-APPLIED, APPLYING = "APPLIED", "APPLYING"
 MAX_KEY = 100
 MAX_VALUE = 1024
 MAX_REMOTE = 100
@@ -101,30 +101,8 @@ def record_poll(current: Collector, message: Mapping[str, Any], now: str) -> Col
         changes["local_attributes"] = local
     if current.marked_inactive_at:
         changes["marked_inactive_at"] = ""
-    changes.update(_read_report(current, message))
+    changes.update(read_status(current, message))
     return msgspec.structs.replace(current, **changes)
-
-
-def _read_report(current: Collector, message: Mapping[str, Any]) -> dict[str, Any]:
-    """What a poll says about the configuration that was served.
-
-    An agent reports only what changed: one that polls again with the hash it was served, and says
-    nothing, runs it.
-    """
-    has_it = bool(current.served_hash) and message.get("hash") == current.served_hash
-    status = message.get("remoteConfigStatus") or {}
-    word = str(status.get("status") or "").removeprefix("RemoteConfigStatuses_")
-    if word in ("", "UNSET"):
-        word = APPLIED if has_it and current.status == APPLYING else current.status
-    changes: dict[str, Any] = {}
-    if word != APPLIED or has_it or not current.served_hash:
-        changes["status"] = word
-        changes["error_message"] = str(status.get("errorMessage") or "")[:MAX_VALUE]
-        if not status and word == current.status:
-            changes["error_message"] = current.error_message
-    if word == APPLIED and has_it and current.applied != current.served:
-        changes["applied"] = current.served
-    return changes
 
 
 def record_served(current: Collector, hash_: str, parts: tuple[str, ...]) -> Collector:

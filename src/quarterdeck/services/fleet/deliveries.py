@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from quarterdeck.kit import rfc3339
+from quarterdeck.services.fleet.config_status import FAILED
 from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.records import Collector
 
-FAILED = "FAILED"
 MAX_FAILURES = 10
 INACTIVE_AFTER = timedelta(minutes=5)
 """Three polls of the default minute, and then some."""

@@ -91,6 +91,9 @@ class Collector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     """The parts of what it last reported as applied."""
     status: str = ""
     error_message: str = ""
+    reported: str = ""
+    """The last status it sent; agents send only what changed."""
+    reported_error: str = ""
 
     def effective_attributes(self) -> dict[str, str]:
         """What matchers see: remote wins over local, but never in the reserved names."""

@@ -1,0 +1,60 @@
+"""What an agent says about the configuration it was served. Pure.
+
+Alloy sends a status only when it differs from the one it sent before, so silence repeats the last
+report. It also says FAILED when it could not reach the server: that is no verdict on the text, and
+must not be counted as one, or a restart of the server in the middle of a rollout would quarantine a
+sound candidate.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterdeck.services.fleet.records import Collector
+from quarterdeck.telemetry.fleet.codes import Code
+
+APPLIED, APPLYING, FAILED = "APPLIED", "APPLYING", "FAILED"
+MAX_MESSAGE = 1024
+_PREFIX = "RemoteConfigStatuses_"
+_UNSET = ("", "UNSET")
+
+
+def read_status(current: Collector, message: Mapping[str, Any]) -> dict[str, Any]:
+    """What a poll changes in the record of a collector."""
+    has_it = bool(current.served_hash) and message.get("hash") == current.served_hash
+    report = message.get("remoteConfigStatus")
+    word = str((report or {}).get("status") or "").removeprefix(_PREFIX)
+    error = str((report or {}).get("errorMessage") or "")[:MAX_MESSAGE]
+    if word in _UNSET:
+        forgotten = {"reported": "", "reported_error": ""} if report is not None else {}
+        return {**_read_silence(current, has_it=has_it), **forgotten}
+    if word == FAILED and (is_fetch_failure(error) or _is_about_another(current, message)):
+        return {}
+    return {"reported": word, "reported_error": error} | _judge(current, word, error, has_it=has_it)
+
+
+def is_fetch_failure(error: str) -> bool:
+    """Whether an agent failed to fetch its configuration: a Connect client names the code first."""
+    return error.partition(":")[0] in set(Code)
+
+
+def _read_silence(current: Collector, *, has_it: bool) -> dict[str, Any]:
+    """An agent that has the text and says nothing new of it does as it last reported."""
+    if not has_it or current.status != APPLYING:
+        return {}
+    if current.reported == FAILED:
+        return {"status": FAILED, "error_message": current.reported_error}
+    return _judge(current, APPLIED, "", has_it=True)
+
+
+def _is_about_another(current: Collector, message: Mapping[str, Any]) -> bool:
+    """Whether a report names a text that was served before the last one."""
+    return bool(current.served_hash) and message.get("hash", "") not in ("", current.served_hash)
+
+
+def _judge(current: Collector, word: str, error: str, *, has_it: bool) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if word != APPLIED or has_it or not current.served_hash:
+        changes = {"status": word, "error_message": error}
+    if word == APPLIED and has_it and current.applied != current.served:
+        changes["applied"] = current.served
+    return changes
