@@ -55,6 +55,9 @@ class Command:
 
     def call(self, options: argparse.Namespace, started: StartTime) -> int:
         """Call the function with parsed options; returns its exit code."""
+        from quarterdeck.cli.lean_start import import_msgspec
+
+        import_msgspec()
         values = {
             each.name: self._value(each, options, started)
             for each in read_parameters(self._function)
