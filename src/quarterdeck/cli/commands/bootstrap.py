@@ -1,6 +1,6 @@
 """`quarterdeck bootstrap`: the bootstrap service alone."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.flags import port_option
@@ -9,7 +9,41 @@ from quarterdeck.cli.output import print_line
 from quarterdeck.cli.parameters import Option
 
 
+class AddressFlags(NamedTuple):
+    """Where the service listens, and where others reach it."""
+
+    host: Annotated[str, Option("--host", metavar="ADDRESS", help="Address to listen on.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, port_option("--port", "Port to listen on, 0 for any free port.")] = 8445
+    name: Annotated[
+        str,
+        Option(
+            "--name",
+            metavar="NAMES",
+            help="Host names and addresses by which machines reach the service, with commas.",
+        ),
+    ] = ""
+    url: Annotated[
+        str,
+        Option(
+            "--url",
+            metavar="URL",
+            help="Where the operator reaches the service; where it listens if left out.",
+        ),
+    ] = ""
+    machine_url: Annotated[
+        str,
+        Option(
+            "--machine-url",
+            metavar="URL",
+            help="Where machines reach the service; the same as --url if left out.",
+        ),
+    ] = ""
+
+
 def bootstrap(
+    addresses: AddressFlags,
     kubeconfig: Annotated[
         str, Option("--kubeconfig", metavar="FILE", help="Kubeconfig of the cluster.")
     ] = "",
@@ -24,34 +58,6 @@ def bootstrap(
             help="Namespace of join tokens and of the certificate authority.",
         ),
     ] = "quarterdeck-system",
-    host: Annotated[
-        str, Option("--host", metavar="ADDRESS", help="Address to listen on.")
-    ] = "127.0.0.1",
-    port: Annotated[int, port_option("--port", "Port to listen on, 0 for any free port.")] = 8445,
-    name: Annotated[
-        str,
-        Option(
-            "--name",
-            metavar="NAMES",
-            help="Host names and addresses by which machines reach the service, with commas.",
-        ),
-    ] = "",
-    url: Annotated[
-        str,
-        Option(
-            "--url",
-            metavar="URL",
-            help="Where the operator reaches the service; where it listens if left out.",
-        ),
-    ] = "",
-    machine_url: Annotated[
-        str,
-        Option(
-            "--machine-url",
-            metavar="URL",
-            help="Where machines reach the service; the same as --url if left out.",
-        ),
-    ] = "",
     certificate_seconds: Annotated[
         int,
         Option(
@@ -69,16 +75,16 @@ def bootstrap(
     """
     from quarterdeck.app.bootstrap import BootstrapSettings, serve_bootstrap
 
-    names = tuple(each.strip() for each in name.split(",") if each.strip())
+    names = tuple(each.strip() for each in addresses.name.split(",") if each.strip())
     settings = BootstrapSettings(
         kubeconfig=kubeconfig,
         context=context,
         namespace=namespace,
-        host=host,
-        port=port,
+        host=addresses.host,
+        port=addresses.port,
         names=names,
-        url=url,
-        machine_url=machine_url,
+        url=addresses.url,
+        machine_url=addresses.machine_url,
         certificate_s=certificate_seconds,
     )
     run_loop(serve_bootstrap(settings, print_line=print_line))

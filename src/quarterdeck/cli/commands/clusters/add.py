@@ -1,7 +1,7 @@
 """`quarterdeck clusters add`: connect a cluster of a kubeconfig to the hub."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, find_config
@@ -13,7 +13,22 @@ if TYPE_CHECKING:
     from quarterdeck.client.config.cluster import ClusterConfig
 
 
+class HubFlags(NamedTuple):
+    """Which hub gets the connection."""
+
+    hub_kubeconfig: Annotated[
+        str,
+        Option(
+            "--hub-kubeconfig", metavar="PATH", help="Kubeconfig of the hub (default: of `up`)."
+        ),
+    ] = ""
+    hub_context: Annotated[
+        str, Option("--hub-context", metavar="NAME", help="Context of the hub's kubeconfig.")
+    ] = ""
+
+
 async def add(
+    hub: HubFlags,
     context: Context = "",
     kubeconfig: Kubeconfig = "",
     name: Annotated[
@@ -28,15 +43,6 @@ async def add(
     namespace: Annotated[
         str, Option("--namespace", "-n", metavar="NAME", help="Namespace on the hub.")
     ] = "default",
-    hub_kubeconfig: Annotated[
-        str,
-        Option(
-            "--hub-kubeconfig", metavar="PATH", help="Kubeconfig of the hub (default: of `up`)."
-        ),
-    ] = "",
-    hub_context: Annotated[
-        str, Option("--hub-context", metavar="NAME", help="Context of the hub's kubeconfig.")
-    ] = "",
     push: Annotated[
         str,
         Option(
@@ -57,7 +63,7 @@ async def add(
     if not context and not kubeconfig:
         raise CommandError("name the cluster by --context or --kubeconfig", REFUSED)
     source = _load(kubeconfig, context)
-    hub = find_config(hub_kubeconfig, hub_context)
+    hub_config = find_config(hub.hub_kubeconfig, hub.hub_context)
     wanted = Enrolment(
         name=_name(name or context or source.name),
         namespace=namespace,
@@ -66,10 +72,10 @@ async def add(
         insecure=insecure or source.insecure_skip_tls_verify,
         ingester_address=push,
     )
-    async with connect(hub_kubeconfig, hub_context) as hub_client, Client(source) as client:
+    async with connect(hub.hub_kubeconfig, hub.hub_context) as hub_client, Client(source) as client:
         credentials = await enrol(client, hub_client, wanted)
         await connect_cluster(hub_client, wanted, source.server, credentials)
-    print(f"cluster {wanted.name} ({source.server}) is connected to the hub {hub.server}")
+    print(f"cluster {wanted.name} ({source.server}) is connected to the hub {hub_config.server}")
     if credentials.expires_at:
         print(
             f"the token expires at {credentials.expires_at}, because the cluster fills no Secrets "
