@@ -142,16 +142,45 @@ class Issuer:
             return True
         return self._clock.monotonic() - self._fetched_at >= _REFETCH_S
 
+    async def fetch_document(self) -> Mapping[str, Any]:
+        """The discovery document, which names the addresses of the issuer.
+
+        Raises:
+            OidcError: if it cannot be read, or is of another issuer.
+        """
+        try:
+            async with asyncio.timeout(_FETCH_TIMEOUT_S), http.Client(tls=self._tls) as client:
+                return await self._read_document(client)
+        except (http.HttpError, OSError, TimeoutError) as error:
+            cause = str(error) or type(error).__name__
+            raise OidcError(
+                f"the issuer {self.expected.issuer} does not answer: {cause}"
+            ) from error
+
     async def _fetch_keys(self) -> list[jws.VerificationKey]:
-        url = self.expected.issuer.rstrip("/") + DISCOVERY_PATH
         async with asyncio.timeout(_FETCH_TIMEOUT_S), http.Client(tls=self._tls) as client:
-            document = await _fetch_json(client, url)
-            if not isinstance(document, dict) or document.get("issuer") != self.expected.issuer:
-                raise OidcError(f"{url} is the document of another issuer")
-            keys_url = document.get("jwks_uri")
-            if not isinstance(keys_url, str) or urlsplit(keys_url).scheme != "https":
-                raise OidcError(f"{url} names no https:// address of its keys")
+            document = await self._read_document(client)
+            keys_url = find_address(document, "jwks_uri")
             return jws.parse_key_set(await _fetch_json(client, keys_url))
+
+    async def _read_document(self, client: http.Client) -> Mapping[str, Any]:
+        url = self.expected.issuer.rstrip("/") + DISCOVERY_PATH
+        document = await _fetch_json(client, url)
+        if not isinstance(document, dict) or document.get("issuer") != self.expected.issuer:
+            raise OidcError(f"{url} is the document of another issuer")
+        return document
+
+
+def find_address(document: Mapping[str, Any], name: str) -> str:
+    """An address that a discovery document names.
+
+    Raises:
+        OidcError: unless it is an `https://` URL.
+    """
+    found = document.get(name)
+    if not isinstance(found, str) or urlsplit(found).scheme != "https":
+        raise OidcError(f"the issuer {document.get('issuer')} names no https:// address {name}")
+    return found
 
 
 async def _fetch_json(client: http.Client, url: str) -> object:
