@@ -14,6 +14,7 @@ from bench.peers.hub_viewers import TOKENS, write_cluster
 from quarterdeck.app import embedded
 from quarterdeck.app.cluster_factory import build_admin_config
 from quarterdeck.app.dashboard import build_dashboard
+from quarterdeck.app.hub_identity import Identity
 from quarterdeck.app.identities import Identities
 from quarterdeck.client import Client
 from quarterdeck.hubstate.embedded.history import open_history
@@ -25,6 +26,7 @@ from quarterdeck.meta.identity import GVR
 from quarterdeck.server.authentication.user import MASTERS_GROUP, User
 from quarterdeck.services.hub.identity import Authenticator
 from quarterdeck.services.hub.service import HubServer
+from quarterdeck.services.hub.web.sessions import Sessions
 
 CODE = "open"
 _MAPS = GVR("", "v1", "configmaps")
@@ -66,9 +68,13 @@ async def _run(clusters: int, objects: int) -> None:
         client = await stack.enter_async_context(Client(config, clock=clock))
         await fan_out(range(objects), lambda number: _create(client, number), limit=_AT_ONCE)
         tasks = await stack.enter_async_context(Supervisor("bench"))
-        hub = HubServer(state, history, Authenticator(tokens=TOKENS), clock=clock)
+        sessions = Sessions(clock=clock, links={CODE: "root"})
+        identity = Identity(Authenticator(tokens=TOKENS), sessions, None, ())
+        hub = HubServer(state, history, identity.authenticator, clock=clock)
         tasks.spawn(hub.run(), name="hub")
-        dashboard = build_dashboard(hub.handle, config, clock=clock, links={CODE: "root"})
+        dashboard = build_dashboard(
+            hub.handle, config, identity=identity, clock=clock, is_loopback=True
+        )
         stack.push_async_callback(dashboard.aclose)
         server = await stack.enter_async_context(http.Server(dashboard.handle, clock=clock))
         listener = await server.listen("127.0.0.1", 0)

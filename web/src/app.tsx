@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { setLoggedOutHandler } from "./api/http";
-import { type Session, loadSession, logOut } from "./api/session";
+import { type LoginOptions, type Session, loadSession, logOut } from "./api/session";
 import { type Connection, stream } from "./api/stream";
 import { usePlace } from "./router";
 import { getScope, setScope } from "./store/scope";
@@ -35,17 +35,18 @@ export const PAGES: { path: string; label: string; icon: string; key: string }[]
 
 export function App() {
   const [session, setSession] = useState<Session | null | undefined>(undefined);
-  const [hint, setHint] = useState("");
+  const [options, setOptions] = useState<LoginOptions>({ hint: "", issuer: "" });
   const load = () =>
     loadSession().then(
       (found) => {
-        setSession(found.session);
-        setHint(found.hint);
+        if ("username" in found) return setSession(found);
+        setOptions(found);
+        setSession(null);
       },
       () => setTimeout(load, 1000),
     );
   useEffect(() => {
-    setLoggedOutHandler(() => setSession(null));
+    setLoggedOutHandler(() => void load());
     void load();
   }, []);
   useEffect(() => {
@@ -54,7 +55,7 @@ export function App() {
     if (own && !getScope()) setScope(own);
   }, [session?.username]);
   if (session === undefined) return <main class="login muted">Connecting…</main>;
-  if (session === null) return <Login hint={hint} onDone={() => void load()} />;
+  if (session === null) return <Login options={options} onDone={() => void load()} />;
   return <Shell session={session} />;
 }
 

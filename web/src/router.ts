@@ -20,7 +20,7 @@ document.addEventListener("click", (event) => {
   const link = (event.target as Element | null)?.closest?.("a");
   if (!link || event.defaultPrevented || event.button !== 0) return;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target) return;
-  if (link.origin !== location.origin || link.hasAttribute("download")) return;
+  if (link.origin !== location.origin || link.hasAttribute("download") || link.pathname.startsWith("/login/")) return;
   if (link.hash && link.pathname === location.pathname) return;
   event.preventDefault();
   navigate(link.pathname + link.search);

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from quarterdeck.app.oidc_settings import OidcSettings
 from quarterdeck.app.settings import HUB, RUN, UP, Option, Port
 from quarterdeck.kit.redaction import Secret
 
@@ -37,7 +38,7 @@ def _api(option: Option) -> Option:
     return msgspec.structs.replace(option, commands=_API)
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Settings(OidcSettings, frozen=True, kw_only=True):
     """Settings of the hub."""
 
     # --- where state and history are kept
@@ -297,27 +298,3 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         _api(_text("CORS_ORIGINS", "Web pages of other sites that may ask.", "A,B", "none")),
     ] = ()
-    hub_oidc_issuer: Annotated[
-        str,
-        _api(_text("HUB_OIDC_ISSUER", "OpenID Connect issuer of viewers' tokens.", "URL", "none")),
-    ] = ""
-    hub_oidc_client_id: Annotated[
-        str, _api(_text("HUB_OIDC_CLIENT_ID", "Audience that tokens must have.", "TEXT"))
-    ] = "quarterdeck"
-    hub_oidc_username_claim: Annotated[
-        str, _api(_text("HUB_OIDC_USERNAME_CLAIM", "Claim with the user's name.", "NAME"))
-    ] = "email"
-    hub_oidc_groups_claim: Annotated[
-        str, _api(_text("HUB_OIDC_GROUPS_CLAIM", "Claim with the user's groups.", "NAME"))
-    ] = "groups"
-    hub_oidc_ca_file: Annotated[
-        str,
-        _api(
-            _text(
-                "HUB_OIDC_CA_FILE",
-                "Authority of the issuer's certificate.",
-                "FILE",
-                "those of the system",
-            )
-        ),
-    ] = ""

@@ -24,6 +24,7 @@ def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
         },
         "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
         "hub": hub_manifests.build_hub(place.namespace, place.image),
+        "hub-impersonation": hub_manifests.build_impersonation(place.namespace),
         "ingester": ingester_manifests.build_ingester(place.namespace, place.labels),
     }
 

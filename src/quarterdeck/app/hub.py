@@ -16,6 +16,7 @@ from quarterdeck.app.dashboard import build_dashboard
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.hub_identity import build_identity, check_identity_settings
 from quarterdeck.app.hub_storage import open_history, open_state
 from quarterdeck.app.settings import Settings as ProcessSettings
 from quarterdeck.app.signals import StopSignal
@@ -27,18 +28,16 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
 
 if TYPE_CHECKING:
+    from quarterdeck.app.hub_identity import Identity
     from quarterdeck.client.interfaces import Api
     from quarterdeck.runtime.endpoints.server import Endpoints, MetricsPage
     from quarterdeck.runtime.observability.logging import Logger
-    from quarterdeck.services.hub.identity import TokenVerifier
     from quarterdeck.services.hub.service import HubServer
     from quarterdeck.services.hub.web.dashboard import Dashboard
 
 _ALL_INTERFACES = "0.0.0.0"
 _METRICS_INSIDE = ":8080"
 """Where metrics are inside a cluster unless told otherwise."""
-_ALGORITHMS = ("RS256", "ES256")
-"""Signatures of ID tokens that issuers use; never one with a shared secret."""
 
 
 async def serve_hub_in_up(
@@ -50,7 +49,7 @@ async def serve_hub_in_up(
         StartError: if the port cannot be used.
         SettingError: if a setting is invalid.
     """
-    check_settings(settings)
+    check_identity_settings(settings)
     tasks = await host.stack.enter_async_context(Supervisor("hub-api"))
     code = secrets.token_urlsafe(24)
     loaded: list[Dashboard] = []
@@ -58,9 +57,10 @@ async def serve_hub_in_up(
     async def handle(request: http.Request) -> http.Response | http.StreamResponse:
         if not loaded:
             registry = host.manager.metrics.registry
-            api = host.client.raw
+            links = {code: host.admin_token.reveal()}
+            identity = build_identity(settings, api=host.client.raw, clock=host.clock, links=links)
             server = build_hub(
-                settings, state, history, api=api, clock=host.clock, registry=registry
+                settings, state, history, identity=identity, clock=host.clock, registry=registry
             )
             tasks.spawn(server.run(), name="hub-api")
             assert host.local is not None
@@ -69,7 +69,8 @@ async def serve_hub_in_up(
                     server.handle,
                     host.local,
                     clock=host.clock,
-                    links={code: host.admin_token.reveal()},
+                    identity=identity,
+                    is_loopback=True,
                     journals=lambda: host.manager.journals,
                     hint=f"The administrator's token is in {host.folder}/token.",
                 )
@@ -101,7 +102,7 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
     from quarterdeck.client.errors import ClientError
 
     clock, log = SystemClock(), get_logger("hub")
-    check_settings(settings)
+    check_identity_settings(settings)
     if not settings.redis_url and not settings.redis_host:
         raise SettingError(
             "quarterdeck hub reads the state that another process writes: set REDIS_URL or "
@@ -124,15 +125,16 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
             history = open_history(settings, None, clock=clock)
             stack.push_async_callback(history.aclose)
             registry = Registry()
+            identity = build_identity(settings, api=client.raw, clock=clock)
             server = build_hub(
-                settings, state, history, api=client.raw, clock=clock, registry=registry
+                settings, state, history, identity=identity, clock=clock, registry=registry
             )
             tasks = await stack.enter_async_context(Supervisor("hub-api"))
             tasks.spawn(server.run(), name="hub-api")
             pages = await _open_metrics(page, registry, client.raw, clock=clock, log=log)
             stack.push_async_callback(pages.close)
             pages.start(tasks)
-            dashboard = build_dashboard(server.handle, config, clock=clock)
+            dashboard = build_dashboard(server.handle, config, identity=identity, clock=clock)
             stack.push_async_callback(dashboard.aclose)
             web = http.Server(dashboard.handle, clock=clock)
             stack.push_async_callback(web.drain, DRAIN_S)
@@ -188,33 +190,15 @@ def build_hub(
     state: StateStore,
     history: History,
     *,
-    api: "Api",
+    identity: "Identity",
     clock: Clock,
     registry: Registry | None = None,
 ) -> "HubServer":
-    """The hub API on a store, a history and an API server that knows users."""
-    from quarterdeck.services.hub.identity import Authenticator, ProxyHeaders, parse_networks
+    """The hub API on a store, a history and what knows viewers."""
     from quarterdeck.services.hub.metrics import ApiMetrics
-    from quarterdeck.services.hub.openshift_groups import OpenShiftGroups
     from quarterdeck.services.hub.policies import PolicyLimits
     from quarterdeck.services.hub.service import HubServer
-    from quarterdeck.services.hub.token_review import TokenReviewer
 
-    groups = OpenShiftGroups(api, clock=clock, ttl_s=settings.group_cache_ttl)
-    reviewer = TokenReviewer(api, clock=clock)
-    verifiers: list[TokenVerifier] = [*_build_id_tokens(settings, clock), reviewer]
-    proxy = ProxyHeaders(
-        trusted=parse_networks(settings.oauth_trusted_proxies),
-        user=settings.oauth_header_user,
-        email=settings.oauth_header_email,
-        groups=settings.oauth_header_groups,
-    )
-    authenticator = Authenticator(
-        verifiers=verifiers,
-        proxy=proxy,
-        directory=groups,
-        allows_anonymous=settings.hub_anonymous,
-    )
     limits = PolicyLimits(
         refresh_s=settings.policy_cache_ttl,
         viewer_s=settings.rbac_cache_ttl,
@@ -223,62 +207,10 @@ def build_hub(
     return HubServer(
         state,
         history,
-        authenticator,
+        identity.authenticator,
         clock=clock,
-        forget=(reviewer.forget, groups.forget),
+        forget=identity.forget,
         metrics=ApiMetrics(registry),
         limits=limits,
         origins=settings.cors_origins,
     )
-
-
-def check_settings(settings: Settings) -> None:
-    """Fail at the start, not at the first request.
-
-    Raises:
-        SettingError: naming the setting.
-    """
-    import ipaddress
-
-    for part in filter(None, (each.strip() for each in settings.oauth_trusted_proxies.split(","))):
-        try:
-            ipaddress.ip_network(part, strict=False)
-        except ValueError as error:
-            raise SettingError(
-                f"invalid oauth_trusted_proxies {part!r} (OAUTH_TRUSTED_PROXIES): {error}"
-            ) from error
-    if settings.hub_oidc_issuer:
-        from quarterdeck.kit.oidc import OidcError, check_issuer_url
-
-        try:
-            check_issuer_url(settings.hub_oidc_issuer)
-        except OidcError as error:
-            raise SettingError(f"invalid hub_oidc_issuer (HUB_OIDC_ISSUER): {error}") from error
-
-
-def _build_id_tokens(settings: Settings, clock: Clock) -> "list[TokenVerifier]":
-    if not settings.hub_oidc_issuer:
-        return []
-    from quarterdeck.kit.oidc import Expectation, Issuer
-    from quarterdeck.services.hub.oidc import Claims, IdTokens
-
-    try:
-        tls = ssl.create_default_context(cafile=settings.hub_oidc_ca_file or None)
-    except OSError as error:
-        raise SettingError(
-            f"cannot read hub_oidc_ca_file {settings.hub_oidc_ca_file!r} "
-            f"(HUB_OIDC_CA_FILE): {error}"
-        ) from error
-    issuer = Issuer(
-        Expectation(
-            issuer=settings.hub_oidc_issuer,
-            audiences=(settings.hub_oidc_client_id,),
-            algorithms=_ALGORITHMS,
-        ),
-        clock=clock,
-        tls=tls,
-    )
-    claims = Claims(
-        username=settings.hub_oidc_username_claim, groups=settings.hub_oidc_groups_claim
-    )
-    return [IdTokens(issuer, claims)]

@@ -12,6 +12,7 @@ Document = Mapping[str, Any]
 
 NAME = "quarterdeck-hub"
 SECRET = "quarterdeck-hub"
+IMPERSONATION = "quarterdeck-hub-impersonation"
 PORT = 8088
 METRICS_PORT = 8080
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "hub"}
@@ -22,6 +23,9 @@ ENVIRONMENT = {
     "OAUTH_TRUSTED_PROXIES": "oauth-trusted-proxies",
     "HUB_OIDC_ISSUER": "oidc-issuer",
     "HUB_OIDC_CLIENT_ID": "oidc-client-id",
+    "HUB_OIDC_CLIENT_SECRET": "oidc-client-secret",
+    "HUB_OIDC_SCOPES": "oidc-scopes",
+    "HUB_URL": "hub-url",
 }
 """Environment of the hub, by keys of the Secret; all but the first are optional."""
 STORAGE = ("REDIS_URL", "VM_ENABLED", "VM_ENDPOINT")
@@ -54,22 +58,13 @@ def build_hub(namespace: str, image: str) -> dict[str, Document]:
                 },
             ],
         },
-        "role_binding": {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": NAME, "labels": LABELS},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": NAME,
-            },
-            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
-        },
+        "role_binding": _role_binding(namespace, NAME),
         "deployment": _deployment(namespace, image),
         "service": {
             **_object(namespace, "v1", "Service"),
             "spec": {
                 "selector": LABELS,
+                "sessionAffinity": "ClientIP",  # a session of a browser is in one replica
                 "ports": [
                     {"name": "http", "port": PORT, "protocol": "TCP", "targetPort": "http"},
                     {
@@ -89,6 +84,24 @@ def build_hub(namespace: str, image: str) -> dict[str, Document]:
     }
 
 
+def build_impersonation(namespace: str) -> dict[str, Document]:
+    """The right to act as viewers whom a proxy or an issuer names, by file name.
+
+    It is apart from the rest because it is a strong right: whoever holds the hub's token can act as
+    any user. Viewers who log in with a token of the API server do not need it.
+    """
+    rule = {"apiGroups": [""], "resources": ["users", "groups"], "verbs": ["impersonate"]}
+    return {
+        "impersonation_role": {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": IMPERSONATION, "labels": LABELS},
+            "rules": [rule],
+        },
+        "impersonation_role_binding": _role_binding(namespace, IMPERSONATION),
+    }
+
+
 def build_manager_patch(namespace: str, manager: str) -> Document:
     """The operators with the same Redis and history, and so two replicas that share clusters."""
     container = {"name": "manager", "env": _environment(STORAGE)}
@@ -97,6 +110,16 @@ def build_manager_patch(namespace: str, manager: str) -> Document:
         "kind": "Deployment",
         "metadata": {"name": manager, "namespace": namespace},
         "spec": {"replicas": 2, "template": {"spec": {"containers": [container]}}},
+    }
+
+
+def _role_binding(namespace: str, role: str) -> Document:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": role, "labels": LABELS},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
     }
 
 

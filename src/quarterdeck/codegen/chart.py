@@ -92,7 +92,12 @@ def _operator(part: Part) -> list[Conditional]:
 def _hub() -> list[Conditional]:
     documents = deepcopy(dict(hub_manifests.build_hub(NAMESPACE, IMAGE)))
     _open_hub_secret(dict(documents["deployment"]), is_optional=False)
-    return _service(documents, "hub", "deployment")
+    enabled = "and .Values.services.hub.enabled .Values.services.hub.impersonation.enabled"
+    impersonation = hub_manifests.build_impersonation(NAMESPACE).values()
+    return [
+        *_service(documents, "hub", "deployment"),
+        *((document, enabled) for document in impersonation),
+    ]
 
 
 def _bootstrap() -> list[Conditional]:

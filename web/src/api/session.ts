@@ -10,13 +10,20 @@ export interface Session {
   canLogOut: boolean;
 }
 
-/** The session, or null with a hint where to find a token. */
-export async function loadSession(): Promise<{ session: Session | null; hint: string }> {
+/** What somebody who is not logged in can do about it. */
+export interface LoginOptions {
+  /** Where to find a token. */
+  hint: string;
+  /** The host of the OpenID issuer; empty without one. */
+  issuer: string;
+}
+
+export async function loadSession(): Promise<Session | LoginOptions> {
   const response = await fetch("/session", { credentials: "same-origin" });
-  const body = (await response.json()) as Session & { hint?: string };
-  if (!response.ok) return { session: null, hint: body.hint ?? "" };
+  const body = (await response.json()) as Session & Partial<LoginOptions>;
+  if (!response.ok) return { hint: body.hint ?? "", issuer: body.issuer ?? "" };
   setCsrf(body.csrf);
-  return { session: body, hint: "" };
+  return body;
 }
 
 export async function logIn(token: string): Promise<string> {

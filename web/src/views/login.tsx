@@ -1,14 +1,23 @@
 // The page of somebody who is not known yet.
 
 import { useState } from "preact/hooks";
-import { logIn } from "../api/session";
+import { type LoginOptions, logIn } from "../api/session";
 import { navigate } from "../router";
 
-export function Login({ hint, onDone }: { hint: string; onDone(): void }) {
+const NOTICES: Record<string, string> = {
+  used: "This link was used before. Log in below, or restart for a new link.",
+  denied: "The identity provider did not log you in.",
+  expired: "The login took too long, or was begun in another window. Try again.",
+  failed: "The identity provider's answer was refused. The log of the hub says why.",
+  unavailable: "The identity provider does not answer. Try again later, or use a token.",
+};
+
+export function Login({ options, onDone }: { options: LoginOptions; onDone(): void }) {
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState("");
   const [isBusy, setBusy] = useState(false);
-  const wasUsed = new URLSearchParams(location.search).get("login") === "used";
+  const outcome = new URLSearchParams(location.search).get("login") ?? "";
+  const notice = NOTICES[outcome];
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
@@ -16,7 +25,7 @@ export function Login({ hint, onDone }: { hint: string; onDone(): void }) {
     setBusy(false);
     setProblem(message);
     if (message) return;
-    if (wasUsed) navigate("/", { replace: true });
+    if (notice) navigate("/", { replace: true });
     onDone();
   };
   return (
@@ -26,7 +35,15 @@ export function Login({ hint, onDone }: { hint: string; onDone(): void }) {
           <img src="/icon.svg" alt="" width="30" height="30" />
           <h1>Quarterdeck</h1>
         </div>
-        {wasUsed && <p class="notice warn">This link was used before. Log in with a token, or restart for a new link.</p>}
+        {notice && <p class="notice warn">{notice}</p>}
+        {options.issuer && (
+          <>
+            <a class="button primary" href={`/login/oidc?next=${encodeURIComponent(nextPath(outcome))}`}>
+              Log in with {options.issuer}
+            </a>
+            <p class="faint">or with a token:</p>
+          </>
+        )}
         <div class="field">
           <label for="token">Bearer token</label>
           <input id="token" class="input" type="password" autocomplete="off" value={token} onInput={(event) => setToken(event.currentTarget.value)} />
@@ -36,13 +53,18 @@ export function Login({ hint, onDone }: { hint: string; onDone(): void }) {
             {problem}
           </p>
         )}
-        <button type="submit" class="button primary" disabled={!token || isBusy}>
+        <button type="submit" class={options.issuer ? "button" : "button primary"} disabled={!token || isBusy}>
           Log in
         </button>
         <p class="muted">
-          {hint || "Use a token that the API server of this hub accepts, such as one of `kubectl create token`."} You see what this token may see.
+          {options.hint || "Use a token that the API server of this hub accepts, such as one of `kubectl create token`."} You see what this token may see.
         </p>
       </form>
     </main>
   );
+}
+
+/** The page to show after a login: the one that was asked for. */
+function nextPath(outcome: string): string {
+  return outcome ? "/" : location.pathname + location.search;
 }

@@ -13,7 +13,8 @@ from tests.integration.services.hub.test_identity import Reviews
 
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.errors import SettingError
-from quarterdeck.app.hub import build_hub, check_settings
+from quarterdeck.app.hub import build_hub
+from quarterdeck.app.hub_identity import build_identity, check_identity_settings
 from quarterdeck.kit import http, json
 from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
 from quarterdeck.kit.clock import VirtualClock
@@ -35,9 +36,10 @@ async def open_hub(folder: Path) -> AsyncIterator[tuple[Provider, HubServer, Vir
         listener = await server.listen("127.0.0.1", 0, tls=tls)
         provider.url = f"https://127.0.0.1:{listener.port}"
         settings = Settings(hub_oidc_issuer=provider.url, hub_oidc_ca_file=str(ca_file))
-        check_settings(settings)
-        api = Reviews()
-        yield provider, build_hub(settings, w.state, w.history, api=api, clock=clock), clock  # type: ignore[arg-type]
+        check_identity_settings(settings)
+        identity = build_identity(settings, api=Reviews(), clock=clock)  # type: ignore[arg-type]
+        hub = build_hub(settings, w.state, w.history, identity=identity, clock=clock)
+        yield provider, hub, clock
 
 
 async def ask(hub: HubServer, token: str) -> tuple[int, object]:
@@ -87,9 +89,11 @@ async def test_other_tokens_are_reviewed_by_the_api_server(tmp_path: Path) -> No
     ("settings", "name"),
     [
         (Settings(hub_oidc_issuer="http://plain.example.com"), "HUB_OIDC_ISSUER"),
+        (Settings(hub_oidc_issuer="https://a.example.com", hub_oidc_scopes="email"), "SCOPES"),
+        (Settings(hub_url="hub.example.com"), "HUB_URL"),
         (Settings(oauth_trusted_proxies="10.0.0.0/8,nonsense"), "OAUTH_TRUSTED_PROXIES"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(settings: Settings, name: str) -> None:
     with pytest.raises(SettingError, match=name):
-        check_settings(settings)
+        check_identity_settings(settings)

@@ -1,6 +1,7 @@
 """The handler of the hub's port: the page, its session, and what the page asks for.
 
     /login?code=…   redeems a one-time link             /k8s/…      the Kubernetes API
+    /login/…        logs in through an OpenID issuer
     /session        GET who, POST log in, DELETE out    /watch      watches and events, one stream
     /api/v1/…       the hub API                         /why        reconciles of one object
     everything else the page
@@ -17,13 +18,14 @@ from urllib.parse import parse_qs
 from quarterdeck.kit import json
 from quarterdeck.kit.http import Handler, Headers, Request, Response, StreamResponse
 from quarterdeck.services.hub import routes
-from quarterdeck.services.hub.web import guard, kube_proxy, watches
+from quarterdeck.services.hub.web import guard, kube_proxy, oidc_login, watches
 from quarterdeck.services.hub.web.assets import SECURITY, Assets
 from quarterdeck.services.hub.web.explanations import PATH as WHY
 from quarterdeck.services.hub.web.explanations import Explanations
 from quarterdeck.services.hub.web.kube_proxy import KubeProxy, fail
+from quarterdeck.services.hub.web.oidc_login import OidcLogin
 from quarterdeck.services.hub.web.requests import copy_request
-from quarterdeck.services.hub.web.sessions import Sessions, build_cookie
+from quarterdeck.services.hub.web.sessions import Session, Sessions
 from quarterdeck.services.hub.web.viewer import Transports, Viewer
 from quarterdeck.services.hub.web.watches import Watches
 from quarterdeck.wire.status import ApiError, BadRequest, Forbidden, Unauthorized
@@ -51,6 +53,7 @@ class Dashboard:
         assets: Assets | None = None,
         is_loopback: bool = True,
         hint: str = "",
+        oidc: OidcLogin | None = None,
     ) -> None:
         """`hub` answers the hub API; `hint` tells a viewer where to find a token."""
         self._hub = hub
@@ -62,6 +65,7 @@ class Dashboard:
         self._assets = assets or Assets()
         self._is_loopback = is_loopback
         self._hint = hint
+        self._oidc = oidc
         self._key = secrets.token_bytes(32)
 
     async def aclose(self) -> None:
@@ -80,6 +84,10 @@ class Dashboard:
             match path:
                 case "/login":
                     return self._redeem(request)
+                case oidc_login.BEGIN if self._oidc is not None:
+                    return await self._oidc.begin(request)
+                case oidc_login.CALLBACK if self._oidc is not None:
+                    return await self._oidc.finish(request)
                 case "/session":
                     return await self._answer_session(request)
                 case watches.PATH:
@@ -119,7 +127,7 @@ class Dashboard:
     async def _find_viewer(self, request: Request) -> Viewer | None:
         session = self._sessions.find(request)
         if session is not None:
-            return Viewer(identifier=session.identifier, csrf=session.csrf, token=session.token)
+            return _view_session(session)
         me = await self._ask_who(request)
         if me is None or not me["username"]:
             return None
@@ -167,7 +175,7 @@ class Dashboard:
         where = "/" if value else "/?login=used"
         headers = [("Location", where), _NO_STORE, *SECURITY]
         if value:
-            headers.append(("Set-Cookie", build_cookie(request, value)))
+            headers.append(("Set-Cookie", self._sessions.build_cookie(request, value)))
         return Response(303, headers)
 
     async def _answer_session(self, request: Request) -> Response:
@@ -186,7 +194,9 @@ class Dashboard:
         token = viewer.token.reveal() if viewer and viewer.token else ""
         me = await self._ask_who(request, token) if viewer else None
         if viewer is None or me is None:
-            return _answer(401, {"error": "nobody is logged in", "hint": self._hint})
+            issuer = self._oidc.label if self._oidc else ""
+            shown = {"error": "nobody is logged in", "hint": self._hint, "issuer": issuer}
+            return _answer(401, shown)
         return _answer(200, {**me, "csrf": viewer.csrf, "canLogOut": viewer.token is not None})
 
     async def _log_in(self, request: Request) -> Response:
@@ -201,7 +211,7 @@ class Dashboard:
         me = await self._ask_who(request, token.strip()) if token.strip() else None
         if me is None:
             return _answer(401, {"error": "the token is not valid", "hint": self._hint})
-        cookie = build_cookie(request, self._sessions.open(token.strip()))
+        cookie = self._sessions.build_cookie(request, self._sessions.open(token.strip()))
         return _answer(200, {"username": me["username"]}, [("Set-Cookie", cookie)])
 
     async def _log_out(self, request: Request) -> Response:
@@ -210,7 +220,18 @@ class Dashboard:
         if session is not None:
             self._sessions.close(session)
             await self._transports.drop(viewer)
-        return _answer(200, {}, [("Set-Cookie", build_cookie(request, ""))])
+        return _answer(200, {}, [("Set-Cookie", self._sessions.build_cookie(request, ""))])
+
+
+def _view_session(session: Session) -> Viewer:
+    who = session.principal
+    return Viewer(
+        identifier=session.identifier,
+        csrf=session.csrf,
+        token=session.token,
+        user=who.username if who else "",
+        groups=who.groups if who else (),
+    )
 
 
 def _authorize(request: Request, viewer: Viewer) -> Request:

@@ -1,8 +1,8 @@
 """Sessions of browsers: a cookie stands for a token that the browser itself never keeps.
 
-A session begins with a token, or with a one-time link that stands for one. Both are in memory
-only: a restart ends every session. Identifiers are stored as digests, so that reading the memory
-of this table gives no cookie that works.
+A session begins with a token, with a one-time link that stands for one, or with a user whom an
+OpenID Connect issuer has named. All are in memory only: a restart ends every session. Identifiers
+are stored as digests, so that reading the memory of this table gives no cookie that works.
 """
 
 import hashlib
@@ -13,14 +13,15 @@ from collections.abc import Mapping
 
 import msgspec
 
+from quarterdeck.inventory.access.principal import Principal
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import Request
 from quarterdeck.kit.redaction import Secret
+from quarterdeck.services.hub.web.cookies import name_cookie, read_cookie
 
 LIFETIME_S = 12 * 3600.0
 MAX_SESSIONS = 10_000
 _COOKIE = "quarterdeck"
-_HTTP_PORTS = ("", "80", "443")
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +30,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     identifier: str
     """Digest of the cookie; names the session in caches."""
     token: Secret[str]
-    """The viewer's own token, as the API server knows it."""
+    """The viewer's own token, as the API server knows it; with `principal` one that only this
+    process knows."""
+    principal: Principal | None = None
+    """Whom an issuer named; None where the token says who it is."""
     csrf: str
     """What a request that changes something must repeat in `X-CSRF-Token`."""
     expires: float
@@ -37,7 +41,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sessions:
-    """Every session, oldest first; a full table drops the oldest."""
+    """Every session, oldest first; a full table drops the oldest.
+
+    Implements `TokenVerifier` for sessions of users whom an issuer named: their token is made here
+    and stays here, so that the session may outlive the ID token.
+    """
 
     def __init__(
         self,
@@ -45,8 +53,13 @@ class Sessions:
         clock: Clock,
         links: Mapping[str, str] | None = None,
         lifetime_s: float = LIFETIME_S,
+        is_https: bool = False,
     ) -> None:
-        """`links` are codes that each open one session, once, with the token they stand for."""
+        """`links` are codes that each open one session, once, with the token they stand for.
+
+        `is_https` says that browsers use HTTPS although this process may not: a proxy ends it.
+        """
+        self._is_https = is_https
         self._clock = clock
         self._lifetime_s = lifetime_s
         self._sessions: OrderedDict[str, Session] = OrderedDict()
@@ -60,62 +73,66 @@ class Sessions:
     def open(self, token: str) -> str:
         """Start a session with a token that was verified; returns the value of its cookie."""
         value = secrets.token_urlsafe(32)
+        self._add(_digest(value), token)
+        return value
+
+    def open_for(self, principal: Principal) -> str:
+        """Start a session of a user whom an issuer named; returns the value of its cookie."""
+        value = secrets.token_urlsafe(32)
         identifier = _digest(value)
+        self._add(identifier, f"{identifier}.{secrets.token_urlsafe(32)}", principal)
+        return value
+
+    def _add(self, identifier: str, token: str, principal: Principal | None = None) -> None:
         self._sessions[identifier] = Session(
             identifier=identifier,
             token=Secret(token),
+            principal=principal,
             csrf=secrets.token_urlsafe(24),
             expires=self._clock.monotonic() + self._lifetime_s,
         )
         if len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
-        return value
 
     def find(self, request: Request) -> Session | None:
         """The session of a request; None without one that is valid."""
-        value = read_cookie(request)
-        if not value:
+        value = read_cookie(request, _COOKIE)
+        return self._find(_digest(value)) if value else None
+
+    async def verify(self, token: str) -> Principal | None:
+        """The user of a session that an issuer opened; None for every other token."""
+        session = self._find(token.partition(".")[0])
+        if session is None or session.principal is None:
             return None
-        identifier = _digest(value)
+        return session.principal if matches(token, session.token.reveal()) else None
+
+    def _find(self, identifier: str) -> Session | None:
         session = self._sessions.get(identifier)
         if session is not None and session.expires <= self._clock.monotonic():
             del self._sessions[identifier]
             return None
         return session
 
+    def build_cookie(self, request: Request, value: str) -> str:
+        """The `Set-Cookie` header of a session; an empty value removes it."""
+        return build_cookie(request, value, is_https=self._is_https)
+
     def close(self, session: Session) -> None:
         """End a session."""
         self._sessions.pop(session.identifier, None)
 
 
-def build_cookie(request: Request, value: str, *, lifetime_s: float = LIFETIME_S) -> str:
+def build_cookie(request: Request, value: str, *, is_https: bool = False) -> str:
     """The `Set-Cookie` header of a session; an empty value removes it."""
-    age = int(lifetime_s) if value else 0
-    secure = "; Secure" if request.peer.secure else ""
-    name = _cookie_name(request)
+    age = int(LIFETIME_S) if value else 0
+    secure = "; Secure" if request.peer.secure or is_https else ""
+    name = name_cookie(request, _COOKIE)
     return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}"
-
-
-def read_cookie(request: Request) -> str:
-    """The value of the session's cookie; empty without one."""
-    name = _cookie_name(request)
-    for header in request.headers.get_all("cookie"):
-        for pair in header.split(";"):
-            key, _, value = pair.strip().partition("=")
-            if key == name:
-                return value
-    return ""
 
 
 def matches(given: str | None, wanted: str) -> bool:
     """Whether a token that a page sent is the right one, compared in constant time."""
     return given is not None and hmac.compare_digest(given.encode(), wanted.encode())
-
-
-def _cookie_name(request: Request) -> str:
-    """Browsers share cookies between ports of a host: the name says which port it is of."""
-    port = (request.headers.get("host") or "").rpartition("]")[2].rpartition(":")[2]
-    return _COOKIE if port in _HTTP_PORTS or not port.isdigit() else f"{_COOKIE}-{port}"
 
 
 def _digest(value: str) -> str:

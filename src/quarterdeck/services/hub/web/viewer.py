@@ -6,10 +6,14 @@ import msgspec
 
 from quarterdeck.client.config.cluster import ClusterConfig, Impersonation, Material
 from quarterdeck.client.transport import Transport
+from quarterdeck.inventory.access.principal import SERVICE_ACCOUNT
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
+from quarterdeck.wire.status import Forbidden
 
 MAX_TRANSPORTS = 256
+SYSTEM_PREFIX = "system:"
+"""Names of Kubernetes itself: an identity provider cannot give them."""
 
 
 class Viewer(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,9 +23,10 @@ class Viewer(msgspec.Struct, frozen=True, kw_only=True):
     """Names the viewer in caches: of the session, or of the user that a proxy names."""
     csrf: str
     token: Secret[str] | None = None
-    """Their own token; None for users whom a trusted proxy names."""
+    """What the hub API knows them by; None for users whom a trusted proxy names. Without `user` it
+    is their own token, and the API server knows it too."""
     user: str = ""
-    """The name a trusted proxy gave; used with `groups` to impersonate."""
+    """The name that a trusted proxy or an issuer gave; used with `groups` to impersonate."""
     groups: tuple[str, ...] = ()
 
 
@@ -60,10 +65,13 @@ class Transports:
 
 
 def build_config(config: ClusterConfig, viewer: Viewer) -> ClusterConfig:
-    """The same server with the identity of a viewer, and with nobody else's."""
-    if viewer.token is None:
-        who = Impersonation(user=viewer.user, groups=viewer.groups)
-        return msgspec.structs.replace(config, impersonate=who)
+    """The same server with the identity of a viewer, and with nobody else's.
+
+    Raises:
+        Forbidden: if it would be an identity of Kubernetes itself.
+    """
+    if viewer.user or viewer.token is None:
+        return msgspec.structs.replace(config, impersonate=_impersonate(viewer))
     return msgspec.structs.replace(
         config,
         client_certificate=Material(),
@@ -75,3 +83,12 @@ def build_config(config: ClusterConfig, viewer: Viewer) -> ClusterConfig:
         exec=None,
         impersonate=Impersonation(),
     )
+
+
+def _impersonate(viewer: Viewer) -> Impersonation:
+    """The headers that act as a viewer; the API server adds groups of the system by itself."""
+    is_system = viewer.user.startswith(SYSTEM_PREFIX)
+    if not viewer.user or (is_system and not viewer.user.startswith(SERVICE_ACCOUNT)):
+        raise Forbidden(f"the hub does not act as {viewer.user or 'nobody'!r}; log in as a user")
+    groups = tuple(each for each in viewer.groups if not each.startswith(SYSTEM_PREFIX))
+    return Impersonation(user=viewer.user, groups=groups)
