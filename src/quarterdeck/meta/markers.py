@@ -16,7 +16,8 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
     """Schema facts of one field, given as `Annotated[int, Schema(minimum=0)]`.
 
     The members are those of `meta.schema.Node`. `required` overrides what the Python default says;
-    `items` speaks of the entries of a list or the values of a map.
+    `items` speaks of the entries of a list or the values of a map. `described_by` names the struct
+    whose members the schema shows for a map; with `preserve_unknown` the map may have others.
     """
 
     minimum: int | float | None = None
@@ -44,6 +45,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
     embedded_resource: bool = False
     rules: tuple[Rule, ...] = ()
     items: "Schema | None" = None
+    described_by: type[msgspec.Struct] | None = None
 
 
 QUANTITY_PATTERN = (

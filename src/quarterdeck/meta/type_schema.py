@@ -26,7 +26,7 @@ _SCALARS: dict[Any, tuple[Type, str]] = {
 _COPIED = tuple(
     field.name
     for field in msgspec.structs.fields(Schema)
-    if field.name not in {"default", "required", "items", "enum"}
+    if field.name not in {"default", "required", "items", "enum", "described_by"}
 )
 
 
@@ -41,7 +41,8 @@ def build_node(annotation: Any, path: str = "", *, within: tuple[type, ...] = ()
         SchemaError: if a type has no place in a structural schema, or contains itself.
     """
     base, markers = unwrap(annotation)
-    node = _build_plain(base, path, within)
+    described_by = [each.described_by for each in markers if each.described_by is not None]
+    node = _build_plain(described_by[-1] if described_by else base, path, within)
     for marker in markers:
         _apply_marker(node, marker, path)
     return node

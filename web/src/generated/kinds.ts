@@ -1263,7 +1263,9 @@ export interface Fleet {
     progressDeadlineSeconds?: number;
     replicas?: number;
     revisionHistoryLimit?: number;
-    selector: Record<string, string>;
+    selector: {
+      matchLabels?: Record<string, string>;
+    };
     strategy?: {
       rollingUpdate?: {
         maxSurge?: number | string;

@@ -1,7 +1,7 @@
 """Fleet: a number of equal machines, replaced one after the other when their recipe changes."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from quarterdeck.apis.hypervisor import names
 from quarterdeck.apis.hypervisor.shape import MachineMetadata, MachineNetwork, MachineResources
@@ -131,6 +131,13 @@ class FleetDisruption(Struct, frozen=True, kw_only=True):
     """Of the budgets that are active the smallest counts."""
 
 
+class FleetSelector(Struct, frozen=True, kw_only=True):
+    """Labels of the fleet's claims: here directly, as KEY: VALUE, or in matchLabels."""
+
+    match_labels: Mapping[str, str] = {}
+    """Labels of the fleet's claims, in the form that Deployments have."""
+
+
 class FleetSpec(Struct, frozen=True, kw_only=True):
     """The desired machines."""
 
@@ -139,8 +146,16 @@ class FleetSpec(Struct, frozen=True, kw_only=True):
     image: Annotated[str, Schema(min_length=1, max_length=253)]
     """Name of a HypervisorMachineTemplate, or NAME:TAG for the template with the labels
     hyperfleet.io/image and hyperfleet.io/image-tag."""
-    selector: Annotated[Mapping[str, str], Schema(min_properties=1, rules=(SELECTOR_IS_IMMUTABLE,))]
-    """Labels of the fleet's claims."""
+    selector: Annotated[
+        Mapping[str, Any],
+        Schema(
+            described_by=FleetSelector,
+            preserve_unknown=True,
+            min_properties=1,
+            rules=(SELECTOR_IS_IMMUTABLE,),
+        ),
+    ]
+    """Labels of the fleet's claims, as KEY: VALUE or in matchLabels; it cannot be changed."""
     template: FleetTemplate | None = None
     """What claims of the fleet get."""
     strategy: Annotated[FleetStrategy, Schema(default={})] = FleetStrategy()

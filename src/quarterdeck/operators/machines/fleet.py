@@ -28,6 +28,7 @@ from quarterdeck.operators.machines import fleet_report
 from quarterdeck.operators.machines.conditions import IMAGE_RESOLVED, Reason
 from quarterdeck.operators.machines.desired_fleet import build_desired_fleet
 from quarterdeck.operators.machines.features import Features
+from quarterdeck.operators.machines.fleet_selector import labels_of_selector
 from quarterdeck.operators.machines.plan.fleet import Member, Plan, hash_name, plan_fleet
 from quarterdeck.operators.machines.plan.health import find_illness, next_change_s
 from quarterdeck.operators.machines.report import report_unsupported, set_condition
@@ -258,7 +259,7 @@ def build_claim(
 
 
 def _check_selector(fleet: Fleet, labels: Mapping[str, str]) -> None:
-    for key, value in fleet.spec.selector.items():
+    for key, value in labels_of_selector(fleet.spec.selector).items():
         if labels.get(key) != value:
             raise Stalled(
                 Reason.INVALID_SELECTOR,
@@ -274,7 +275,7 @@ def _claim_labels(
     given = template.spec.metadata
     return {
         **(given.labels if given is not None else {}),
-        **fleet.spec.selector,
+        **labels_of_selector(fleet.spec.selector),
         **(own.labels if own is not None else {}),
         FLEET_LABEL: fleet.metadata.name,
         TEMPLATE_LABEL: template.metadata.name,

@@ -13,6 +13,7 @@ from quarterdeck.operators.machines.conditions import (
     REPLICA_FAILURE,
     Reason,
 )
+from quarterdeck.operators.machines.fleet_selector import format_selector, labels_of_selector
 from quarterdeck.operators.machines.plan.fleet import DesiredFleet, Plan
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.sizes import seconds_since
@@ -36,7 +37,7 @@ def report(fleet: Fleet, plan: Plan, desired: DesiredFleet, ctx: Context[Fleet])
         available_replicas=plan.available,
         updated_replicas=plan.updated,
         unavailable_replicas=max(0, desired.desired - plan.available),
-        selector=",".join(f"{key}={value}" for key, value in sorted(fleet.spec.selector.items())),
+        selector=format_selector(labels_of_selector(fleet.spec.selector)),
     )
     if is_complete or not status.current_revision:
         ctx.status.set(current_revision=desired.revision)

@@ -18,6 +18,7 @@ from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
 from quarterdeck.operators.machines.drivers.simulator.controls import Action, perform
 from quarterdeck.operators.machines.machine import Power
+from quarterdeck.wire.status import Invalid
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
@@ -363,3 +364,45 @@ async def test_machines_avoid_a_cluster_whose_template_is_gone() -> None:
             return await _count_by_cluster(world) == {"east": 3}
 
         await world.until(holds)
+
+
+async def test_labels_of_a_selector_may_stand_in_match_labels() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 1, selector={"matchLabels": {"app": "web"}})
+        fleet = await complete(world, 1)
+        assert fleet.status.selector == "app=web"
+        (claim,) = await world.list_all(MachineClaim)
+        assert claim.metadata.labels["app"] == "web"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({"app": "web"}, {"app": "api"}, id="another value"),
+        pytest.param({"app": "web"}, {"app": None, "tier": "web"}, id="another label"),
+        pytest.param(
+            {"matchLabels": {"app": "web"}}, {"matchLabels": {"app": "api"}}, id="in matchLabels"
+        ),
+    ],
+)
+async def test_selector_cannot_be_changed(before: dict[str, Any], after: dict[str, Any]) -> None:
+    async with open_world() as world:
+        await make(world, 1, selector=before)
+        with pytest.raises(Invalid, match="selector is immutable"):
+            await world.client.resource(Fleet.KIND.gvr).patch(
+                "web", {"spec": {"selector": after}}, namespace="default"
+            )
+
+
+async def test_selector_that_names_no_label_stalls_the_fleet() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 1, selector={"app": 5})
+
+        async def holds() -> str:
+            fleet = await world.get(Fleet, "web")
+            found = [each for each in fleet.status.conditions if each.type == "Progressing"]
+            return found[0].message if found and found[0].reason == "InvalidSelector" else ""
+
+        assert (
+            await world.until(holds, within_s=60.0) == "spec.selector.app must be a string, not 5"
+        )
