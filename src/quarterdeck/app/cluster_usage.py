@@ -18,7 +18,7 @@ from quarterdeck.wire.status import ApiError, NotFound
 _AT_ONCE = 16
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One cluster in numbers; cores and bytes."""
 
     name: str

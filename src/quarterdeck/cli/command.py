@@ -16,7 +16,13 @@ import argparse
 from collections.abc import Callable, Coroutine
 from typing import Any, NewType
 
-from quarterdeck.cli.parameters import Parameter, Parser, add_parameter, read_parameters
+from quarterdeck.cli.parameters import (
+    Parameter,
+    Parser,
+    add_json_alias,
+    add_parameter,
+    read_parameters,
+)
 
 StartTime = NewType("StartTime", float)
 """Monotonic time, in seconds, at which the command was called."""
@@ -42,8 +48,10 @@ class Command:
 
             epilog = EPILOG
         parser = Parser(prog, self.description, epilog)
-        for parameter in read_parameters(self._function):
+        parameters = list(read_parameters(self._function))
+        for parameter in parameters:
             add_parameter(parser, parameter)
+        add_json_alias(parser, parameters)
         if self._settings:
             from quarterdeck.cli.settings import add_settings
 

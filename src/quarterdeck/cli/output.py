@@ -72,6 +72,19 @@ def documents(items: Sequence[dict[str, Any]], form: Form) -> str:
     return yaml.dump_all(cleaned).rstrip()
 
 
+def print_result(result: object, text: str, *, as_json: bool) -> None:
+    """Print what a command did: as JSON for programs, else as text for people."""
+    print_line(pretty(result)) if as_json else print(text)
+
+
+def print_change(label: str, result: str, *, as_json: bool) -> None:
+    """Print what happened to an object, on one line."""
+    if as_json:
+        print_line(json.encode({"object": label, "result": result}).decode())
+    else:
+        print_line(f"{label} {result}")
+
+
 def pretty(document: object) -> str:
     """Indented JSON."""
     import msgspec

@@ -12,7 +12,7 @@ the flags of its fields, which are annotated the same way and may be groups them
 import argparse
 import enum
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, NoReturn
 
@@ -121,6 +121,22 @@ def add_parameter(parser: Parser, parameter: Parameter) -> None:
         case None:
             for member in parameter.members:
                 add_parameter(parser, member)
+
+
+def add_json_alias(parser: Parser, parameters: Sequence[Parameter]) -> None:
+    """Let `--json` mean `--output json` where a command has that, and no `--json` of its own."""
+    if any(isinstance(each.spec, Option) and "--json" in each.spec.names for each in parameters):
+        return
+    for each in parameters:
+        if isinstance(each.spec, Option) and "--output" in each.spec.names:
+            parser.add_argument(
+                "--json",
+                dest=each.name,
+                action="store_const",
+                const=each.type("json"),
+                default=argparse.SUPPRESS,
+                help="Same as --output json.",
+            )
 
 
 def _add_argument(parser: Parser, parameter: Parameter, spec: Argument) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, get_transport, with_progress
-from quarterdeck.cli.flags import Context, Files, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Files, Json, Kubeconfig, Namespace
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ async def apply(
         bool, Option("--force", help="Take over fields that other field managers own.")
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Validate and write nothing.")] = False,
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
     """Apply manifests, namespaces and CustomResourceDefinitions first."""
     from quarterdeck.cli import manifest_files
-    from quarterdeck.cli.output import reference
+    from quarterdeck.cli.output import print_change, reference
     from quarterdeck.wire.query import PatchOptions
 
     documents = manifest_files.read(filename)
     options = PatchOptions(
         field_manager=FIELD_MANAGER, force=force or None, dry_run=("All",) if dry_run else ()
     )
-    suffix = " (dry run)" if dry_run else ""
     async with connect(kubeconfig, context) as client:
         for document in documents:
             kind = document["kind"]
@@ -47,7 +47,8 @@ async def apply(
                 _apply(client, found, document, options, namespace=namespace),
                 f"applying {kind} {document['metadata']['name']}",
             )
-            print(f"{reference(document, kind.lower(), found.gvr.group)} {result}{suffix}")
+            label = reference(document, kind.lower(), found.gvr.group)
+            print_change(label, f"{result} (dry run)" if dry_run else result, as_json=json)
 
 
 COMMAND = Command(apply)

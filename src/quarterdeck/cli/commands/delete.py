@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
 from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace, split_target
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace, split_target
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ async def delete(
     ignore_not_found: Annotated[
         bool, Option("--ignore-not-found", help="Succeed for objects that do not exist.")
     ] = False,
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -44,7 +45,8 @@ async def delete(
         else:
             targets = await _find_targets(client, kind, names or [], namespace)
         results = [
-            await _delete(client, target, ignore_not_found=ignore_not_found) for target in targets
+            await _delete(client, target, ignore_not_found=ignore_not_found, as_json=json)
+            for target in targets
         ]
     return OK if all(results) else FAILED
 
@@ -83,8 +85,10 @@ async def _read_targets(
     return targets
 
 
-async def _delete(client: "Client", target: "Target", *, ignore_not_found: bool) -> bool:
-    from quarterdeck.cli.output import reference
+async def _delete(
+    client: "Client", target: "Target", *, ignore_not_found: bool, as_json: bool
+) -> bool:
+    from quarterdeck.cli.output import print_change, reference
     from quarterdeck.wire.path import ResourcePath
     from quarterdeck.wire.query import DeleteOptions
     from quarterdeck.wire.status import NotFound
@@ -97,7 +101,7 @@ async def _delete(client: "Client", target: "Target", *, ignore_not_found: bool)
         await with_progress(client.raw.delete(path, options), f"deleting {label}")
     except NotFound:
         if not ignore_not_found:
-            print(f"{label} not found")
+            print_change(label, "not found", as_json=as_json)
         return ignore_not_found
-    print(f"{label} deleted")
+    print_change(label, "deleted", as_json=as_json)
     return True

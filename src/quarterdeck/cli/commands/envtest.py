@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from quarterdeck.cli.command import Command
-from quarterdeck.cli.output import print_line
+from quarterdeck.cli.flags import Json
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Option
 
 
@@ -15,6 +16,7 @@ def envtest(
         str,
         Option("--dir", metavar="DIR", help="Folder to write to (default: in the user's cache)."),
     ] = "",
+    json: Json = False,
 ) -> None:
     """Write kube-apiserver, etcd and kubectl for KUBEBUILDER_ASSETS; the last line is the folder.
 
@@ -25,8 +27,8 @@ def envtest(
 
     chosen = Path(folder) if folder else choose_folder(dict(os.environ))
     written = write_programs(chosen, datetime.now(UTC))
-    print_line(f"wrote {', '.join(PROGRAMS)}; use KUBEBUILDER_ASSETS=")
-    print_line(str(written))
+    text = f"wrote {', '.join(PROGRAMS)}; use KUBEBUILDER_ASSETS=\n{written}"
+    print_result({"folder": str(written), "programs": list(PROGRAMS)}, text, as_json=json)
 
 
 COMMAND = Command(envtest)

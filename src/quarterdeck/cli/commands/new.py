@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from quarterdeck.cli.command import Command
+from quarterdeck.cli.flags import Json
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 
@@ -18,6 +20,7 @@ def new(
     folder: Annotated[
         str, Option("--folder", metavar="DIR", help="Folder to write to (default: the name).")
     ] = "",
+    json: Json = False,
 ) -> None:
     """Make a project: kind, reconciler, tests, definition, role, image, chart.
 
@@ -27,9 +30,11 @@ def new(
 
     names = choose_names(name, kind=kind, group=group)
     place = Path(folder or name)
-    for path in write_project(place, names):
-        print(f"created {path}")
-    print(f"\n  cd {place}\n  quarterdeck dev {names.module}.py\n  pytest")
+    written = write_project(place, names)
+    lines = [f"created {path}" for path in written]
+    lines.append(f"\n  cd {place}\n  quarterdeck dev {names.module}.py\n  pytest")
+    result = {"folder": str(place), "files": [str(each) for each in written]}
+    print_result(result, "\n".join(lines), as_json=json)
 
 
 COMMAND = Command(new)

@@ -4,14 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
-from quarterdeck.cli.flags import Context, Kubeconfig
-from quarterdeck.cli.output import columns
+from quarterdeck.cli.exit_codes import FAILED, OK
+from quarterdeck.cli.flags import Context, Json, Kubeconfig
+from quarterdeck.cli.output import columns, print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from quarterdeck.inventory.access.explanation import Explanation
-
-_DENIED = 1
 
 
 async def explain(
@@ -33,6 +32,7 @@ async def explain(
         list[str] | None,
         Option("--group", metavar="NAME", help="Group of the user; may be given several times."),
     ] = None,
+    json: Json = False,
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> int:
@@ -44,8 +44,8 @@ async def explain(
 
     async with connect(kubeconfig, context) as client:
         found = await explain_access(client, user, cluster, type_=type, groups=tuple(group or ()))
-    print(_format(found))
-    return _DENIED if found.decision == "deny" else 0
+    print_result(found, _format(found), as_json=json)
+    return FAILED if found.decision == "deny" else OK
 
 
 COMMAND = Command(explain)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, find_config
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig
+from quarterdeck.cli.flags import Context, Json, Kubeconfig
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ async def add(
         bool,
         Option("--insecure-skip-tls-verify", help="Accept any certificate of the cluster."),
     ] = False,
+    json: Json = False,
 ) -> None:
     """Make a service account on a cluster and a connection to it on the hub."""
     from quarterdeck.app.enrolment import Enrolment, connect_cluster, enrol
@@ -75,13 +77,21 @@ async def add(
     async with connect(hub.hub_kubeconfig, hub.hub_context) as hub_client, Client(source) as client:
         credentials = await enrol(client, hub_client, wanted)
         await connect_cluster(hub_client, wanted, source.server, credentials)
-    print(f"cluster {wanted.name} ({source.server}) is connected to the hub {hub_config.server}")
+    lines = [f"cluster {wanted.name} ({source.server}) is connected to the hub {hub_config.server}"]
     if credentials.expires_at:
-        print(
+        lines.append(
             f"the token expires at {credentials.expires_at}, because the cluster fills no Secrets "
             "with tokens; run this command again before"
         )
-    print(f"see how it fares: quarterdeck get clusterconnections {wanted.name} -n {namespace}")
+    lines.append(f"show its state: quarterdeck get clusterconnections {wanted.name} -n {namespace}")
+    result = {
+        "name": wanted.name,
+        "namespace": namespace,
+        "server": source.server,
+        "hub": hub_config.server,
+        "tokenExpiresAt": credentials.expires_at or None,
+    }
+    print_result(result, "\n".join(lines), as_json=json)
 
 
 COMMAND = Command(add)

@@ -6,7 +6,7 @@ from typing import Annotated
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig
+from quarterdeck.cli.flags import Context, Form, Kubeconfig, Output
 from quarterdeck.cli.parameters import Argument, Option
 
 
@@ -40,6 +40,7 @@ async def join(
     namespace: Annotated[
         str, Option("--namespace", "-n", metavar="NAME", help="Namespace on the hub.")
     ] = "default",
+    output: Output = Form.YAML,
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
@@ -51,7 +52,7 @@ async def join(
 
     from quarterdeck.app.collector_manifest import Joining
     from quarterdeck.app.collector_manifest import join as join_cluster
-    from quarterdeck.kit import yaml
+    from quarterdeck.cli.output import documents
 
     image = image or os.environ.get("COLLECTOR_IMAGE", "")
     if not image:
@@ -66,8 +67,8 @@ async def join(
         client_secret=tls_secret,
     )
     async with connect(kubeconfig, context) as hub:
-        documents = await join_cluster(hub, wanted)
-    print(yaml.dump_all(documents), end="")
+        manifests = await join_cluster(hub, wanted)
+    print(documents(manifests, Form.JSON if output is Form.JSON else Form.YAML))
 
 
 COMMAND = Command(join)

@@ -1,11 +1,11 @@
 """`quarterdeck clusters list`: the clusters the hub watches, and their totals."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
-from quarterdeck.cli.flags import AllNamespaces, Context, Kubeconfig, Namespace
-from quarterdeck.cli.output import columns
+from quarterdeck.cli.flags import AllNamespaces, Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import columns, pretty
 
 if TYPE_CHECKING:
     from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection
@@ -16,6 +16,7 @@ _HEAD = ("NAME", "DISPLAY NAME", "STATUS", "HEALTH", "NODES", "NAMESPACES", "VER
 async def list_(
     namespace: Namespace = "",
     all_namespaces: AllNamespaces = False,
+    json: Json = False,
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
@@ -27,6 +28,9 @@ async def list_(
         found = await with_progress(
             client.list(ClusterConnection, where), f"reading clusters of {client.config.server}"
         )
+    if json:
+        print(pretty([_build_document(each) for each in found]))
+        return
     if not found:
         print("no clusters; connect one: quarterdeck clusters add --context NAME")
         return
@@ -34,6 +38,21 @@ async def list_(
 
 
 COMMAND = Command(list_)
+
+
+def _build_document(each: "ClusterConnection") -> dict[str, Any]:
+    status = each.status
+    return {
+        "name": each.metadata.name,
+        "namespace": each.metadata.namespace,
+        "displayName": each.spec.display_name,
+        "status": status.phase,
+        "health": status.health,
+        "nodes": status.nodes,
+        "namespaces": status.namespaces,
+        "version": status.version,
+        "message": status.message,
+    }
 
 
 def _row(each: "ClusterConnection") -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
-from quarterdeck.cli.flags import AllNamespaces, Context, Kubeconfig, Namespace
-from quarterdeck.cli.output import columns
+from quarterdeck.cli.flags import AllNamespaces, Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import columns, pretty
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ async def top(
     ] = 10,
     namespace: Namespace = "",
     all_namespaces: AllNamespaces = False,
+    json: Json = False,
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
@@ -39,6 +40,9 @@ async def top(
         found = await with_progress(
             read_usage(client, where, timeout_s=float(timeout)), "reading clusters"
         )
+    if json:
+        print(pretty(found))
+        return
     if not found:
         print("no clusters; connect one: quarterdeck clusters add --context NAME")
         return

@@ -1,20 +1,23 @@
 """`quarterdeck experiments tree`: an experiment and everything that belongs to it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.experiments import ExperimentName, get_experiment
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 
 if TYPE_CHECKING:
     from quarterdeck.apis.experiments.v1alpha1 import Experiment
     from quarterdeck.client.client import Client
     from quarterdeck.operators.experiments.foreign import ArgoApplication
+    from quarterdeck.operators.experiments.tree import Node
 
 
 async def tree(
     name: ExperimentName,
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -25,10 +28,15 @@ async def tree(
     async with connect(kubeconfig, context) as client:
         experiment = await get_experiment(client, name, namespace or client.namespace)
         applications = await _list_applications(client, experiment)
-    print("\n".join(trees.draw(trees.build(experiment, applications))))
+    root = trees.build(experiment, applications)
+    print_result(_build_document(root), "\n".join(trees.draw(root)), as_json=json)
 
 
 COMMAND = Command(tree)
+
+
+def _build_document(node: "Node") -> dict[str, Any]:
+    return {"text": node.text, "children": [_build_document(each) for each in node.children]}
 
 
 async def _list_applications(client: "Client", experiment: "Experiment") -> "list[ArgoApplication]":

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.commands.hypervisor.controls import change_controls
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 _KEPT = 50
@@ -24,6 +25,7 @@ async def act(
     ],
     target: Annotated[str, Argument(metavar="TARGET", help="Node or VM.")] = "",
     value: Annotated[str, Option("--value", metavar="TEXT", help="New name, tags or token.")] = "",
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -39,7 +41,7 @@ async def act(
         parse_actions(controls["actions"])
 
     await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
-    print(f"{action} {target}".rstrip())
+    print_result(entry, f"{action} {target}".rstrip(), as_json=json)
 
 
 COMMAND = Command(act)

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.commands.hypervisor.controls import change_controls
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 
@@ -30,6 +31,7 @@ async def fail(
     percent: Annotated[
         int, Option("--percent", metavar="N", help="Share of calls.", minimum=1, maximum=100)
     ] = 100,
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -47,7 +49,7 @@ async def fail(
         parse_rules(controls["rules"])
 
     await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
-    print(f"{operation} fails: {kind}")
+    print_result(rule, f"{operation} fails: {kind}", as_json=json)
 
 
 COMMAND = Command(fail)

@@ -4,11 +4,15 @@ from typing import Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.commands.hypervisor.controls import change_controls
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 
 
 async def heal(
-    namespace: Namespace = "", kubeconfig: Kubeconfig = "", context: Context = ""
+    json: Json = False,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
 ) -> None:
     """Remove all failure rules."""
 
@@ -16,7 +20,7 @@ async def heal(
         controls.pop("rules", None)
 
     await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
-    print("no call fails any more")
+    print_result({"rules": []}, "no call fails any more", as_json=json)
 
 
 COMMAND = Command(heal)

@@ -2,11 +2,15 @@
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.commands.hypervisor.controls import change_controls
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 
 
 async def show(
-    namespace: Namespace = "", kubeconfig: Kubeconfig = "", context: Context = ""
+    json: Json = False,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
 ) -> None:
     """Show failure rules, timing and the last actions."""
     from quarterdeck.kit import yaml
@@ -14,7 +18,8 @@ async def show(
     controls = await change_controls(
         lambda controls: None, namespace=namespace, kubeconfig=kubeconfig, context=context
     )
-    print(yaml.dump(controls) if controls else "no controls are set", end="\n")
+    text = yaml.dump(controls) if controls else "no controls are set"
+    print_result(controls, text, as_json=json)
 
 
 COMMAND = Command(show)

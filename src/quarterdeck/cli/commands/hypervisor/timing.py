@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.commands.hypervisor.controls import change_controls
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Option
 
 
@@ -16,6 +17,7 @@ async def timing(
     boot: Annotated[
         str, Option("--boot", metavar="FROM-TO", help="Seconds that machines boot, such as 1-3.")
     ] = "",
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -37,7 +39,9 @@ async def timing(
         controls["timing"] = {**(controls.get("timing") or {}), **wanted}
 
     await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
-    print(", ".join(f"{key} is {value}" for key, value in wanted.items()))
+    print_result(
+        wanted, ", ".join(f"{key} is {value}" for key, value in wanted.items()), as_json=json
+    )
 
 
 COMMAND = Command(timing)

@@ -5,7 +5,9 @@ from typing import Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
+from quarterdeck.cli.flags import Json
 from quarterdeck.cli.fleet_server import PasswordFile, Url, Username, find_address, open_fleet
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument
 
 
@@ -14,6 +16,7 @@ async def effective(
     url: Url = "",
     username: Username = "",
     password_file: PasswordFile = "",
+    json: Json = False,
 ) -> None:
     """Print the configuration that a collector gets from the pipelines of a fleet server.
 
@@ -34,7 +37,10 @@ async def effective(
         raise CommandError(f"{address.url}: {error}", FAILED) from error
     if found is None:
         raise CommandError(f"collector {collector!r} is not registered", REFUSED)
-    print(merge_config(found, pipelines), end="")
+    merged = merge_config(found, pipelines)
+    print_result(
+        {"collector": collector, "config": merged}, merged.removesuffix("\n"), as_json=json
+    )
 
 
 COMMAND = Command(effective)

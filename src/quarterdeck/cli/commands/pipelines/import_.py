@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError, print_error
+from quarterdeck.cli.flags import Form, Json
 from quarterdeck.cli.fleet_server import PasswordFile, Url, Username, find_address, open_fleet
+from quarterdeck.cli.output import documents, pretty
 from quarterdeck.cli.parameters import Option
 
 
@@ -32,6 +34,7 @@ async def import_pipelines(
     everything: Annotated[
         bool, Option("--all", help="Include pipelines that another operator manages.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Print manifests that adopt the pipelines of a fleet server, ready for kubectl apply."""
     from quarterdeck.operators.pipelines.address import InvalidAddress
@@ -51,24 +54,24 @@ async def import_pipelines(
     )
     for line in imported.skipped:
         print_error("quarterdeck pipelines import", f"skipped {line}")
-    _write(imported.manifests, output_dir)
+    _write(imported.manifests, output_dir, as_json=json)
 
 
 COMMAND = Command(import_pipelines)
 
 
-def _write(manifests: list[dict[str, Any]], folder: str) -> None:
+def _write(manifests: list[dict[str, Any]], folder: str, *, as_json: bool) -> None:
     from quarterdeck.kit import yaml
 
     if not folder:
-        print(yaml.dump_all(manifests), end="")
+        print(documents(manifests, Form.JSON) if as_json else yaml.dump_all(manifests).rstrip())
         return
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
         for document in manifests:
-            path = place / f"{document['metadata']['name']}.yaml"
-            path.write_text(yaml.dump(document))
+            path = place / f"{document['metadata']['name']}.{'json' if as_json else 'yaml'}"
+            path.write_text(pretty(document) if as_json else yaml.dump(document))
             print(path)
     except OSError as error:
         raise CommandError(

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError
+from quarterdeck.cli.flags import Json
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument
 
 _STDIN = "-"
@@ -16,21 +18,28 @@ def lint(
     files: Annotated[
         list[str], Argument(metavar="FILE", help="File, folder, or - for standard input.")
     ],
+    json: Json = False,
 ) -> int:
     """Check manifests, Alloy and OpenTelemetry configuration without a cluster or a server."""
     from quarterdeck.operators.pipelines import lint as linter
 
-    errors = count = 0
-    for name in _list_files(files):
-        found = linter.lint(name, _read(name))
-        count += found.pipelines
-        errors += sum(1 for each in found.problems if each.is_error)
-        for problem in found.problems:
-            print(problem)
+    found = [linter.lint(name, _read(name)) for name in _list_files(files)]
+    count = sum(each.pipelines for each in found)
+    problems = [problem for each in found for problem in each.problems]
+    errors = sum(each.is_error for each in problems)
     if not count and not errors:
         raise CommandError("no pipelines found in the given files", REFUSED)
     counted = "1 pipeline" if count == 1 else f"{count} pipelines"
-    print(f"{counted} checked, {'1 error' if errors == 1 else f'{errors} errors'}")
+    total = f"{counted} checked, {'1 error' if errors == 1 else f'{errors} errors'}"
+    result = {
+        "pipelines": count,
+        "errors": errors,
+        "problems": [
+            {"place": each.place, "message": each.message, "isError": each.is_error}
+            for each in problems
+        ],
+    }
+    print_result(result, "\n".join([*map(str, problems), total]), as_json=json)
     return FAILED if errors else OK
 
 

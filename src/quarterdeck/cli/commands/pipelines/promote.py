@@ -5,7 +5,8 @@ from typing import Annotated
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 
@@ -14,6 +15,7 @@ async def promote(
     step: Annotated[
         bool, Option("--step", help="End only the current step of the rollout.")
     ] = False,
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -33,7 +35,8 @@ async def promote(
             name, {"metadata": {"annotations": {PROMOTE: value}}}, namespace=where
         )
     what = f"step {status.step + 1} of {status.steps} ends" if step else "every collector gets it"
-    print(f"pipeline {name}: {what}")
+    result = {"pipeline": name, "namespace": where, "promoted": value}
+    print_result(result, f"pipeline {name}: {what}", as_json=json)
 
 
 COMMAND = Command(promote)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ async def rollback(
     clear: Annotated[
         bool, Option("--clear", help="End the rollback: send the contents of the spec again.")
     ] = False,
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -42,10 +44,9 @@ async def rollback(
         await client.resource(Pipeline.KIND.gvr).patch(
             name, {"spec": {"rollbackTo": target}}, namespace=where
         )
-    if target is None:
-        print(f"pipeline {name} is sent as its spec says")
-    else:
-        print(f"pipeline {name} goes back to revision {target}")
+    text = "is sent as its spec says" if target is None else f"goes back to revision {target}"
+    result = {"pipeline": name, "namespace": where, "rollbackTo": target}
+    print_result(result, f"pipeline {name} {text}", as_json=json)
 
 
 COMMAND = Command(rollback)

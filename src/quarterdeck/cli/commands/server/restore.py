@@ -4,14 +4,15 @@ from pathlib import Path
 from typing import Annotated
 
 from quarterdeck.cli.command import Command
-from quarterdeck.cli.flags import DataDir
-from quarterdeck.cli.output import print_line
+from quarterdeck.cli.flags import DataDir, Json
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument
 
 
 def restore(
     file: Annotated[str, Argument(metavar="FILE", help="Snapshot to restore.")],
     data_dir: DataDir = ".quarterdeck",
+    json: Json = False,
 ) -> None:
     """Put a snapshot in the place of the database, which is kept as state.db.replaced.
 
@@ -20,7 +21,9 @@ def restore(
     from quarterdeck.app import backup
 
     report = backup.restore(Path(data_dir), Path(file))
-    print_line(f"restored {report.objects} objects; the next revision is {report.revision + 1}")
+    result = {"objects": report.objects, "nextRevision": report.revision + 1}
+    text = f"restored {report.objects} objects; the next revision is {report.revision + 1}"
+    print_result(result, text, as_json=json)
 
 
 COMMAND = Command(restore)

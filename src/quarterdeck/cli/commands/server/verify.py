@@ -5,8 +5,8 @@ from typing import Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, CommandError
-from quarterdeck.cli.flags import DataDir
-from quarterdeck.cli.output import print_line
+from quarterdeck.cli.flags import DataDir, Json
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument
 
 
@@ -15,6 +15,7 @@ def verify(
         str, Argument(metavar="FILE", help="Snapshot to check (default: the database).")
     ] = "",
     data_dir: DataDir = ".quarterdeck",
+    json: Json = False,
 ) -> None:
     """Check that every acknowledged write is in the database, undamaged; changes nothing.
 
@@ -25,7 +26,9 @@ def verify(
     report = backup.verify(Path(data_dir), Path(file) if file else None)
     if report.problems:
         raise CommandError(f"acknowledged writes are lost or damaged: {report.problems}", FAILED)
-    print_line(f"{report.objects} objects at revision {report.revision}, all undamaged")
+    result = {"objects": report.objects, "revision": report.revision}
+    text = f"{report.objects} objects at revision {report.revision}, all undamaged"
+    print_result(result, text, as_json=json)
 
 
 COMMAND = Command(verify)

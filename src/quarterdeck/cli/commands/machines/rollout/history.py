@@ -4,13 +4,14 @@ from typing import Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
-from quarterdeck.cli.output import columns
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import columns, print_result
 from quarterdeck.cli.parameters import Argument
 
 
 async def history(
     name: Annotated[str, Argument(metavar="FLEET", help="Name of the fleet.")],
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -25,7 +26,8 @@ async def history(
         [str(each.revision), each.hash, each.image, each.template, each.created_at]
         for each in fleet.status.revisions
     ]
-    print(columns(rows))
+    result = [dict(zip(map(str.lower, rows[0]), row, strict=True)) for row in rows[1:]]
+    print_result(result, columns(rows), as_json=json)
 
 
 COMMAND = Command(history)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import FAILED, OK, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_line
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ async def status(
         int, Option("--timeout", metavar="SECONDS", help="Seconds to wait; 0 waits for ever.")
     ] = 0,
     no_wait: Annotated[bool, Option("--no-wait", help="Show the state and return.")] = False,
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -35,7 +37,7 @@ async def status(
             fleet = await client.get(Fleet, name, namespace or client.namespace)
             line, is_done = describe(fleet)
             if line != last:
-                print(line)
+                print_line(_build_json_line(fleet, is_done=is_done) if json else line)
                 last = line
             if is_done or no_wait:
                 return OK if is_done else FAILED
@@ -45,6 +47,21 @@ async def status(
 
 
 COMMAND = Command(status)
+
+
+def _build_json_line(fleet: "Fleet", *, is_done: bool) -> str:
+    from quarterdeck.kit import json
+
+    status = fleet.status
+    result = {
+        "fleet": fleet.metadata.name,
+        "replicas": fleet.spec.replicas,
+        "updatedReplicas": status.updated_replicas,
+        "availableReplicas": status.available_replicas,
+        "revision": status.update_revision,
+        "isComplete": is_done,
+    }
+    return json.encode(result).decode()
 
 
 def describe(fleet: "Fleet") -> tuple[str, bool]:

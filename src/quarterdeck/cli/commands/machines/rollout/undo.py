@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ async def undo(
     shared: Annotated[
         bool, Option("--shared", help="Restore a template that others use as well.")
     ] = False,
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -47,9 +49,12 @@ async def undo(
         await client.resource(Fleet.KIND.gvr).patch(
             name, build_patch(fleet, target), namespace=where
         )
-    print(f"fleet {name} goes back to revision {target.revision} ({target.image})")
+    lines = [f"fleet {name} goes back to revision {target.revision} ({target.image})"]
     if template is not None:
-        print(f"template {target.template} has its spec of revision {target.revision} again")
+        lines.append(f"template {target.template} has its spec of revision {target.revision} again")
+    result = {"fleet": name, "revision": target.revision, "image": target.image}
+    result["template"] = target.template if template is not None else None
+    print_result(result, "\n".join(lines), as_json=json)
 
 
 COMMAND = Command(undo)

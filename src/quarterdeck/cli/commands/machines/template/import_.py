@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
-from quarterdeck.cli.connection import connect
+from quarterdeck.cli.connection import connect, with_progress
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
+from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ async def import_image(
     data_dir: Annotated[
         str, Option("--data-dir", metavar="DIR", help="Folder of `up`, where images are kept.")
     ] = ".quarterdeck",
+    json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
@@ -55,7 +57,7 @@ async def import_image(
     name = name or path.stem.lower().replace("_", "-")
     files = [str(find_file(each)) if each else "" for each in (kernel, initrd)]
     boot = Boot(kernel=files[0], initrd=files[1], command_line=command_line)
-    imported = await copy_image(Path(data_dir), name, path, boot)
+    imported = await with_progress(copy_image(Path(data_dir), name, path, boot), f"copying {path}")
     resources = {
         "cpu": cpu,
         "memory": memory,
@@ -76,8 +78,8 @@ async def import_image(
             "spec": spec,
         }
         await definitions.apply(client.raw, [document])
-    print(f"image {imported.path} is in place")
-    print(f"hypervisormachinetemplate/{name} applied")
+    text = f"image {imported.path} is in place\nhypervisormachinetemplate/{name} applied"
+    print_result({"image": str(imported.path), "template": name}, text, as_json=json)
 
 
 COMMAND = Command(import_image)
