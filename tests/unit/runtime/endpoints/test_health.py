@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.kit.http import Peer, Request
+from quarterdeck.kit.http import Peer, Request, Response
+from quarterdeck.runtime.endpoints import health
 from quarterdeck.runtime.endpoints.health import HealthPages, ping
 
 LOCAL = "127.0.0.1:4711"
@@ -35,3 +36,15 @@ async def test_web_pages_and_other_machines_read_nothing(path: str) -> None:
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 async def test_probes_are_for_everybody(path: str) -> None:
     assert await ask(path, Host="10.244.0.7:8081", peer="10.244.0.1:4711") == 200
+
+
+def test_health_answers_by_check_and_exclusion() -> None:
+    def boom() -> str:
+        raise RuntimeError("no")
+
+    checks = {"ping": health.ping, "boom": boom}
+    answer: Response = health.run_checks("healthz", checks, "/healthz", "")
+    assert answer.status == 500
+    assert b"[-]boom failed: RuntimeError: no" in answer.body
+    assert health.run_checks("healthz", checks, "/healthz", "exclude=boom").status == 200
+    assert health.run_checks("healthz", checks, "/healthz/ping", "").body == b"ok"

@@ -35,3 +35,10 @@ def test_requests_join_the_span_of_their_reconcile() -> None:
     assert fields["trace_id"] == f"{reconcile.context.trace_id:032x}"
     assert request.parent.span_id == reconcile.context.span_id
     assert reconcile.attributes["queue.wait_seconds"] == 0.5
+
+
+def test_traces_are_off_unless_asked_for() -> None:
+    assert not tracing.is_enabled({})
+    assert not tracing.is_enabled({"OTEL_TRACES_EXPORTER": "none"})
+    assert tracing.is_enabled({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})
+    assert tracing.create_tracer("x", {"OTEL_SDK_DISABLED": "true"}) is None

@@ -1,0 +1,46 @@
+"""Log lines for programs and for people."""
+
+import io
+import logging as standard_logging
+from typing import Any
+
+import msgspec
+import pytest
+
+from quarterdeck.runtime.observability import logging
+
+
+@pytest.fixture
+def logs() -> Any:
+    stream = io.StringIO()
+    logging.configure("info", form="json", stream=stream)
+    yield stream
+    root = standard_logging.getLogger(logging.ROOT)
+    root.handlers.clear()
+    root.propagate = True
+    root.setLevel(standard_logging.NOTSET)
+
+
+def test_logs_are_json_lines_with_bound_fields_and_a_changeable_level(logs: io.StringIO) -> None:
+    log = logging.get_logger("x", kind="Thing").bind(name="a")
+    log.debug("unseen")
+    log.info("seen", duration_s=1.5)
+    logging.set_level("debug")
+    assert logging.get_level() == "debug"
+    try:
+        raise ValueError("bad")
+    except ValueError as error:
+        log.error("failed", error=error)
+    first, second = (msgspec.json.decode(line) for line in logs.getvalue().splitlines())
+    assert first["message"] == "seen"
+    assert (first["kind"], first["name"], first["duration_s"]) == ("Thing", "a", 1.5)
+    assert "ValueError: bad" in second["error"]
+    with pytest.raises(ValueError, match="debug, info"):
+        logging.set_level("loud")
+
+
+def test_console_logs_are_one_line_for_people() -> None:
+    record = standard_logging.LogRecord("q", 20, "f", 1, "hello", (), None)
+    record.fields = {"a": 1, "b": "two words"}
+    line = logging.ConsoleFormatter().format(record)
+    assert line.endswith('info    hello  a=1 b="two words"')

@@ -1,0 +1,80 @@
+"""Whether an apply would change anything."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from quarterdeck.runtime.reconcile.apply import is_apply_redundant
+
+
+def managed(fields: dict[str, Any], manager: str = "me") -> list[dict[str, Any]]:
+    return [{"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}]
+
+
+CURRENT: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {
+        "name": "a",
+        "namespace": "ns",
+        "labels": {"app": "x", "foreign": "y"},
+        "managedFields": managed(
+            {
+                "f:metadata": {"f:labels": {"f:app": {}}},
+                "f:spec": {
+                    "f:ports": {
+                        'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:name": {}}
+                    },
+                    "f:type": {},
+                    "f:set": {'v:"one"': {}},
+                },
+            }
+        ),
+    },
+    "spec": {
+        "type": "ClusterIP",
+        "ports": [{"port": 80, "protocol": "TCP", "name": "web"}, {"port": 81, "protocol": "TCP"}],
+        "set": ["one", "two"],
+    },
+}
+DESIRED: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "a", "namespace": "ns", "labels": {"app": "x"}},
+    "spec": {"type": "ClusterIP", "ports": [{"port": 80, "name": "web"}], "set": ["one"]},
+}
+
+
+def changed(path: list[Any], value: Any) -> dict[str, Any]:
+    copy: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(DESIRED))
+    place: Any = copy
+    for step in path[:-1]:
+        place = place[step]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return copy
+
+
+def test_applying_what_we_own_with_the_same_values_is_a_noop() -> None:
+    assert is_apply_redundant(DESIRED, CURRENT, manager="me")
+    assert not is_apply_redundant(DESIRED, CURRENT, manager="somebody else")
+    assert not is_apply_redundant(DESIRED, CURRENT, manager="me", subresource="status")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param(["spec", "type"], "NodePort", id="changed value"),
+        pytest.param(["spec", "type"], None, id="field given up"),
+        pytest.param(["metadata", "labels", "new"], "z", id="new field"),
+        pytest.param(["metadata", "labels", "foreign"], "y", id="field of another owner"),
+        pytest.param(["spec", "ports", 0, "name"], "other", id="changed list entry"),
+        pytest.param(["spec", "ports"], [], id="list entry given up"),
+        pytest.param(["spec", "set"], ["one", "three"], id="new set member"),
+    ],
+)
+def test_any_difference_is_sent(path: list[Any], value: Any) -> None:
+    assert not is_apply_redundant(changed(path, value), CURRENT, manager="me")
