@@ -135,12 +135,19 @@ class WatchStream:
     async def _write_events(self, writer: http.BodyWriter, watcher: Watcher) -> None:
         buffers, resource = self._core.watch_buffers, self._selection.resource
         async for batch in watcher:
+            if self._is_outdated():
+                return  # the client watches again from the last version, under the new schema
             if resource.converter is not None:
                 batch = await self._core.conversions.convert_events(resource, batch)
             data = self._encode_batch(batch)
             if data and buffers.is_full(self, writer.write_nowait(data)):
                 await writer.write(b"")
                 buffers.is_full(self, writer.buffered)
+
+    def _is_outdated(self) -> bool:
+        """Whether the definition of the kind has changed since the stream began."""
+        current = self._core.registry.get(self._selection.resource.gvr)
+        return current is not None and current is not self._selection.resource
 
     def _encode_batch(self, batch: list[StoreEvent]) -> bytes:
         if len(batch) == 1:
