@@ -674,6 +674,7 @@ export interface Experiment {
     }>;
     targetCount?: number;
     targets?: Array<{
+      adoptedApplications?: "Single" | "PerTarget";
       appsCreated?: boolean;
       appsReady?: boolean;
       attempt?: number;

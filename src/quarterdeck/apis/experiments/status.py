@@ -13,6 +13,7 @@ from quarterdeck.meta.objects import Struct
 Phase = Literal["", "Pending", "Provisioning", "Ready", "Running", "Complete", "Failed"]
 TargetPhase = Literal["", "Pending", "Provisioning", "Ready", "Failed"]
 Layer = Literal["infra", "obs", "workload"]
+AdoptedApplications = Literal["", "Single", "PerTarget"]
 Origin = Literal["Component", "Convention", "Inline", "BuiltIn"]
 Verdict = Literal["", "validated", "invalidated", "insufficient"]
 JobPhase = Literal["", "Pending", "Running", "Succeeded", "Failed", "Skipped"]
@@ -66,6 +67,8 @@ class TargetStatus(Struct, frozen=True, kw_only=True):
     """Secret with a copy of the kubeconfig, in the experiment's namespace."""
     deployed_layers: Annotated[tuple[Layer, ...], Schema(list_type="atomic")] = ()
     """Layers whose Applications exist."""
+    adopted_applications: AdoptedApplications = ""
+    """How Applications that another operator made are divided; empty if we made them."""
     apps_created: bool = False
     """Whether all Applications exist."""
     apps_ready: bool = False

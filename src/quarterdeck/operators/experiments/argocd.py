@@ -91,8 +91,10 @@ class App(NamedTuple):
 def plan_apps(experiment: Experiment, target: Target, status: TargetStatus) -> list[App]:
     """The Applications of a target, in the order of layers and of the spec.
 
-    Components are those recorded when the run began, not those of today.
+    Components are those recorded when the run began, not those of today. Applications that another
+    operator made stay divided as they are.
     """
+    mode = status.adopted_applications or target.applications
     recorded = sorted(status.resolved_components, key=lambda each: LAYERS.index(each.layer))
     found: list[App] = []
     for each in recorded:
@@ -108,16 +110,16 @@ def plan_apps(experiment: Experiment, target: Target, status: TargetStatus) -> l
         if not component.sources:
             continue
         params = {each.name: each.params}
-        if target.applications == "PerComponent":
+        if mode == "PerComponent":
             name = naming.application_name(experiment, target.name, each.name)
             found.append(App(name, each.layer, (component,), params))
-        elif found and found[-1].layer == each.layer:
+        elif found and (mode == "Single" or found[-1].layer == each.layer):
             last = found[-1]
             found[-1] = last._replace(
                 components=(*last.components, component), params={**last.params, **params}
             )
         else:
-            layered = any(other.layer != "workload" for other in recorded)
+            layered = mode != "Single" and any(other.layer != "workload" for other in recorded)
             part = each.layer if layered else ""
             name = naming.application_name(experiment, target.name, part)
             found.append(App(name, each.layer, (component,), params))

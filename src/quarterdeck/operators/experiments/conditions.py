@@ -99,6 +99,8 @@ class Reason(enum.StrEnum):
     """The spec can be carried out."""
     SUSPENDED = "Suspended"
     """spec.suspend holds the experiment back."""
+    NOT_TAKEN_OVER = "NotTakenOver"
+    """Another operator began the experiment, and its names are not ours."""
     API_MISSING = "APIMissing"
     """A kind that the experiment needs is not installed on this cluster."""
     PROVISIONING = "Provisioning"
@@ -163,3 +165,4 @@ class EventReason(enum.StrEnum):
     CLEANUP_DONE = "CleanupDone"
     CLEANUP_STUCK = "CleanupStuck"
     FIELD_IGNORED = "FieldIgnored"
+    TAKEN_OVER = "TakenOver"

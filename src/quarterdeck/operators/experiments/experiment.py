@@ -11,6 +11,7 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.kit.redaction import redact
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.experiments import (
+    adoption,
     datasources,
     deployment,
     finishing,
@@ -46,6 +47,12 @@ class Experiments:
     async def reconcile(self, experiment: Experiment, ctx: Context[Experiment]) -> Result:
         """Go as far as possible, then say when to come back at the latest."""
         run = Run(ctx, self._means)
+        if adoption.is_foreign(run.status):
+            if not adoption.is_adoptable(run):
+                adoption.refuse(run)
+                return RequeueAfter(run.settings.resync_s)
+            await adoption.adopt(run)
+            return RequeueAfter(_AT_ONCE_S)  # the caches have the labels by then
         try:
             await _advance(run)
         except ExperimentFailed as failure:
@@ -75,6 +82,15 @@ class Experiments:
             Waiting: while something is still there.
         """
         run = Run(ctx, self._means)
+        if adoption.is_foreign(run.status):
+            if not adoption.is_adoptable(run):
+                message = adoption.refuse(run)
+                raise Waiting(Reason.NOT_TAKEN_OVER, message, after_s=run.settings.resync_s)
+            await adoption.mark_objects(run)
+            run.set(target_count=len(run.targets))
+            raise Waiting(
+                Reason.CLEANING_UP, "taken over from another operator", after_s=_AT_ONCE_S
+            )
         since = experiment.metadata.deletion_timestamp or run.stamp(run.now)
         elapsed_s = (run.now - rfc3339.parse(since)).total_seconds()
         left = await clean_up(run, elapsed_s=elapsed_s)
