@@ -14,6 +14,7 @@ from quarterdeck.app import (
 )
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
+from quarterdeck.app.webhooks import SECRET as WEBHOOK_SECRET
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
 from quarterdeck.app.webhooks import has_webhooks
 from quarterdeck.meta import crd
@@ -128,6 +129,23 @@ def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Docume
             "metadata": {"name": f"{place.prefix}-metrics-reader", "labels": place.labels},
             "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
         },
+        **(_webhook_permissions(place) if has_webhooks(parts) else {}),
+    }
+
+
+def _webhook_permissions(place: Place) -> dict[str, Document]:
+    """What it takes to share the certificate of webhooks; names cannot restrict `create`."""
+    name = f"{place.prefix}-webhooks"
+    secrets = {"apiGroups": [""], "resources": ["secrets"]}
+    return {
+        "webhook_role": {
+            **build_object(place, "rbac.authorization.k8s.io/v1", "Role", name),
+            "rules": [
+                {**secrets, "verbs": ["create"]},
+                {**secrets, "resourceNames": [WEBHOOK_SECRET], "verbs": ["get", "update"]},
+            ],
+        },
+        "webhook_role_binding": _binding("RoleBinding", "Role", name, place),
     }
 
 

@@ -75,10 +75,17 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
             try:
                 await stack.enter_async_context(manager.running())
             except CertificateError as error:
-                raise StartError(f"{error} (--metrics-cert-path)") from error
+                raise StartError(_explain_certificate(error, settings)) from error
             tune_gc()
         await stop.wait()
         log.info("stopping")
+
+
+def _explain_certificate(error: CertificateError, settings: Settings) -> str:
+    """Name the flag, if the certificate came from one."""
+    folder = settings.metrics_cert_path
+    is_given = folder is not None and str(folder) in str(error)
+    return f"{error} (--metrics-cert-path)" if is_given else str(error)
 
 
 def _parse_addresses(

@@ -12,6 +12,7 @@ from pathlib import Path
 from quarterdeck.app.embedded import HOST
 from quarterdeck.app.parts import Part
 from quarterdeck.app.settings import Settings
+from quarterdeck.meta.identity import Key
 from quarterdeck.runtime import (
     BindAddress,
     CertificateFiles,
@@ -24,6 +25,8 @@ PORT_SETTING = "webhook_port"
 REGISTRATION = "webhooks.quarterdeck.dev"
 """Name of the configurations, and suffix of the names of webhooks."""
 SERVICE = "quarterdeck-webhooks"
+SECRET = "quarterdeck-webhooks-certificate"
+"""By which replicas share the certificate that they make."""
 TIMEOUT_S = 5
 _DEFAULT_NAMESPACE = "quarterdeck-system"
 
@@ -47,13 +50,16 @@ def build_embedded(
 
 
 def build_in_cluster(settings: Settings, parts: Sequence[Part]) -> Webhooks | None:
-    """The webhooks of `run` inside a cluster, with a certificate made here."""
+    """The webhooks of `run` inside a cluster, with a certificate that replicas make and share."""
     if not has_webhooks(parts):
         return None
     namespace = os.environ.get("POD_NAMESPACE") or _DEFAULT_NAMESPACE
     return Webhooks(
         BindAddress("0.0.0.0", settings.webhook_port),
         registration=Registration(
-            REGISTRATION, service=ServiceReference(namespace, SERVICE), timeout_s=TIMEOUT_S
+            REGISTRATION,
+            service=ServiceReference(namespace, SERVICE),
+            secret=Key(namespace, SECRET),
+            timeout_s=TIMEOUT_S,
         ),
     )

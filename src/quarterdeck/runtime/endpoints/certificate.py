@@ -10,20 +10,16 @@ an API server that calls webhooks never meets a certificate that it does not tru
 import socket
 import ssl
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.pem import load_identity
+from quarterdeck.runtime.endpoints.rotation import Rotation, plan_rotation
 from quarterdeck.runtime.observability.logging import Logger
 
 POLL_S = 10.0
-_LIFE = timedelta(days=365)
-_RENEW_AFTER = _LIFE * 2 / 3
-_OVERLAP = timedelta(hours=1)
-"""How long the next certificate is known before it is served."""
 
 
 class CertificateFiles(NamedTuple):
@@ -56,23 +52,23 @@ class PageCertificate:
         """Load the certificate, or make one for this host and the other names in `hosts`.
 
         Raises:
-            CertificateProblem: if files were named and cannot be used.
+            CertificateError: if files were named and cannot be used.
         """
         self._files = files
-        self._hosts = tuple(hosts)
+        self._hosts = _list_hosts(hosts)
         self._clock = clock
         self._log = log
         self._seen: object = None
-        self._renew_at = datetime.max.replace(tzinfo=UTC)
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.context.set_alpn_protocols(["http/1.1"])
-        self._current = b""
-        self._next: tuple[bytes, bytes] | None = None
-        self.made = b""
-        """The self-signed certificates in PEM, for clients that want to trust them: the one that
-        is served, and the one before it or after it."""
+        self._rotation: Rotation | None = None
+        self.context = build_context()
         self.refresh()
+
+    @property
+    def made(self) -> bytes:
+        """The self-signed certificates in PEM, for clients that want to trust them: the one that
+        is served, and the one before it or after it; empty where files were given.
+        """
+        return self._rotation.authority if self._rotation is not None else b""
 
     async def run(self) -> None:
         """Reload the certificate when it has changed, until cancelled."""
@@ -90,7 +86,7 @@ class PageCertificate:
         """Load a newer certificate if there is one.
 
         Raises:
-            CertificateProblem: if it cannot be used; the old one stays in force.
+            CertificateError: if it cannot be used; the old one stays in force.
         """
         if self._files is not None:
             return self._reload(self._files)
@@ -98,18 +94,13 @@ class PageCertificate:
 
     def _renew(self, now: datetime) -> bool:
         """Make the next certificate, and serve it when it has been known for a while."""
-        if self._seen is not None and now < self._renew_at:
+        planned = plan_rotation(self._rotation, now=now, hosts=self._hosts)
+        if planned is None:
             return False
-        if self._seen is not None and self._next is None:
-            self._next = generate_self_signed(now, self._hosts)
-            self.made = self._current + self._next[0]
-            self._renew_at = now + _OVERLAP
+        before, self._rotation = self._rotation, planned
+        if before is not None and before.current == planned.current:
             return False
-        certificate, key = self._next or generate_self_signed(now, self._hosts)
-        load_identity(self.context, certificate, key)
-        self.made = self._current + certificate
-        self._current, self._next = certificate, None
-        self._seen, self._renew_at = now, now + _RENEW_AFTER
+        load_identity(self.context, *planned.current)
         return True
 
     def _reload(self, files: CertificateFiles) -> bool:
@@ -130,12 +121,24 @@ class PageCertificate:
         return True
 
 
+def build_context() -> ssl.SSLContext:
+    """The TLS of a page that has no certificate yet."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
 def generate_self_signed(now: datetime, hosts: Sequence[str] = ()) -> tuple[bytes, bytes]:
     """A certificate of this host signed by itself, and its key, both in PEM."""
-    names = ("localhost", socket.gethostname(), "127.0.0.1", "::1", *hosts)
-    request = CertificateRequest("quarterdeck", _LIFE, tuple(dict.fromkeys(names)))
-    issued = issue_certificate(request, now=now)
-    return issued.encode_certificate(), issued.encode_key()
+    made = plan_rotation(None, now=now, hosts=_list_hosts(hosts))
+    assert made is not None
+    return made.current
+
+
+def _list_hosts(more: Sequence[str]) -> tuple[str, ...]:
+    names = ("localhost", socket.gethostname(), "127.0.0.1", "::1", *more)
+    return tuple(dict.fromkeys(names))
 
 
 def _read_file_state(path: Path) -> tuple[int, int, int]:

@@ -213,7 +213,9 @@ class Manager:
             await self._endpoints.open(self.api, clock=self.clock, rng=self.random, log=self._log)
             if self._webhooks is not None:
                 stack.push_async_callback(self._webhooks.close)
-                await self._webhooks.open(self.metrics, clock=self.clock, log=self._log)
+                await self._webhooks.open(
+                    self.metrics, clock=self.clock, log=self._log, api=self.api
+                )
                 await self._webhooks.register(self.api, self.name)
             caches = await stack.enter_async_context(Supervisor("caches"))
             self.informers.start(caches)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from quarterdeck.client.interfaces import Api, PatchType
 from quarterdeck.kit import json
+from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import PatchOptions
@@ -41,6 +42,9 @@ class Registration(NamedTuple):
     """The authority of the certificate, where files were given; default: `ca.crt` beside them."""
     cert_manager: str = ""
     """`namespace/name` of a cert-manager Certificate, which then fills in the authority."""
+    secret: Key | None = None
+    """The Secret by which replicas behind `service` share a certificate that is made here. Without
+    one every replica makes its own, and an API server trusts the one that registered last."""
     failure_policy: str = "Fail"
     timeout_s: int = 10
     namespace_selector: Mapping[str, Any] = {}

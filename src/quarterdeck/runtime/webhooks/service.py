@@ -4,7 +4,6 @@ They are served by every replica, leader or not, and from before the caches are 
 server may need the answer to give us what we list.
 """
 
-import time
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -12,14 +11,12 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.metrics import Counter, Gauge, Histogram
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.endpoints.certificate import POLL_S, CertificateFiles, PageCertificate
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import Metrics
-from quarterdeck.runtime.webhooks import answers, envelope
 from quarterdeck.runtime.webhooks.conversion import (
     PATH,
     Conversion,
@@ -27,7 +24,6 @@ from quarterdeck.runtime.webhooks.conversion import (
     MalformedConversionError,
     Spoke,
 )
-from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReviewError
 from quarterdeck.runtime.webhooks.hooks import (
     DEFAULT_OPERATIONS,
     Hook,
@@ -43,6 +39,8 @@ from quarterdeck.runtime.webhooks.registration import (
     Registrar,
     Registration,
 )
+from quarterdeck.runtime.webhooks.route import Route
+from quarterdeck.runtime.webhooks.shared_certificate import SharedCertificate
 from quarterdeck.wire.status import ApiError
 
 T = TypeVar("T", bound=Object)
@@ -53,8 +51,6 @@ _JSON = [("content-type", "application/json")]
 _TEXT = [("content-type", "text/plain; charset=utf-8")]
 _DRAIN_S = 10.0
 """The default time-out of an API server for webhooks."""
-_CODES = ("200", "500")
-"""There from the start, so that a rate over them has a beginning."""
 
 
 class Webhooks:
@@ -82,9 +78,9 @@ class Webhooks:
         self._clock: Clock | None = None
         self._conversion = ConversionHook()
         self._hooks: dict[str, Hook[Any]] = {}
-        self._routes: dict[str, _Route] = {}
+        self._routes: dict[str, Route] = {}
         self._server: http.Server | None = None
-        self._certificate: PageCertificate | None = None
+        self._certificate: PageCertificate | SharedCertificate | None = None
         self.url = ""
         """Where they are served; empty before."""
 
@@ -164,26 +160,35 @@ class Webhooks:
 
     # --- serving
 
-    async def open(self, metrics: Metrics, *, clock: Clock, log: Logger) -> None:
-        """Listen.
+    async def open(
+        self, metrics: Metrics, *, clock: Clock, log: Logger, api: Api | None = None
+    ) -> None:
+        """Listen; `api` is where a shared certificate is kept.
 
         Raises:
-            CertificateProblem: if files were named and cannot be used.
+            CertificateError: if files or a Secret were named and cannot be used.
         """
-        self._routes = {
-            path: _Route(path, hook, metrics, log) for path, hook in self._hooks.items()
-        }
+        self._routes = {path: Route(path, hook, metrics, log) for path, hook in self._hooks.items()}
         self._log, self._clock = log, clock
         tls = self._bind.tls
         if tls is None:
-            self._certificate = PageCertificate(
-                self._files, clock=clock, log=log, hosts=self._list_hosts()
-            )
+            self._certificate = await self._load_certificate(clock, log, api)
             tls = self._certificate.context
         self._server = http.Server(self.handle)
         listener = await self._server.listen(self._bind.host, self._bind.port, tls=tls)
         self.url = listener.url
         log.info("serving webhooks", url=self.url, paths=list(self.paths))
+
+    async def _load_certificate(
+        self, clock: Clock, log: Logger, api: Api | None
+    ) -> PageCertificate | SharedCertificate:
+        secret = self._registration.secret if self._registration is not None else None
+        hosts = self._list_hosts()
+        if secret is None or api is None or self._files is not None:
+            return PageCertificate(self._files, clock=clock, log=log, hosts=hosts)
+        shared = SharedCertificate(api, secret, clock=clock, log=log, hosts=hosts)
+        await shared.refresh()
+        return shared
 
     def _list_hosts(self) -> tuple[str, ...]:
         """Names a certificate made here must have besides those of the host."""
@@ -272,54 +277,3 @@ class Webhooks:
                 self._log.error("conversion failed", error=error)
             text = f"conversion failed with {type(error).__name__}: see the log of the operator"
             return http.Response(500, _TEXT, text.encode())
-
-
-class _Route:
-    """One hook with its metrics."""
-
-    def __init__(self, path: str, hook: Hook[Any], metrics: Metrics, log: Logger) -> None:
-        self._hook = hook
-        self._log = log.bind(webhook=path)
-        self._answered: Counter
-        self._answered, _ = (metrics.webhook_requests.labels(path, code) for code in _CODES)
-        self._in_flight: Gauge = metrics.webhooks_in_flight.labels(path)
-        self._latency: Histogram = metrics.webhook_latency.labels(path)
-        self._panics: Counter = metrics.webhook_panics.labels()
-
-    async def handle(self, request: http.Request) -> http.Response:
-        began = time.perf_counter()
-        self._in_flight.inc()
-        try:
-            body = await self._answer(request)
-        finally:
-            self._in_flight.dec()
-            self._latency.observe(time.perf_counter() - began)
-        self._answered.inc()
-        return http.Response(200, _JSON, body)
-
-    async def _answer(self, request: http.Request) -> bytes:
-        media = request.headers.get("content-type", "")
-        try:
-            body = await request.read(MAX_BYTES)
-        except http.BodyTooLarge:
-            problem = f"request entity is too large; limit is {MAX_BYTES} bytes"
-            return envelope.encode(answers.fail("", 413, problem))
-        if body and media != "application/json":
-            problem = f"contentType={media}, expected application/json"
-            return envelope.encode(answers.fail("", 400, problem))
-        try:
-            question, version = envelope.decode(body)
-        except MalformedReviewError as error:
-            return envelope.encode(answers.fail("", 400, str(error)))
-        try:
-            answer = await self._hook.answer(question)
-        except Exception as error:  # a broken handler must not look like an unreachable one
-            self._panics.inc()
-            self._log.error(
-                "webhook handler failed", error=error, uid=question.uid, name=question.name
-            )
-            what = (
-                f"webhook handler failed with {type(error).__name__}: see the log of the operator"
-            )
-            answer = answers.fail(question.uid, 500, what)
-        return envelope.encode(answer, version)

@@ -1,0 +1,128 @@
+"""One certificate for all replicas behind a Service, kept in a Secret.
+
+An API server calls any replica and trusts one authority. Whichever replica comes first makes the
+certificate; the others read it. Every replica looks again from time to time, and whichever first
+sees that it is old makes the next one. Writes carry the resourceVersion that was read, so that two
+replicas never both succeed.
+"""
+
+import ssl
+from collections.abc import Sequence
+
+from quarterdeck.client.errors import ClientError
+from quarterdeck.client.interfaces import Api
+from quarterdeck.kit import json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.pem import load_identity
+from quarterdeck.meta.identity import Key
+from quarterdeck.runtime.endpoints.certificate import POLL_S, CertificateError, build_context
+from quarterdeck.runtime.endpoints.rotation import (
+    Rotation,
+    decode_rotation,
+    encode_rotation,
+    plan_rotation,
+)
+from quarterdeck.runtime.observability.logging import Logger
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.status import AlreadyExists, ApiError, Conflict, NotFound
+
+_ATTEMPTS = 5
+_TYPE = "kubernetes.io/tls"
+
+
+class SharedCertificate:
+    """The TLS of one replica; `context` stays the same object while certificates change."""
+
+    def __init__(
+        self, api: Api, secret: Key, *, clock: Clock, log: Logger, hosts: Sequence[str]
+    ) -> None:
+        self._api = api
+        self._secret = secret
+        self._clock = clock
+        self._log = log
+        self._hosts = tuple(hosts)
+        self._held: Rotation | None = None
+        self.context: ssl.SSLContext = build_context()
+
+    @property
+    def made(self) -> bytes:
+        """What clients must trust, in PEM; empty before the first `refresh`."""
+        return self._held.authority if self._held is not None else b""
+
+    async def run(self) -> None:
+        """Look again from time to time, until cancelled."""
+        while True:
+            await self._clock.sleep(POLL_S)
+            try:
+                if await self.refresh():
+                    self._log.info("serving a new certificate", secret=str(self._secret))
+            except CertificateError as problem:
+                self._log.warning(
+                    "cannot renew the shared certificate; serving the old one", reason=str(problem)
+                )
+
+    async def refresh(self) -> bool:
+        """Serve what the Secret holds, after renewing it if it is time; whether that changed.
+
+        Raises:
+            CertificateError: if the Secret cannot be used; what was served stays in force.
+        """
+        try:
+            found = await self._synchronize()
+        except (ApiError, ClientError) as error:
+            raise CertificateError(
+                f"cannot share the certificate of webhooks by Secret {self._secret}: {error}; "
+                "the operator's role must allow get, create and update of it"
+            ) from error
+        before, self._held = self._held, found
+        if before is not None and before.current == found.current:
+            return False
+        load_identity(self.context, *found.current)
+        return True
+
+    async def _synchronize(self) -> Rotation:
+        for _ in range(_ATTEMPTS):
+            stored, version = await self._read()
+            known = stored or self._held  # what was deleted is written again: it is still trusted
+            planned = plan_rotation(known, now=self._clock.now(), hosts=self._hosts)
+            wanted = planned or known
+            assert wanted is not None
+            if wanted == stored:
+                return wanted
+            try:
+                await self._write(wanted, version)
+            except (AlreadyExists, Conflict):
+                continue  # another replica was faster
+            return wanted
+        raise Conflict(f"Secret {self._secret} changed {_ATTEMPTS} times in a row")
+
+    async def _read(self) -> tuple[Rotation | None, str]:
+        try:
+            document = json.decode(await self._api.get(self._path(self._secret.name)))
+        except NotFound:
+            return None, ""
+        try:
+            rotation = decode_rotation(document.get("data") or {})
+        except ValueError as error:
+            raise CertificateError(
+                f"Secret {self._secret} holds no certificate of webhooks: {error}; "
+                "delete it, and a new one is made"
+            ) from error
+        return rotation, str(document["metadata"]["resourceVersion"])
+
+    async def _write(self, rotation: Rotation, version: str) -> None:
+        metadata = {"name": self._secret.name, "namespace": self._secret.namespace}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata | ({"resourceVersion": version} if version else {}),
+            "type": _TYPE,
+            "data": encode_rotation(rotation),
+        }
+        if version:
+            await self._api.update(self._path(self._secret.name), json.encode(body))
+        else:
+            await self._api.create(self._path(), json.encode(body))
+
+    def _path(self, name: str = "") -> ResourcePath:
+        return ResourcePath("", "v1", "secrets", self._secret.namespace, name)
