@@ -7,7 +7,7 @@ from quarterdeck.cli.flags import Form
 from quarterdeck.kit import json
 from quarterdeck.kit.terminal import escape_controls
 
-_GAP = 3
+GAP = 3
 
 
 def print_line(line: str) -> None:
@@ -19,7 +19,7 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     """Aligned columns; the first row is the head. Control characters are made visible."""
     rows = [[escape_controls(cell) for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    gap = " " * _GAP
+    gap = " " * GAP
     return "\n".join(
         gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows

@@ -46,16 +46,6 @@ class OutputFormat(NamedTuple):
         """Whether the server makes the table."""
         return self.name in ("table", "wide")
 
-    def get_watch_form(self) -> Form:
-        """The form of a watch, which has no templates.
-
-        Raises:
-            CommandError: for a template.
-        """
-        if self.template:
-            raise CommandError(f"--watch has no --output {self.name}: use json", REFUSED)
-        return Form.TABLE if self.is_table else Form(self.name)
-
     def render(
         self, listed: "list[tuple[ResourcePath, list[dict[str, Any]]]]", *, is_single: bool
     ) -> str:
@@ -66,7 +56,7 @@ class OutputFormat(NamedTuple):
         match self.name:
             case "name":
                 return "\n".join(
-                    reference(item, path.resource, path.group)
+                    reference(item, str(item["kind"]).lower(), path.group)
                     for path, found in listed
                     for item in found
                 )

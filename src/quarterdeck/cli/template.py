@@ -1,11 +1,14 @@
 """Templates of `--output`: jsonpath and custom-columns, as kubectl has them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
 from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, show
+
+Render = Callable[[Any], str]
 
 _PART = re.compile(r"\{([^{}]*)\}")
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
@@ -16,26 +19,67 @@ _ABSENT = "<none>"
 def render_jsonpath(template: str, document: object) -> str:
     """Text with `{.path}` replaced by the values found; several are separated by spaces.
 
+    `{range .items[*]}…{end}` repeats what stands between for each value; inside, paths begin at
+    that value. Missing members are empty.
+
     Raises:
-        CommandError: for a path or an expression that is not supported.
+        CommandError: for a path or an expression that is not supported, or a range without end.
     """
     if "{" not in template:
         template = f"{{{template}}}"
-    text, position = [], 0
+    parts = deque(_split(template))
+    render = _parse_block(parts, in_range=False)
+    return render(document)
+
+
+def _split(template: str) -> Iterator[tuple[bool, str]]:
+    """Texts and expressions in order; True for an expression."""
+    position = 0
     for part in _PART.finditer(template):
-        text += [template[position : part.start()], _render_part(part[1].strip(), document)]
+        yield False, template[position : part.start()]
+        yield True, part[1].strip()
         position = part.end()
-    return "".join([*text, template[position:]])
+    yield False, template[position:]
 
 
-def _render_part(expression: str, document: object) -> str:
-    if len(expression) > 1 and expression[0] == expression[-1] == '"':
-        return _ESCAPE.sub(lambda found: _ESCAPES[found[0]], expression[1:-1])
-    if expression.split(" ")[0] in ("range", "end"):
-        raise CommandError(
-            f"jsonpath {{{expression}}} is not supported: use .items[*] or custom-columns", REFUSED
-        )
-    return " ".join(show(value) for value in _compile(expression)(document))
+def _parse_block(parts: deque[tuple[bool, str]], *, in_range: bool) -> Render:
+    """A function that renders everything up to the end of the range, or of the template."""
+    renders: list[Render] = []
+    while parts:
+        is_expression, text = parts.popleft()
+        word, _, path = text.partition(" ")
+        if not is_expression:
+            renders.append(_build_text(text))
+        elif text == "end":
+            if not in_range:
+                raise CommandError("jsonpath {end} has no {range} before it", REFUSED)
+            return _build_sequence(renders)
+        elif word == "range":
+            renders.append(_build_range(_compile(path.strip()), _parse_block(parts, in_range=True)))
+        else:
+            renders.append(_build_expression(text))
+    if in_range:
+        raise CommandError("jsonpath {range} has no {end} after it", REFUSED)
+    return _build_sequence(renders)
+
+
+def _build_text(text: str) -> Render:
+    return lambda document: text
+
+
+def _build_sequence(renders: list[Render]) -> Render:
+    return lambda document: "".join(render(document) for render in renders)
+
+
+def _build_range(find: Callable[[Any], list[Any]], render: Render) -> Render:
+    return lambda document: "".join(render(value) for value in find(document))
+
+
+def _build_expression(text: str) -> Render:
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return _build_text(_ESCAPE.sub(lambda found: _ESCAPES[found[0]], text[1:-1]))
+    find = _compile("" if text in ("@", "$") else text)
+    return lambda document: " ".join(show(value) for value in find(document))
 
 
 def build_custom_columns(columns: str, documents: Sequence[dict[str, Any]]) -> list[list[str]]:
@@ -62,6 +106,6 @@ def _join(values: Sequence[object]) -> str:
 
 def _compile(path: str) -> Callable[[Any], list[Any]]:
     try:
-        return compile_path(path.removeprefix("$"))
+        return compile_path(path.removeprefix("$").removeprefix("@"))
     except JsonPathError as error:
         raise CommandError(f"invalid path {path!r}: {error}", REFUSED) from error

@@ -50,7 +50,7 @@ def test_objects_come_and_go(shell: Shell, files: str) -> None:
     assert "(dry run)" in shell("apply", "-f", files, "--dry-run")
     rows = shell("get", "configmaps", "-l", "app=a").splitlines()
     assert [row.split()[0] for row in rows] == ["NAME", "one"]
-    assert shell("get", "cm/two", "-o", "name") == "configmaps/two\n"
+    assert shell("get", "cm/two", "-o", "name") == "configmap/two\n"
     assert json.loads(shell("get", "cm", "one", "-o", "json"))["data"] == {"a": "1"}
     assert shell("get", "cm", "-A").startswith("NAMESPACE")
     assert len(json.loads(shell("get", "cm", "-o", "json"))["items"]) >= 2
@@ -59,7 +59,7 @@ def test_objects_come_and_go(shell: Shell, files: str) -> None:
     assert "default" in shell("get", "namespaces", "--wide")
     both = shell("get", "cm,namespaces").split("\n\n")
     assert [table.split()[0] for table in both] == ["NAME", "NAME"]
-    assert "namespaces/default" in shell("get", "cm,ns", "-o", "name")
+    assert "namespace/default" in shell("get", "cm,ns", "-o", "name")
     kinds = {each["kind"] for each in json.loads(shell("get", "cm,ns", "-o", "json"))["items"]}
     assert kinds == {"ConfigMap", "Namespace"}
     assert shell("watch", "cm", "one", "--count", "1").startswith("ADDED     ConfigMap default/one")
@@ -80,16 +80,20 @@ def test_get_has_the_output_formats_of_kubectl(shell: Shell, files: str) -> None
     assert shell("get", "namespaces", "-o", "wide").startswith("NAME")
     assert "did you mean" in shell("get", "cm", "-o", "jsonpth=x", code=2)
     assert "jsonpath=TEMPLATE" in shell("get", "cm", "-o", "jsonpath", code=2)
-    assert "range" in shell("get", "cm", "-o", "jsonpath={range .items}", code=2)
+    lines = 'jsonpath={range .items[*]}{.metadata.name}={.data.a}{"\\n"}{end}'
+    assert "one=1\n" in shell("get", "cm", "-o", lines)
+    assert "no {end}" in shell("get", "cm", "-o", "jsonpath={range .items[*]}", code=2)
     assert "HEAD:PATH" in shell("get", "cm", "-o", "custom-columns=NAME", code=2)
 
 
 def test_get_follows_changes(shell: Shell, files: str) -> None:
     shell("apply", "-f", files)
-    told = shell("get", "cm", "one", "-w", "--count", "1")
-    assert told.startswith("ADDED     ConfigMap default/one")
+    assert shell("get", "cm", "one", "-w", "--count", "1").split() == ["NAME", "DATA", "AGE"]
     assert "--watch of several kinds" in shell("get", "cm,ns", "-w", code=2)
-    assert "use json" in shell("get", "cm", "-w", "-o", "jsonpath={.x}", code=2)
+    assert shell("get", "cm", "one", "-w", "-o", "jsonpath={.data.a}", "--count", "1") == "1\n"
+    assert shell("get", "cm", "one", "-w", "-o", "name", "--count", "1") == "configmap/one\n"
+    change = shell("get", "cm", "one", "-w", "--json", "--count", "1")
+    assert json.loads(change)["type"] == "ADDED"
 
 
 def test_get_all_shows_what_the_category_holds(shell: Shell, tmp_path: Path) -> None:
@@ -100,7 +104,7 @@ def test_get_all_shows_what_the_category_holds(shell: Shell, tmp_path: Path) -> 
     told = shell("get", "all", "-n", "kube-public")
     assert "web" in told
     assert "No " not in told
-    assert shell("get", "all", "-n", "kube-public", "-o", "name") == "services/web\n"
+    assert shell("get", "all", "-n", "kube-public", "-o", "name") == "service/web\n"
 
 
 def test_manifests_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
-from quarterdeck.cli.commands.watch import watch
-from quarterdeck.cli.connection import connect, get_transport, with_progress
-from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
+from quarterdeck.cli.connection import connect, with_progress
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
 from quarterdeck.cli.flags import (
     AllNamespaces,
     Context,
+    Form,
     Kubeconfig,
     LabelSelector,
     Namespace,
@@ -20,12 +20,13 @@ from quarterdeck.cli.output_format import OutputFormat
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from quarterdeck.cli.server_table import Table
     from quarterdeck.client.client import Client
     from quarterdeck.client.interfaces import ApiResource
     from quarterdeck.wire.path import ResourcePath
     from quarterdeck.wire.query import ListOptions
-
-TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json"
 
 
 async def get(
@@ -59,27 +60,15 @@ async def get(
     context: Context = "",
 ) -> None:
     """Show objects of one kind, of several, or of a category such as `all`."""
+    from quarterdeck.cli.server_table import read_table
     from quarterdeck.wire.query import ListOptions
 
-    form = OutputFormat.parse(output)
+    form = OutputFormat.parse("wide" if wide and output == "table" else output)
     kind, name = split_target(kind, name)
     kinds = split_names(kind) or [kind]
     if (name or follow) and len(kinds) > 1:
         what = repr(name) if name else "--watch"
         raise CommandError(f"cannot get {what} of several kinds ({kind}): give one", REFUSED)
-    if follow:
-        await watch(
-            kind,
-            name,
-            form.get_watch_form(),
-            count,
-            namespace,
-            all_namespaces,
-            labels,
-            kubeconfig,
-            context,
-        )
-        return
     options = ListOptions(label_selector=labels)
     async with connect(kubeconfig, context) as client:
         resources = await with_progress(
@@ -89,14 +78,17 @@ async def get(
             build_path(client, each, name, namespace, all_namespaces=all_namespaces)
             for each in resources
         ]
-        if form.is_table:
+        if follow:
+            await _print_changes(_follow(client, paths[0], options, form), count)
+        elif form.is_table:
             tables = [
-                await _table(client, each, options, wide=wide or form.is_wide) for each in paths
+                _format_table(await read_table(client, each, options), each, wide=form.is_wide)
+                for each in paths
             ]
             print(_join_tables(tables, is_category=len(paths) > len(kinds)))
         else:
             listed = [(path, await _objects(client, path, options)) for path in paths]
-            print(form.render(listed, is_single=bool(name)))
+            print(form.render(listed, is_single=bool(name)).removesuffix("\n"))
 
 
 COMMAND = Command(get)
@@ -124,6 +116,19 @@ def _join_tables(tables: "list[str]", *, is_category: bool) -> str:
     return "\n\n".join(shown) if shown else "No resources found."
 
 
+async def _print_changes(lines: "AsyncGenerator[str, None]", count: int) -> None:
+    """Print lines until Ctrl-C, or `count` of them."""
+    from contextlib import aclosing
+
+    seen = 0
+    async with aclosing(lines):
+        async for line in lines:
+            print(line, flush=True)
+            seen += 1
+            if seen == count:
+                return
+
+
 async def find(client: "Client", kind: str) -> "ApiResource":
     """The resource of a plural, singular, kind or short name."""
     _, found = await client.resource_named(kind)
@@ -148,30 +153,35 @@ def build_path(
     return ResourcePath(*found.gvr, where, name)
 
 
-async def _table(
-    client: "Client", path: "ResourcePath", options: "ListOptions", *, wide: bool
-) -> str:
-    from quarterdeck.cli.output import columns, table_rows, with_namespaces
-    from quarterdeck.client import requests
-    from quarterdeck.kit import json
-    from quarterdeck.wire.path import build
+def _format_table(table: "Table", path: "ResourcePath", *, wide: bool) -> str:
+    from quarterdeck.cli.output import columns
+    from quarterdeck.cli.server_table import build_rows
 
-    query = "" if path.name else options.build()
-    target = build(path) + (f"?{query}" if query else "")
-    answer = await with_progress(
-        get_transport(client).send(requests.get_path(target, accept=TABLE)), f"reading {target}"
-    )
-    table: dict[str, Any] = json.decode(answer)
-    if table.get("kind") != "Table":
-        raise CommandError(f"the server has no table of {path.resource}: use --output yaml", FAILED)
-    rows = table_rows(table, wide=wide)
+    rows = build_rows(table, path, wide=wide)
     if len(rows) == 1:
         where = f" in namespace {path.namespace}" if path.namespace else ""
         return f"No {path.resource} found{where}."
-    if not path.namespace:
-        namespaced = with_namespaces(table, rows)
-        rows = namespaced if any(row[0] for row in namespaced[1:]) else rows
     return columns(rows)
+
+
+async def _follow(
+    client: "Client", path: "ResourcePath", options: "ListOptions", form: OutputFormat
+) -> "AsyncGenerator[str, None]":
+    """What --watch prints: rows of a table, or objects in another format, as they change."""
+    from quarterdeck.cli.commands.watch import format_change, iterate_changes
+    from quarterdeck.cli.server_table import follow_table
+
+    if form.is_table:
+        async for line in follow_table(client, path, options, wide=form.is_wide):
+            yield line
+        return
+    async for type_, document in iterate_changes(client, path, options):
+        if form.name == "yaml":
+            yield f"---\n{form.render([(path, [document])], is_single=True)}"
+        elif form.name == "json":
+            yield format_change(type_, document, Form.JSON)
+        else:
+            yield form.render([(path, [document])], is_single=True)
 
 
 async def _objects(

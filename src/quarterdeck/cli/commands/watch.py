@@ -44,15 +44,14 @@ async def watch(
     from quarterdeck.wire.query import ListOptions
 
     kind, name = split_target(kind, name)
-    fields = f"metadata.name={name}" if name else ""
-    options = ListOptions(watch=True, label_selector=labels, field_selector=fields)
+    options = ListOptions(label_selector=labels)
     seen = 0
     async with connect(kubeconfig, context) as client:
         found = await with_progress(
             find(client, kind), f"reading the list of resources of {client.config.server}"
         )
         path = build_path(client, found, name, namespace, all_namespaces=all_namespaces)
-        async for type_, document in _changes(client, path, options):
+        async for type_, document in iterate_changes(client, path, options):
             print(format_change(type_, document, output), flush=True)
             seen += 1
             if seen == count:
@@ -62,7 +61,7 @@ async def watch(
 COMMAND = Command(watch)
 
 
-async def _changes(
+async def iterate_changes(
     client: "Client", path: "ResourcePath", options: "ListOptions"
 ) -> "AsyncIterator[tuple[str, dict[str, Any]]]":
     """Every change, across the watches that the server ends."""
@@ -70,6 +69,8 @@ async def _changes(
 
     from quarterdeck.wire.frame import EventType
 
+    fields = f"metadata.name={path.name}" if path.name else ""
+    options = msgspec.structs.replace(options, watch=True, field_selector=fields)
     while True:
         async with client.resource(path.gvr).watch(path.namespace, options) as events:
             async for type_, document in events:

@@ -1,0 +1,88 @@
+"""`quarterdeck get --watch`: rows as they change."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.cli.server_table import RowPrinter, follow_table
+from quarterdeck.client import Client, ClusterConfig
+from quarterdeck.meta.identity import GVR
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import ListOptions
+
+MAPS = GVR("", "v1", "configmaps")
+
+
+def build_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+@contextlib.asynccontextmanager
+async def start(**options: Any) -> AsyncIterator[Client]:
+    async with (
+        Cluster(options=ServerOptions(has_system_objects=False, **options)) as cluster,
+        Client(ClusterConfig(server=cluster.url)) as client,
+    ):
+        yield client
+
+
+async def test_rows_are_printed_when_objects_change() -> None:
+    async with start() as client:
+        maps = client.resource(MAPS)
+        await maps.create(build_map("one"), "default")
+        path = ResourcePath(*MAPS, "default", "")
+        async with contextlib.aclosing(
+            follow_table(client, path, ListOptions(), wide=False)
+        ) as lines:
+            seen = [(await anext(lines)).split()[:2] for _ in range(2)]
+            assert seen[0] == ["NAME", "DATA"]
+            await maps.patch("one", {"data": {"a": "1"}}, namespace="default")
+            await maps.create(build_map("a-longer-name"), "default")
+            await maps.delete("one", "default")
+            rows = [(await anext(lines)).split()[:2] for _ in range(3)]
+    assert rows == [["one", "1"], ["a-longer-name", "0"], ["one", "1"]]
+
+
+async def test_one_object_is_followed_by_its_name() -> None:
+    async with start() as client:
+        maps = client.resource(MAPS)
+        await maps.create(build_map("one"), "default")
+        path = ResourcePath(*MAPS, "default", "one")
+        async with contextlib.aclosing(
+            follow_table(client, path, ListOptions(), wide=False)
+        ) as lines:
+            await anext(lines)
+            await anext(lines)
+            await maps.create(build_map("two"), "default")
+            await maps.patch("one", {"data": {"a": "1"}}, namespace="default")
+            assert (await anext(lines)).split()[:2] == ["one", "1"]
+
+
+async def test_a_watch_that_the_server_ends_goes_on() -> None:
+    async with start(watch_timeout_s=0.05) as client:
+        maps = client.resource(MAPS)
+        await maps.create(build_map("one"), "default")
+        path = ResourcePath(*MAPS, "default", "")
+        async with contextlib.aclosing(
+            follow_table(client, path, ListOptions(), wide=False)
+        ) as lines:
+            for _ in range(2):
+                await anext(lines)
+            for number in range(5):
+                await maps.patch("one", {"data": {f"k{number}": "1"}}, namespace="default")
+                assert (await anext(lines)).split()[:2] == ["one", str(number + 1)]
+
+
+@pytest.mark.parametrize("first", [[], [["a", "1"]]])
+def test_the_head_comes_once_and_columns_grow(first: list[list[str]]) -> None:
+    printer = RowPrinter()
+    head = ["NAME", "N"]
+    lines = [*printer.format_rows([head, *first]), *printer.format_rows([head, ["longer", "2"]])]
+    lines += printer.format_rows([head, ["b", "\x1b[2J"]])
+    assert json.dumps(lines).count("NAME") == 1
+    assert lines[-1].startswith("b        ") and "\x1b" not in lines[-1]
