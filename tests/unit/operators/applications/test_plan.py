@@ -11,6 +11,7 @@ from quarterdeck.apis.applications.v1 import Application, ApplicationSpec
 from quarterdeck.apis.apps import Deployment
 from quarterdeck.apis.batch import Job
 from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.apis.core.containers import ResourceRequirements
 from quarterdeck.apis.core.services import Service
 from quarterdeck.meta.objects import Object, ObjectMeta, to_builtins
 from quarterdeck.operators.applications import plan
@@ -160,3 +161,22 @@ def test_labels_and_names_fit_whatever_the_application_is_called(
 def test_two_applications_never_share_their_pods(first: str, second: str) -> None:
     if first != second:
         assert plan.label_value(first) != plan.label_value(second)
+
+
+def test_a_name_is_its_label_as_long_as_labels_may_be() -> None:
+    assert plan.label_value("a" * 63) == "a" * 63
+    short = plan.label_value("a" * 64)
+    assert len(short) == 63
+    assert short.startswith("a" * 52 + "-")
+    assert short != plan.label_value("a" * 65)
+
+
+def test_the_job_of_a_long_name_is_as_long_as_jobs_may_be() -> None:
+    job = only(Job, application("a" * 63, runPolicy="Once"))
+    assert len(job.metadata.name) == 63
+
+
+def test_files_of_the_config_are_read_only_and_resources_are_none_unless_given() -> None:
+    container = only(Deployment, application(config={"a": "1"})).spec.template.spec.containers[0]
+    assert container.volume_mounts[0].read_only is True
+    assert container.resources == ResourceRequirements()

@@ -71,3 +71,47 @@ def test_namespaces_are_kept_or_left_out() -> None:
     others = build_namespace_predicate("!kube-*")
     assert others is not None
     assert others("default") and not others("kube-system")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        (100, 150, False),
+        (100, 151, True),
+        (1000, 1051, False),
+        (102, 51, False),
+        (120, 59, True),
+        (5000, 6000, False),
+        (5000, 6001, True),
+    ],
+)
+def test_a_response_time_is_written_when_it_differs_by_half_or_a_second(
+    before: int, after: int, changed: bool
+) -> None:
+    assert plan.is_time_changed(before, after) is changed
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        (5, 5, False),
+        (5, 6, True),
+        (100, 110, False),
+        (100, 89, True),
+        (40, 44, False),
+        (40, 45, True),
+    ],
+)
+def test_a_number_of_repositories_is_written_when_it_differs_by_a_tenth_or_ten(
+    before: int, after: int, changed: bool
+) -> None:
+    assert plan.is_count_changed(before, after) is changed
+
+
+def test_a_registry_may_take_five_seconds() -> None:
+    found = plan.judge_registry(available=True, response_ms=plan.SLOW_MS, authenticated=True)
+    assert found is Health.HEALTHY
+
+
+def test_a_cluster_was_not_failed_unless_said() -> None:
+    assert plan.plan_visit(300, Health.HEALTHY) == 300

@@ -15,6 +15,7 @@ from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import (
+    GRAFANA,
     Contents,
     Desired,
     build_desired,
@@ -248,3 +249,30 @@ def test_a_kubernetes_source_is_never_sent() -> None:
 def test_problems_name_their_field(changes: dict[str, Any], text: str) -> None:
     obj = pipeline(**changes)
     assert any(text in each for each in find_problems(obj, Contents(obj.spec.contents)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "adopted"),
+    [
+        ("Never", {}, True),  # it is ours already
+        ("Always", {"owner": "another"}, True),
+        ("Always", {"owner": "another", "source_type": GRAFANA}, False),
+        ("IfUnowned", {"owner": ""}, True),
+        ("IfUnowned", {"owner": "another"}, False),
+        ("Never", {"owner": ""}, False),
+    ],
+)
+def test_adoption_follows_its_policy_and_spares_grafanas_own(
+    policy: Any, changes: dict[str, Any], adopted: bool
+) -> None:
+    obj = pipeline(adoption_policy=policy)
+    assert plan.may_adopt(obj, remote_of(obj, **changes)) is adopted
+
+
+def test_a_changed_pipeline_that_is_gone_is_created_again() -> None:
+    obj = pipeline(contents=CONTENTS + "\n// more", status=status_of(pipeline()))
+    assert decided(obj, plan.Known(is_complete=True)) == plan.Create(Reason.RECREATED)
+
+
+def test_what_is_not_there_differs_in_nothing() -> None:
+    assert plan.Known(is_complete=True).differences(wished(pipeline())) == ()
