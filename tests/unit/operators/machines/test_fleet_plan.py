@@ -258,3 +258,37 @@ def test_one_plan_breaks_no_limit_from_any_state(
         assert taken == 0 or before - taken >= desired.desired - desired.max_unavailable
     if desired.is_paused:
         assert not any(each.reason in ("Update", "Expired") for each in plan.remove)
+
+
+def test_the_oldest_of_the_failed_is_repaired_first() -> None:
+    broken = [
+        member("ill", unhealthy="no heartbeat", age_s=900.0),
+        member("young", is_failed=True, ready_s=None, age_s=10.0),
+        member("old", is_failed=True, ready_s=None, age_s=500.0),
+    ]
+    desired = DesiredFleet(5, "a", max_in_flight=1, max_unhealthy=5)
+    assert removed(plan_fleet([*broken, *fleet(2)], desired)) == {"old"}
+
+
+def test_recreate_does_not_wait_for_machines_that_are_broken_and_going() -> None:
+    desired = DesiredFleet(2, "b", strategy="Recreate")
+    lost = member("lost", is_failed=True, is_deleting=True, ready_s=None)
+    assert plan_fleet([lost], desired).create == 2
+    assert plan_fleet([member("new", "b")], desired).create == 1
+
+
+def test_a_machine_that_becomes_available_or_too_old_is_looked_at_in_time() -> None:
+    fresh = member("fresh", ready_s=20.0)
+    assert plan_fleet([fresh], DesiredFleet(1, "a", min_ready_s=30.0)).check_s == 10.0
+    aging = member("aging", expires_s=7.0)
+    assert plan_fleet([aging], DesiredFleet(1, "a")).check_s == 7.0
+
+
+def test_a_machine_expires_when_its_time_is_over() -> None:
+    assert member("now", expires_s=0.0).is_expired
+    assert not member("soon", expires_s=1.0).is_expired
+
+
+def test_updated_machines_are_those_of_the_new_revision() -> None:
+    plan = plan_fleet([*fleet(2), member("new", "b")], DesiredFleet(3, "b"))
+    assert (plan.updated, plan.outdated) == (1, 2)

@@ -133,3 +133,18 @@ def test_schedules_change_the_minimum(recurrence: str, now: datetime, minimum: i
     found, change_s = find_minimum((override,), 1, now)
     assert found == minimum
     assert change_s is None or change_s > 0
+
+
+def test_runners_that_are_too_old_count_as_going_already() -> None:
+    runners = [idle("old", 4000), idle("a", 500), idle("b", 400)]
+    demand = PoolDemand(min_idle=2, max_runners=5, max_lifetime_s=3600)
+    assert [each.name for each in plan_pool(runners, demand).remove] == ["old"]
+
+
+def test_a_pool_looks_again_when_a_lifetime_or_a_job_runs_out() -> None:
+    aging = PoolDemand(min_idle=1, max_runners=5, max_lifetime_s=3600)
+    assert plan_pool([idle("a", 600)], aging).check_s == pytest.approx(3000)
+    working = PoolDemand(min_idle=0, max_runners=5, job_timeout_s=1800)
+    pending = Runner("p", "pending", job_s=5)
+    assert plan_pool([Runner("b", "busy", job_s=600), pending], working).check_s == 1200
+    assert plan_pool([Runner("b", "busy", job_s=600)], PoolDemand(0, 5)).check_s is None
