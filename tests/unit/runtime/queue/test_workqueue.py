@@ -336,3 +336,52 @@ def test_pop_hands_out_a_delayed_key_that_became_due() -> None:
     clock.elapsed += 5.0
     handed = queue.pop()
     assert handed is not None and handed.key == "a"
+
+
+def test_the_observer_learns_that_a_waiting_key_became_more_urgent() -> None:
+    counts = Counts()
+    queue: WorkQueue[str] = WorkQueue(Stepped(), observer=counts)
+    queue.add("a", priority=LOW_PRIORITY)
+    queue.add("a", priority=5)
+    assert (counts.depth[LOW_PRIORITY], counts.depth[5]) == (0, 1)
+    queue.add("later", priority=1, after_s=10)
+    queue.add("later", priority=7, after_s=10)
+    assert (counts.depth[1], counts.depth[7]) == (0, 0)  # not due: not counted yet
+
+
+def test_keys_with_different_causes_keep_their_own() -> None:
+    queue: WorkQueue[str] = WorkQueue(Stepped())
+    first, second = object(), object()
+    for key, cause in (("a", first), ("b", first), ("c", second), ("d", first)):
+        queue.add(key, cause=cause)
+    found = [queue.pop() for _ in range(4)]
+    assert [item.causes for item in found if item] == [(first,), (first,), (second,), (first,)]
+
+
+async def test_a_drain_ends_with_the_last_key_and_not_before() -> None:
+    clock = VirtualClock()
+    dispatcher: Dispatcher[str] = Dispatcher(WorkQueue(clock), clock)
+    dispatcher.add("a")
+    dispatcher.add("b")
+    await dispatcher.get()
+    await dispatcher.get()
+    dispatcher.close()
+    draining = asyncio.ensure_future(dispatcher.wait_drained())
+    dispatcher.done("a")
+    await asyncio.sleep(0)
+    assert not draining.done()
+    dispatcher.done("b")
+    await draining
+
+
+async def test_a_drain_does_not_end_before_the_queue_is_closed() -> None:
+    clock = VirtualClock()
+    dispatcher: Dispatcher[str] = Dispatcher(WorkQueue(clock), clock)
+    dispatcher.add("a")
+    await dispatcher.get()
+    dispatcher.done("a")
+    draining = asyncio.ensure_future(dispatcher.wait_drained())
+    await asyncio.sleep(0)
+    assert not draining.done()
+    dispatcher.close()
+    await draining
