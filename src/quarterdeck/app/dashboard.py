@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from quarterdeck.app.hub_identity import Identity
     from quarterdeck.meta.identity import Key
     from quarterdeck.runtime.reconcile.journal import Journal
+    from quarterdeck.services.hub.web.consoles import Locate
     from quarterdeck.services.hub.web.dashboard import Dashboard
 
 
@@ -22,6 +23,7 @@ def build_dashboard(
     clock: Clock,
     is_loopback: bool = False,
     journals: "Callable[[], Sequence[Journal]] | None" = None,
+    find_console: "Locate | None" = None,
     hint: str = "",
 ) -> "Dashboard":
     """The handler of the hub's port on the handler of the hub API.
@@ -29,6 +31,7 @@ def build_dashboard(
     `config` reaches the API server; its credentials serve to impersonate users whom a trusted
     proxy or an issuer names. `is_loopback` says that only this machine reaches the port.
     """
+    from quarterdeck.services.hub.web.consoles import Consoles
     from quarterdeck.services.hub.web.dashboard import Dashboard
     from quarterdeck.services.hub.web.explanations import Explanations
     from quarterdeck.services.hub.web.viewer import Transports
@@ -39,6 +42,7 @@ def build_dashboard(
         hub,
         sessions=identity.sessions,
         transports=transports,
+        consoles=Consoles(transports, find_console, clock=clock),
         explanations=Explanations(transports, _build_explain(journals)),
         watches=Watches(transports, clock=clock),
         is_loopback=is_loopback,

@@ -1,7 +1,7 @@
 """What an operator is attached to: a manager, a client, settings, and HTTP listeners."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -14,6 +14,7 @@ from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
+from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.runtime.webhooks import Webhooks
 
@@ -74,6 +75,8 @@ class Host:
         """Where webhooks are added; None where the API server could not call them."""
         self._part_settings = part_settings
         self.endpoints: list[Endpoint] = []
+        self.find_console: Callable[[Key], Awaitable[Path | str]] | None = None
+        """Where the console of a machine is; None without the machines operator."""
 
     @property
     def is_embedded(self) -> bool:

@@ -72,6 +72,7 @@ async def serve_hub_in_up(
                     identity=identity,
                     is_loopback=True,
                     journals=lambda: host.manager.journals,
+                    find_console=host.find_console,
                     hint=f"The administrator's token is in {host.folder}/token.",
                 )
             )

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from quarterdeck.app.machines_samples import (
 from quarterdeck.kit import json
 from quarterdeck.kit.private_file import write_private_file
 from quarterdeck.meta.conditions import find
+from quarterdeck.meta.identity import Key
 from quarterdeck.operators import machines
 from quarterdeck.operators.machines import simulation
 from quarterdeck.operators.machines.drivers.simulator import Simulators, SimulatorSettings
@@ -51,7 +52,7 @@ async def attach(host: Host) -> None:
     simulators = Simulators(
         host.clock,
         SimulatorSettings(seed=1, scale=0.3),
-        folder=host.folder if is_kept else None,
+        folder=host.folder if host.is_embedded else None,
     )
     operator = machines.register(
         host.manager,
@@ -67,11 +68,29 @@ async def attach(host: Host) -> None:
     if host.is_embedded or NAME in settings.operators:
         await _listen(host, operator.metrics)
     if host.is_embedded:
+        host.find_console = _build_find_console(host, simulators)
         await bootstrap.attach(host)
     if is_kept and host.folder is not None:
         _keep_simulators(host, simulators, host.folder / _STATE)
     if host.is_embedded and settings.demo:
         _roll_demo_fleet(host)
+
+
+def _build_find_console(
+    host: Host, simulators: Simulators
+) -> Callable[[Key], Awaitable[Path | str]]:
+    """Where consoles are; what answers is loaded by the first question."""
+
+    async def find(claim: Key) -> Path | str:
+        from quarterdeck.app.machine_consoles import ConsoleLocator
+
+        providers = {"mock": simulators.open}
+        locator = ConsoleLocator(
+            host.client, clock=host.clock, folder=host.folder, providers=providers
+        )
+        return await locator.locate(claim)
+
+    return find
 
 
 async def _listen(host: Host, metrics: MachineMetrics) -> None:

@@ -17,6 +17,9 @@ ROLES = {"admin": ("*",), "editor": EDIT, "viewer": READ}
 AGGREGATES_TO = {"admin": ("admin",), "editor": ("edit",), "viewer": ("view",)}
 """Built-in roles that include each role."""
 
+CONSOLES = {"MachineClaim": ("console",)}
+"""Subresources of kinds that the hub asks about and the API server does not serve."""
+
 
 def manifest(info: KindInfo, role: str) -> dict[str, Any]:
     """One ClusterRole."""
@@ -25,6 +28,9 @@ def manifest(info: KindInfo, role: str) -> dict[str, Any]:
         rules.append(_rule(info, f"{info.plural}/status", ("get",)))
     if info.scale is not None:
         rules.append(_rule(info, f"{info.plural}/scale", _scale_verbs(role)))
+    if role != "viewer":  # a console can show secrets
+        extra = CONSOLES.get(info.kind, ())
+        rules += [_rule(info, f"{info.plural}/{each}", ("get",)) for each in extra]
     labels = {
         f"rbac.authorization.k8s.io/aggregate-to-{name}": "true" for name in AGGREGATES_TO[role]
     }

@@ -1,6 +1,6 @@
 // Machines: fleets and their roll-outs, pools, hypervisors, and the life of each machine.
 
-import { linkTo } from "../api/objects";
+import { linkTo, pathOf } from "../api/objects";
 import { type Fleet, type HypervisorCluster, KINDS, type MachineClaim, type RunnerPool } from "../generated/kinds";
 import { assess } from "../store/health";
 import { useObjects } from "../store/live";
@@ -8,6 +8,7 @@ import { Badge, Bar, Empty, Facts, HealthBadge, PageHead, Panel, Time } from "..
 import { formatSeconds } from "../ui/time";
 import { Detail } from "./detail";
 import { type Cell, KindTable } from "./kind-table";
+import { MachineConsole } from "./machine-console";
 
 export function MachinesView({ parts }: { parts: string[] }) {
   const [kind, namespace, name] = parts;
@@ -194,11 +195,12 @@ function ClaimPanels({ claim }: { claim: MachineClaim }) {
               ["VM", status?.vmRef?.vmId],
               ["Address", <span class="mono">{status?.networkInfo?.ipAddress}</span>],
               ["Provider ID", <span class="mono">{status?.providerID}</span>],
-              ["Console", <code>quarterdeck machines console {claim.metadata.name}</code>],
+              ["In a terminal", <code>quarterdeck machines console {claim.metadata.name}</code>],
             ]}
           />
         </div>
       </Panel>
+      <MachineConsole path={pathOf(KINDS.MachineClaim, claim.metadata.namespace, claim.metadata.name)} phase={status?.phase ?? ""} />
     </div>
   );
 }

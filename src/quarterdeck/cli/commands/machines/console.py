@@ -81,7 +81,7 @@ def _read_simulated(claim: "MachineClaim", settings: "ProviderSettings") -> str:
     except FileNotFoundError:
         raise CommandError(
             f"there is no {path}: name the folder of `up` with --data-dir; "
-            "`up --in-memory` keeps no consoles"
+            "consoles of `up --in-memory` are shown in the dashboard"
         ) from None
 
 

@@ -4,7 +4,7 @@
     /login/…        logs in through an OpenID issuer
     /session        GET who, POST log in, DELETE out    /watch      watches and events, one stream
     /api/v1/…       the hub API                         /why        reconciles of one object
-    everything else the page
+    everything else the page                            /console    console of one machine
 
 The hub API stays open to programs with a bearer token; a session adds a way in for browsers.
 """
@@ -18,8 +18,9 @@ from urllib.parse import parse_qs
 from quarterdeck.kit import json
 from quarterdeck.kit.http import Handler, Headers, Request, Response, StreamResponse
 from quarterdeck.services.hub import routes
-from quarterdeck.services.hub.web import guard, kube_proxy, oidc_login, watches
+from quarterdeck.services.hub.web import consoles, guard, kube_proxy, oidc_login, watches
 from quarterdeck.services.hub.web.assets import SECURITY, Assets
+from quarterdeck.services.hub.web.consoles import Consoles
 from quarterdeck.services.hub.web.explanations import PATH as WHY
 from quarterdeck.services.hub.web.explanations import Explanations
 from quarterdeck.services.hub.web.kube_proxy import KubeProxy, fail
@@ -49,6 +50,7 @@ class Dashboard:
         sessions: Sessions,
         transports: Transports,
         explanations: Explanations,
+        consoles: Consoles,
         watches: Watches,
         assets: Assets | None = None,
         is_loopback: bool = True,
@@ -61,6 +63,7 @@ class Dashboard:
         self._transports = transports
         self._proxy = KubeProxy(transports)
         self._explanations = explanations
+        self._consoles = consoles
         self._watches = watches
         self._assets = assets or Assets()
         self._is_loopback = is_loopback
@@ -94,6 +97,8 @@ class Dashboard:
                     return await self._open_watches(request)
                 case _ if path == WHY:
                     return await self._explanations.handle(request, await self._require(request))
+                case consoles.PATH:
+                    return await self._consoles.handle(request, await self._require(request))
                 case _ if path.startswith(f"{kube_proxy.PREFIX}/"):
                     return await self._proxy.handle(request, await self._require(request))
                 case _:

@@ -1,0 +1,146 @@
+"""`GET /console`: what a machine has written to its serial console, and goes on to write.
+
+A console can show secrets of a machine, so reading it is a right of its own: `get` on
+`machineclaims/console`, asked of the API server in the viewer's name.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import parse_qs
+
+from quarterdeck.client.errors import ClientError
+from quarterdeck.client.requests import create, get
+from quarterdeck.client.transport import Transport
+from quarterdeck.kit import json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.http import BodyWriter, PeerGone, Request, Response, StreamResponse
+from quarterdeck.meta.identity import Key
+from quarterdeck.services.hub.web.kube_proxy import HEADERS, JSON
+from quarterdeck.services.hub.web.viewer import Transports, Viewer
+from quarterdeck.wire import path as paths
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import CreateOptions, GetOptions
+from quarterdeck.wire.status import BadRequest, Forbidden, NotFound, ServiceUnavailable
+
+PATH = "/console"
+SHOWN_BYTES = 64 * 1024
+"""How much of the end of a console is shown at first."""
+_LOOK_S = 0.5
+_CLAIMS = ("hypervisor.hyperfleet.io", "machineclaims")
+_REVIEWS = ResourcePath("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
+_TEXT = ("Content-Type", "text/plain; charset=utf-8")
+
+Locate = Callable[[Key], Awaitable[Path | str]]
+"""The file that the machine of a claim writes its console to, or the address of a console that is
+elsewhere. Raises `ConsoleMissing`."""
+
+
+class ConsoleMissing(Exception):
+    """Raised when a machine has no console that could be shown; says why."""
+
+
+class Consoles:
+    """Answers `/console`."""
+
+    def __init__(self, transports: Transports, locate: Locate | None, *, clock: Clock) -> None:
+        """`locate` is None where the operators run in another process."""
+        self._transports = transports
+        self._locate = locate
+        self._clock = clock
+
+    async def handle(self, request: Request, viewer: Viewer) -> Response | StreamResponse:
+        """The console of the machine that `path` names, followed until the browser is gone.
+
+        Raises:
+            BadRequest: if `path` names no MachineClaim.
+            Forbidden: if the viewer may not read the claim or its console.
+            NotFound: if there is no console.
+        """
+        path = paths.parse((parse_qs(request.query).get("path") or [""])[0])
+        if path is None or not path.name or (path.group, path.resource) != _CLAIMS:
+            raise BadRequest("path must name one MachineClaim")
+        transport = await self._transports.get(viewer)
+        try:
+            await transport.send(get(path, GetOptions()))
+            await _check_right(transport, path)
+        except ClientError as error:
+            raise ServiceUnavailable(str(error)) from error
+        found = await self._find(Key(path.namespace, path.name))
+        if isinstance(found, str):
+            return Response(200, [JSON, *HEADERS], json.encode({"url": found}))
+        return StreamResponse(200, [_TEXT, *HEADERS], lambda writer: self._follow(found, writer))
+
+    async def _find(self, claim: Key) -> Path | str:
+        if self._locate is None:
+            raise NotFound(
+                "consoles are kept where the operators run: use `quarterdeck machines console`"
+            )
+        try:
+            return await self._locate(claim)
+        except ConsoleMissing as error:
+            raise NotFound(str(error)) from error
+
+    async def _follow(self, path: Path, writer: BodyWriter) -> None:
+        """Write the end of a file and what is added to it, until it is gone or nobody reads."""
+        tail = Tail(path)
+        with contextlib.suppress(PeerGone, FileNotFoundError):
+            while not writer.closing.is_set():
+                await writer.write(await asyncio.to_thread(tail.read))
+                await self._clock.sleep(_LOOK_S)
+
+
+class Tail:
+    """Reads what was added to a file; a file that became shorter is read from its beginning."""
+
+    def __init__(self, path: Path, *, shown_bytes: int = SHOWN_BYTES) -> None:
+        self._path = path
+        self._shown_bytes = shown_bytes
+        self._offset: int | None = None
+
+    def read(self) -> bytes:
+        """What is new, at most the last `shown_bytes` of it.
+
+        Raises:
+            FileNotFoundError: if the file is gone after it was there.
+        """
+        try:
+            with self._path.open("rb") as file:
+                return self._read(file)
+        except FileNotFoundError:
+            if self._offset is None:
+                return b""  # the machine has not started yet
+            raise
+
+    def _read(self, file: BinaryIO) -> bytes:
+        size = file.seek(0, os.SEEK_END)
+        start = self._offset if self._offset is not None and self._offset <= size else 0
+        start = file.seek(max(start, size - self._shown_bytes))
+        data = file.read(size - start)
+        self._offset = start + len(data)
+        return data
+
+
+async def _check_right(transport: Transport, path: ResourcePath) -> None:
+    attributes = {
+        "verb": "get",
+        "group": path.group,
+        "resource": path.resource,
+        "subresource": "console",
+        "namespace": path.namespace,
+        "name": path.name,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    body = await transport.send(create(_REVIEWS, json.encode(review), CreateOptions()))
+    if not (json.decode(body).get("status") or {}).get("allowed"):
+        raise Forbidden(
+            f"you may not read the console of machine {path.name}: "
+            "that takes the verb get on machineclaims/console"
+        )
