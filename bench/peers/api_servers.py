@@ -215,7 +215,9 @@ def start_ours(folder: Path) -> ApiServer:
     return _ready(server, begin)
 
 
-def start_kubernetes(folder: Path, kube_apiserver: str, etcd: str) -> ApiServer:
+def start_kubernetes(
+    folder: Path, kube_apiserver: str, etcd: str, *, flags: Sequence[str] = ()
+) -> ApiServer:
     """kube-apiserver on an etcd that syncs every write, as in production; one administrator."""
     port, client, peer = free_port(), free_port(), free_port()
     write_credentials(folder, port)
@@ -246,6 +248,7 @@ def start_kubernetes(folder: Path, kube_apiserver: str, etcd: str) -> ApiServer:
             f"--service-account-key-file={folder / 'sa.key'}",
             f"--service-account-signing-key-file={folder / 'sa.key'}",
             "--disable-admission-plugins=ServiceAccount",
+            *flags,
         ],
         log=folder / "kube-apiserver.log",
     )

@@ -115,7 +115,7 @@ class RealServer:
 
 
 @contextlib.contextmanager
-def running_real_server(folder: Path) -> Iterator[RealServer]:
+def running_real_server(folder: Path, *flags: str) -> Iterator[RealServer]:
     """Start etcd and kube-apiserver; skips where the environment names no programs."""
     programs = [os.environ.get(name, "") for name in ("KUBE_APISERVER", "ETCD")]
     if not all(programs):
@@ -123,7 +123,7 @@ def running_real_server(folder: Path) -> Iterator[RealServer]:
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         pytest.skip("kubectl is not installed")
-    server = api_servers.start_kubernetes(folder, *programs)
+    server = api_servers.start_kubernetes(folder, *programs, flags=flags)
     try:
         yield RealServer(server, folder, kubectl)
     finally:
