@@ -22,7 +22,13 @@ from quarterdeck.operators.machines.plan.claim import (
     plan_deletion,
 )
 from quarterdeck.operators.machines.plan.orphans import GRACE_S, find_orphans
-from quarterdeck.operators.machines.plan.placement import DesiredFleet, Request, choose_node, rooms
+from quarterdeck.operators.machines.plan.placement import (
+    DesiredFleet,
+    Request,
+    choose_node,
+    fits,
+    rooms,
+)
 from quarterdeck.operators.machines.sizes import parse_amount, parse_bytes
 
 GIB = 1024**3
@@ -55,6 +61,13 @@ def test_offline_full_and_forbidden_nodes_are_left_out() -> None:
 def test_memory_may_be_overcommitted() -> None:
     assert choose(node("a", 2), memory_adjustment=300) == "a"
     assert choose(node("a", 0), memory_adjustment=0) == "a"
+
+
+def test_processors_may_be_overcommitted_with_the_memory() -> None:
+    [room] = rooms([node("a")], {})
+    wide = Request(16, GIB, GIB)
+    assert not fits(room, wide, 100)
+    assert fits(room, wide, 101)
 
 
 def test_reservations_take_room() -> None:
