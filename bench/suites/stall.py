@@ -15,7 +15,7 @@ from bench.peers.api_servers import ApiServer, free_port, one, start_ours
 from bench.series import Figures, Runs, Series, case
 from bench.suite import OURS, Case, Scale, Suite
 from bench.suites.up import FLAGS
-from bench.workloads import stalls
+from bench.workloads import large_answers, stalls
 
 Start = Callable[[Path], ApiServer]
 
@@ -25,8 +25,10 @@ def cases(scale: Scale) -> Sequence[Case]:
     rounds = scale.pick(quick=1, standard=2, full=3)
     requests = [stalls.build_idle_attack(), *stalls.list_attacks(share)]
     pipelines = [stalls.build_pipeline_attack(int(15_000 * share))]
+    answers = large_answers.list_attacks(share)
     return [
         *_build_cases(requests, start_ours, rounds),
+        *_build_cases(answers, start_ours, rounds),
         *_build_cases(pipelines, start_up, rounds),
     ]
 

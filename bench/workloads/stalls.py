@@ -9,7 +9,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ WIDGETS = "/apis/stall.example.com/v1/namespaces/default/widgets"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 PIPELINES = "/apis/fleetmanagement.grafana.com/v1alpha1/namespaces/default/pipelines"
 JSON = "application/json"
-_TIMEOUT_S = 120.0
-_PAUSE_S = 0.002
+TIMEOUT_S = 120.0
+PAUSE_S = 0.002
 _IDLE_S = 1.0
 _AT_ONCE = 16
 
@@ -36,19 +36,33 @@ class Api:
         self.url = url
         parts = urlsplit(url)
         self._connection = http.client.HTTPConnection(
-            parts.hostname or "", parts.port, timeout=_TIMEOUT_S
+            parts.hostname or "", parts.port, timeout=TIMEOUT_S
         )
 
-    def send(self, method: str, path: str, body: bytes = b"", media: str = JSON) -> int:
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        media: str = JSON,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> int:
         """Send a request and read its answer to the end; the status."""
-        return self._exchange(method, path, body, media)[0]
+        self.begin(method, path, {"Content-Type": media, **(headers or {})}, body)
+        return self.end()[0]
 
     def read(self, path: str) -> bytes:
         """The body of an answer."""
-        return self._exchange("GET", path, b"", JSON)[1]
+        self.begin("GET", path, {})
+        return self.end()[1]
 
-    def _exchange(self, method: str, path: str, body: bytes, media: str) -> tuple[int, bytes]:
-        self._connection.request(method, path, body or None, {"Content-Type": media})
+    def begin(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        """Send a request; `end` reads its answer."""
+        self._connection.request(method, path, body or None, headers)
+
+    def end(self) -> tuple[int, bytes]:
+        """Read the answer of the last request to the end: status and body."""
         response = self._connection.getresponse()
         return response.status, response.read()
 
@@ -58,7 +72,7 @@ class Api:
         Raises:
             RuntimeError: if it is refused.
         """
-        status = self.send("POST", path, json.dumps(value).encode())
+        status = self.send("POST", path, json.dumps(value, separators=(",", ":")).encode())
         if status not in (200, 201):
             raise RuntimeError(f"POST {path} was answered with {status}")
 
@@ -111,7 +125,7 @@ class Reader:
 
     def _read(self) -> None:
         with connected(self.url) as api:
-            while not self._ended.wait(_PAUSE_S):
+            while not self._ended.wait(PAUSE_S):
                 began = time.perf_counter()
                 api.send("GET", TINY)
                 self.longest_s = max(self.longest_s, time.perf_counter() - began)
@@ -139,14 +153,14 @@ def prepare_server(url: str) -> None:
     _wait_for_port(url)
     with connected(url) as api:
         api.create(MAPS, {"metadata": {"name": "tiny"}, "data": {"a": "b"}})
-        api.create(DEFINITIONS, _build_definition("stall.example.com", _WIDGET))
+        api.create(DEFINITIONS, build_definition("stall.example.com", WIDGET))
         while api.send("GET", WIDGETS) == 404:
-            time.sleep(_PAUSE_S)
+            time.sleep(PAUSE_S)
 
 
 def _wait_for_port(url: str) -> None:
     parts = urlsplit(url)
-    until = time.monotonic() + _TIMEOUT_S
+    until = time.monotonic() + TIMEOUT_S
     while True:
         try:
             socket.create_connection((parts.hostname or "", parts.port or 0)).close()
@@ -154,7 +168,7 @@ def _wait_for_port(url: str) -> None:
         except ConnectionRefusedError:
             if time.monotonic() > until:
                 raise
-            time.sleep(_PAUSE_S)
+            time.sleep(PAUSE_S)
 
 
 _ITEMS = {
@@ -169,21 +183,29 @@ _ITEMS = {
 }
 _NUMBERS = {"type": "array", "maxItems": 700, "items": {"type": "integer"}}
 _RULE = {"rule": "self.all(a, self.all(b, a + b >= 0 || a * b >= 0))"}
-_WIDGET = {
+WIDGET = {
     "items": _ITEMS,
     "numbers": {**_NUMBERS, "x-kubernetes-validations": [_RULE]},
     "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     "count": {"x-kubernetes-int-or-string": True},
 }
+_STATUS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def _build_definition(group: str, spec: dict[str, Any], plural: str = "widgets") -> dict[str, Any]:
+def build_definition(group: str, spec: dict[str, Any], plural: str = "widgets") -> dict[str, Any]:
+    """Build a definition with a `spec` of given members and a status."""
     kind = plural.removesuffix("s").capitalize()
     schema = {
         "type": "object",
-        "properties": {"spec": {"type": "object", "properties": spec}},
+        "properties": {"spec": {"type": "object", "properties": spec}, "status": _STATUS},
     }
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
     names = {"plural": plural, "singular": plural.removesuffix("s"), "kind": kind}
     return {
         "metadata": {"name": f"{plural}.{group}"},
@@ -253,7 +275,11 @@ def _yaml(count: int) -> Attack:
 
 def _json(count: int) -> Attack:
     body = _build_widget({"free": {f"name-{n}": {"a": n} for n in range(count)}}, "json")
-    return Attack(f"JSON of {len(body):,} bytes", lambda api: api.send("POST", WIDGETS, body))
+    return Attack(
+        f"JSON of {len(body):,} bytes",
+        lambda api: api.send("POST", WIDGETS, body),
+        expected=(201, 413),
+    )
 
 
 def _protobuf(count: int) -> Attack:
@@ -270,13 +296,19 @@ def _protobuf(count: int) -> Attack:
     media = "application/vnd.kubernetes.protobuf"
     path = "/api/v1/namespaces/default/pods"
     return Attack(
-        f"protobuf of {len(body):,} bytes", lambda api: api.send("POST", path, body, media)
+        f"protobuf of {len(body):,} bytes",
+        lambda api: api.send("POST", path, body, media),
+        expected=(201, 413),
     )
 
 
 def _list_map(count: int) -> Attack:
     body = _build_widget({"items": [{"name": f"n{n}"} for n in range(count)]}, "list-map")
-    return Attack(f"list-map of {count:,} entries", lambda api: api.send("POST", WIDGETS, body))
+    return Attack(
+        f"list-map of {count:,} entries",
+        lambda api: api.send("POST", WIDGETS, body),
+        expected=(201, 413),
+    )
 
 
 def _integer(digits: int) -> Attack:
@@ -301,7 +333,7 @@ def _swagger(count: int) -> Attack:
     def prepare(api: Api) -> None:
         for number in range(count):
             group = f"g{number}.stall.example.com"
-            api.create(DEFINITIONS, _build_definition(group, _WIDGET, f"things{number}s"))
+            api.create(DEFINITIONS, build_definition(group, WIDGET, f"things{number}s"))
 
     return Attack(
         f"/openapi/v2 with {count:,} definitions",
@@ -315,18 +347,18 @@ def _namespace(count: int) -> Attack:
 
     def prepare(api: Api) -> None:
         api.create("/api/v1/namespaces", {"metadata": {"name": "crowded"}})
-        _create_at_once(api.url, f"{path}/configmaps", count)
+        create_at_once(api.url, f"{path}/configmaps", count)
 
     def run(api: Api) -> int:
         status = api.send("DELETE", path)
         while api.send("GET", path) != 404:
-            time.sleep(_PAUSE_S)
+            time.sleep(PAUSE_S)
         return status
 
     return Attack(f"deletion of a namespace of {count:,}", run, prepare=prepare)
 
 
-def _create_at_once(url: str, path: str, count: int) -> None:
+def create_at_once(url: str, path: str, count: int) -> None:
     """Create many objects from several connections: the commits of one take minutes."""
 
     def create(first: int) -> None:
@@ -350,11 +382,11 @@ def build_pipeline_attack(count: int) -> Attack:
 
     def run(api: Api) -> int:
         status = api.send("POST", PIPELINES, json.dumps(value).encode())
-        until = time.monotonic() + _TIMEOUT_S
+        until = time.monotonic() + TIMEOUT_S
         while b'"conditions"' not in api.read(f"{PIPELINES}/many-blocks"):
             if time.monotonic() > until:
                 raise RuntimeError("the pipelines operator did not write a status")
-            time.sleep(_PAUSE_S)
+            time.sleep(PAUSE_S)
         return status
 
     return Attack(f"pipeline of {count:,} blocks", run)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server import default_priorities, default_roles
@@ -19,6 +21,7 @@ from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.kinds.reviews import build_review_resources
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.name_generator import generate_uid
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import STATUS, Object
 from quarterdeck.server.system_objects import api_services, flow_control, kubernetes_service
 from quarterdeck.storage import Entry, StoreEvent, StoreKey, Ticket
@@ -28,6 +31,21 @@ DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 NAMESPACES = "namespaces"
 SYSTEM_NAMESPACES = IMMORTAL_NAMESPACES | {"kube-node-lease"}
 """Namespaces that a server creates when it starts."""
+
+
+class _Generation(msgspec.Struct, frozen=True):
+    generation: int = 0
+
+
+class _Definition(msgspec.Struct, frozen=True):
+    """A stored definition whose spec is compared and not read: it may be large."""
+
+    metadata: _Generation = _Generation()
+    spec: msgspec.Raw = msgspec.Raw()
+    status: dict[str, Any] | None = None
+
+
+_DEFINITION = msgspec.json.Decoder(_Definition)
 
 
 async def bootstrap(core: Core) -> None:
@@ -105,13 +123,13 @@ def _get_served_state(entry: Entry) -> tuple[object, ...]:
     """Return what of a definition decides what is served; compiling schemas for less would be
     waste.
     """
-    definition: Object = kit_json.decode(entry.value)
-    metadata, status = definition["metadata"], definition.get("status") or {}
+    definition = _DEFINITION.decode(entry.value)
+    status = definition.status or {}
     conditions = {each.get("type"): each.get("status") for each in status.get("conditions") or ()}
     return (
-        metadata.get("generation"),
-        metadata.get("deletionTimestamp"),
-        definition.get("spec"),
+        definition.metadata.generation,
+        get_object_meta(entry).deletion_timestamp,
+        bytes(definition.spec),
         status.get("acceptedNames"),
         status.get("storedVersions"),
         conditions,

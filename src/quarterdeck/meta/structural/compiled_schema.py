@@ -60,6 +60,11 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         """Finds doubled members; none where no list of the schema is a set or a map."""
         return duplicates.compile_finder(self.node)
 
+    def compile_all(self) -> None:
+        """Compile what the verbs of a server need, now: for schemas that take long, in a thread."""
+        for compiled in (self.prunes, self.fills, self.accepts, self.repeats):
+            del compiled
+
     def admit(self, value: dict[str, Any]) -> Admitted:
         """Drop unknown fields, then fill in defaults: one walk, in place."""
         return Admitted(value, _sort_paths(self.both(value)))

@@ -16,6 +16,8 @@ Result = TypeVar("Result")
 _THREADS = 2
 """Two, so that a large request does not wait for a very large one. Each further thread makes the
 event loop wait longer for its turn."""
+DECODING_SPEED = 8
+"""How much faster than an object is merged or validated its JSON is decoded."""
 
 
 class Worker:

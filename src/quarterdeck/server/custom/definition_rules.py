@@ -16,6 +16,7 @@ from quarterdeck.meta.field import (
 from quarterdeck.meta.structural import check_structure
 from quarterdeck.server.custom import accepted_names, schema_depth, version_rules
 from quarterdeck.server.custom.default_size import validate_default_size
+from quarterdeck.server.custom.prepared_schema import prepare_large_schema
 from quarterdeck.server.custom.schema_rules import validate_expressions
 from quarterdeck.server.registry.client_config import validate_client
 from quarterdeck.server.registry.resource import Object
@@ -139,7 +140,10 @@ def validate_schema(
         for each in (versions or (version,))
     )
     errors = check_structure(document, path, has_status=has_status)
-    return errors or validate_expressions(document, path)
+    errors = errors or validate_expressions(document, path)
+    if not errors:
+        prepare_large_schema(document)
+    return errors
 
 
 def _validate_versions(versions: Sequence[Document]) -> Iterator[FieldError]:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.custom import accepted_names
 from quarterdeck.server.custom.finalizer import DEFINITIONS
 from quarterdeck.server.registry.codec import build_encoder
@@ -70,8 +71,7 @@ class EstablishingController:
         if present is None or present.revision != entry.revision:
             return
         before: Object = kit_json.decode(entry.value)
-        after: Object = kit_json.decode(entry.value)
-        after.setdefault("status", {})
+        after: Object = {**before, "status": copy_value(before.get("status") or {})}
         accepted_names.update_status(after, self._collect_taken_names(entry.key.name), self._now())
         self._note(entry.key.name, after["status"]["acceptedNames"])
         if after["status"] == before.get("status"):

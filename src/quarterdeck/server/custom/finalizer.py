@@ -6,12 +6,13 @@ have finalizers of their own, and then removes itself from the definition. It re
 events.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.custom.definition import CLEANUP_FINALIZER, KIND, build_bundle_name
 from quarterdeck.server.registry import deletion
 from quarterdeck.server.registry.codec import build_encoder
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
 from quarterdeck.storage import Entry, Store, StoreEvent, StoreKey
@@ -19,6 +20,7 @@ from quarterdeck.storage.errors import StorageError
 from quarterdeck.wire.query import DeleteOptions
 
 DEFINITIONS = f"customresourcedefinitions.{KIND.group}"
+_PAGE_BYTES = 1024 * 1024
 PAGE_SIZE = 500
 
 Cursor = tuple[str, str]
@@ -56,11 +58,8 @@ class DefinitionFinalizer:
             self._delete_next_page(name)
 
     def _track_terminating(self, entry: Entry) -> bool:
-        definition = kit_json.decode(entry.value)
-        metadata = definition["metadata"]
-        if not metadata.get("deletionTimestamp") or CLEANUP_FINALIZER not in metadata.get(
-            "finalizers", ()
-        ):
+        known = get_object_meta(entry)
+        if not known.deletion_timestamp or CLEANUP_FINALIZER not in (known.finalizers or ()):
             return False
         self._going.setdefault(entry.key.name, None)
         return True
@@ -74,7 +73,7 @@ class DefinitionFinalizer:
                 return
             wrote = False
             while not wrote:
-                page = list(snapshot.range(name, after=self._going[name], limit=PAGE_SIZE))
+                page = _take_page(snapshot.range(name, after=self._going[name], limit=PAGE_SIZE))
                 if not page:
                     return
                 self._going[name] = (page[-1].key.namespace, page[-1].key.name)
@@ -117,3 +116,15 @@ class DefinitionFinalizer:
         else:
             metadata.pop("finalizers", None)
             self._store.delete(key, build_encoder(definition), expected=entry.revision)
+
+
+def _take_page(entries: Iterable[Entry]) -> list[Entry]:
+    """Take the first entries, and few where they are large: each is decoded."""
+    page: list[Entry] = []
+    size = 0
+    for entry in entries:
+        page.append(entry)
+        size += len(entry.value)
+        if size > _PAGE_BYTES:
+            break
+    return page

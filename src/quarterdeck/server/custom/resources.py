@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterdeck.meta.identity import GVK, GVR
-from quarterdeck.meta.schema import Node, from_openapi
-from quarterdeck.meta.structural import CompiledSchema, compile_schema
+from quarterdeck.meta.structural import CompiledSchema
 from quarterdeck.server.custom import accepted_names
-from quarterdeck.server.custom.embedded_metadata import has_embedded
+from quarterdeck.server.custom.prepared_schema import PreparedSchema, prepare_schema
 from quarterdeck.server.custom.printer_columns import PrinterColumns
 from quarterdeck.server.custom.scale import ScalePaths
-from quarterdeck.server.custom.schema_rules import compile_expressions
 from quarterdeck.server.custom.strategy import CustomStrategy
 from quarterdeck.server.registry.conversion import Converter
 from quarterdeck.server.registry.resource import (
@@ -59,7 +57,7 @@ def _build_converter(definition: Object) -> Converter | None:
         """Drop what the version of an object does not know: a webhook adds nothing beside."""
         version = value["apiVersion"]
         if version not in compiled:
-            compiled[version] = compile_schema(_build_node(nodes[version]))
+            compiled[version] = _prepare_version(nodes[version]).schema
         compiled[version].prune(value)
 
     return Converter(
@@ -77,15 +75,15 @@ def _build_resource(
     accepted = definition["status"]["acceptedNames"]
     group, name, kind = spec["group"], version["name"], accepted["kind"]
     storage = _get_storage_version(definition)
-    node = _build_node(version)
+    prepared = _prepare_version(version)
     return Resource(
         gvr=GVR(group, name, accepted["plural"]),
         kind=kind,
         list_kind=accepted.get("listKind") or f"{kind}List",
         singular=accepted.get("singular") or kind.lower(),
         namespaced=spec.get("scope") == "Namespaced",
-        schema=node,
-        strategy=_build_strategy(definition, version, converter, node=node),
+        schema=prepared.node,
+        strategy=_build_strategy(definition, version, converter, prepared=prepared),
         short_names=tuple(accepted.get("shortNames") or ()),
         categories=tuple(accepted.get("categories") or ()),
         verbs=VERBS,
@@ -98,8 +96,8 @@ def _build_resource(
     )
 
 
-def _build_node(version: Mapping[str, Any]) -> Node:
-    return from_openapi((version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"})
+def _prepare_version(version: Mapping[str, Any]) -> PreparedSchema:
+    return prepare_schema((version.get("schema") or {}).get("openAPIV3Schema"))
 
 
 def _get_storage_version(definition: Object) -> str:
@@ -116,10 +114,13 @@ def hash_storage_version(gvk: GVK) -> str:
 
 
 def _build_strategy(
-    definition: Object, version: Mapping[str, Any], converter: Converter | None, *, node: Node
+    definition: Object,
+    version: Mapping[str, Any],
+    converter: Converter | None,
+    *,
+    prepared: PreparedSchema,
 ) -> CustomStrategy:
     spec = definition["spec"]
-    schema = compile_schema(node)
     parts: Mapping[str, Any] = version.get("subresources") or {}
     group, name = spec["group"], version["name"]
     stored = f"{group}/{_get_storage_version(definition)}"
@@ -128,34 +129,27 @@ def _build_strategy(
         kind=definition["status"]["acceptedNames"]["kind"],
         api_version=f"{group}/{name}",
         stored_api_version=stored,
-        schema=schema,
-        status_schema=_compile_status_schema(node),
+        schema=prepared.schema,
+        status_schema=prepared.status_schema,
         has_status=parts.get("status") is not None,
-        has_embedded=has_embedded(node),
+        has_embedded=prepared.has_embedded,
         scale=ScalePaths(scale) if scale is not None else None,
         printer=PrinterColumns(version.get("additionalPrinterColumns") or ()),
         selectable_paths={
             field["jsonPath"].removeprefix("."): field["jsonPath"]
             for field in version.get("selectableFields") or ()
         },
-        expressions=compile_expressions(node),
+        expressions=prepared.expressions,
         stored_as_served=f"{group}/{name}" == stored and _is_stored_as_served(definition),
         stored_schemas={
-            f"{group}/{each['name']}": schema if each is version else _compile_version(each)
+            f"{group}/{each['name']}": (
+                prepared if each is version else _prepare_version(each)
+            ).schema
             for each in spec["versions"]
         },
         converter=converter,
         is_terminating=bool(definition["metadata"].get("deletionTimestamp")),
     )
-
-
-def _compile_status_schema(node: Node) -> CompiledSchema | None:
-    status = node.properties.get(STATUS)
-    return compile_schema(status, is_root=False) if status is not None else None
-
-
-def _compile_version(version: Mapping[str, Any]) -> CompiledSchema:
-    return compile_schema(_build_node(version))
 
 
 def _is_stored_as_served(definition: Object) -> bool:

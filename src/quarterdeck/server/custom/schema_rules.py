@@ -12,11 +12,14 @@ from quarterdeck.meta.schema import Node, from_openapi
 from quarterdeck.server.custom.default_rules import validate_defaults
 from quarterdeck.server.custom.expressions import Expressions
 
+_QUICK_RULES = 32
+"""Rules that are compiled on the event loop; more are compiled in a thread."""
+
 
 def validate_expressions(document: Mapping[str, Any], path: str) -> list[FieldError]:
     """Find what is wrong with the rules of a structural schema at `path`, or by them."""
     node = from_openapi(document)
-    if not has_rules(node):
+    if not count_rules(node):
         return []
     from quarterdeck.cel import compile_rules
 
@@ -26,7 +29,8 @@ def validate_expressions(document: Mapping[str, Any], path: str) -> list[FieldEr
 
 def compile_expressions(node: Node) -> Expressions | None:
     """The rules of a schema, ready to be asked; none if it has none."""
-    return LazyExpressions(node) if has_rules(node) else None
+    count = count_rules(node)
+    return LazyExpressions(node, count) if count else None
 
 
 class LazyExpressions:
@@ -36,8 +40,10 @@ class LazyExpressions:
     were accepted under rules that are not there to be asked.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, count: int) -> None:
         self._node = node
+        self._is_quick = count <= _QUICK_RULES
+        """Whether the rules are compiled, or soon will be."""
 
     def validate(self, obj: object, old_obj: object = None) -> list[FieldError]:
         """Evaluate the rules on a whole object; `old_obj` is None on create."""
@@ -46,6 +52,8 @@ class LazyExpressions:
 
     def validate_quickly(self, obj: object, old_obj: object = None) -> list[FieldError] | None:
         """Do the same if it takes a few milliseconds at worst, else return None."""
+        if not self._is_quick:
+            return None  # whoever asks again in a thread compiles them there
         rules = self._rules
         return [] if rules is None else rules.validate_quickly(obj, old_obj)
 
@@ -54,15 +62,19 @@ class LazyExpressions:
         from quarterdeck.cel import compile_rules
 
         found = compile_rules(self._node)
+        self._is_quick = True
         return None if isinstance(found, list) else found
 
 
-def has_rules(node: Node) -> bool:
-    """Whether a schema has rules anywhere."""
-    return bool(
-        node.rules
-        or any(has_rules(child) for child in node.properties.values())
-        or (isinstance(node.additional, Node) and has_rules(node.additional))
-        or (node.items is not None and has_rules(node.items))
-        or any(has_rules(part) for part in node.all_of)
-    )
+def count_rules(node: Node) -> int:
+    """Count the rules of a schema."""
+    count = len(node.rules)
+    for child in node.properties.values():
+        count += count_rules(child)
+    if isinstance(node.additional, Node):
+        count += count_rules(node.additional)
+    if node.items is not None:
+        count += count_rules(node.items)
+    for part in node.all_of:
+        count += count_rules(part)
+    return count

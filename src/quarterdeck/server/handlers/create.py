@@ -28,8 +28,10 @@ async def build_response(core: Core, call: Call, written: write.WriteResult) -> 
     stored = written.body
     if stored is not None:
         return await core.worker.run(
-            len(stored), lambda: responses.build_stored(core, call, stored, status)
+            responses.estimate_cost(call, len(stored)),
+            lambda: responses.build_stored(core, call, stored, status),
         )
     return await core.worker.run(
-        len(call.body or b""), lambda: responses.build_object(core, call, written.value, status)
+        responses.estimate_cost(call, max(written.size, len(call.body or b""))),
+        lambda: responses.build_object(core, call, written.value, status),
     )

@@ -45,7 +45,10 @@ async def handle(core: Core, call: Call) -> responses.Response:
         # a pod that ends at once was still asked to end, with no time left
         metadata.setdefault("deletionTimestamp", format_time(core.clock.now()))
         metadata.setdefault("deletionGracePeriodSeconds", 0)
-    return responses.build_object(core, call, removed.value)
+    return await core.worker.run(
+        responses.estimate_cost(call, removed.size),
+        lambda: responses.build_object(core, call, removed.value),
+    )
 
 
 async def read_options(core: Core, call: Call) -> DeleteOptions:
@@ -57,7 +60,7 @@ async def read_options(core: Core, call: Call) -> DeleteOptions:
     options = DeleteOptions.parse(call.request.query)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if body:
-        document = _read_document(call, body)
+        document = await core.worker.run(len(body), lambda: _read_document(call, body))
         if not isinstance(document, dict):
             raise BadRequest("DeleteOptions must be an object")
         options = DeleteOptions.from_body(document)

@@ -18,5 +18,6 @@ async def handle(core: Core, call: Call) -> responses.Response:
     if entry is None:
         raise write.build_not_found(call)
     return await core.worker.run(
-        len(entry.value), lambda: responses.build_stored(core, call, entry.value)
+        responses.estimate_cost(call, len(entry.value)),
+        lambda: responses.build_stored(core, call, entry.value),
     )

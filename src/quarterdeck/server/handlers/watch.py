@@ -6,6 +6,8 @@ shared by all watchers that want it in the same form, and written without waitin
 reads too slowly is dropped by the store and resumes from the last version it saw.
 """
 
+import functools
+
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.core import Core
@@ -15,6 +17,7 @@ from quarterdeck.server.read.options import check_options
 from quarterdeck.server.read.page import collect_page
 from quarterdeck.server.read.resource_version import parse_version, wait_for_version
 from quarterdeck.server.read.selection import Selection, parse_selection
+from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import frames, responses
 from quarterdeck.storage import Closed, Compacted, Entry, SlowWatcher, StoreEvent, Watcher
@@ -24,6 +27,8 @@ from quarterdeck.wire.status import ApiError, Expired
 
 _LAST_BOOKMARK_S = 2.0
 _INITIAL_BATCH = 128
+_BATCH = 16
+"""Events that are encoded at once if they are small; more are encoded in slices."""
 
 
 async def handle(core: Core, call: Call, options: ListOptions) -> responses.Response:
@@ -72,6 +77,7 @@ class WatchStream:
         self._after = after
         self._initial = initial
         self._encode = frames.build_encoder(core, call)
+        self._is_copied = frames.is_copied(call) and selection.fields is None
         self._watcher: Watcher | None = None
         self._writer: http.BodyWriter | None = None
         self._timers: list[Timer] = []
@@ -124,22 +130,34 @@ class WatchStream:
         turns = TimeSlice(self._core)
         entries, self._initial = self._initial, []
         for start in range(0, len(entries), _INITIAL_BATCH):
-            batch = entries[start : start + _INITIAL_BATCH]
-            added = EventType.ADDED
-            await writer.write(b"".join([self._encode(added, each.value, 0) for each in batch]))
+            parts = [
+                await self._encode_initial(entry, turns)
+                for entry in entries[start : start + _INITIAL_BATCH]
+            ]
+            await writer.write(b"".join(parts))
             await turns.yield_if_due()
         if self._options.send_initial_events:
             writer.write_nowait(self._encode_bookmark({INITIAL_EVENTS_END: "true"}))
         self._is_live = True
+
+    async def _encode_initial(self, entry: Entry, turns: TimeSlice) -> bytes:
+        value = entry.value
+        if self._is_copied:
+            return self._encode(EventType.ADDED, value, 0)
+        await turns.yield_if_due()
+        return await self._core.worker.run(
+            len(value), lambda: self._encode(EventType.ADDED, value, 0)
+        )
 
     async def _write_events(self, writer: http.BodyWriter, watcher: Watcher) -> None:
         buffers, resource = self._core.watch_buffers, self._selection.resource
         async for batch in watcher:
             if self._is_outdated():
                 return  # the client watches again from the last version, under the new schema
-            if resource.converter is not None:
-                batch = await self._core.conversions.convert_events(resource, batch)
-            data = self._encode_batch(batch)
+            if resource.converter is None and self._is_small(batch):
+                data = b"".join([self._encode_event(event) for event in batch])
+            else:
+                data = await self._encode_apart(resource, batch)
             if data and buffers.is_full(self, writer.write_nowait(data)):
                 await writer.write(b"")
                 buffers.is_full(self, writer.buffered)
@@ -149,10 +167,34 @@ class WatchStream:
         current = self._core.registry.get(self._selection.resource.gvr)
         return current is not None and current is not self._selection.resource
 
-    def _encode_batch(self, batch: list[StoreEvent]) -> bytes:
-        if len(batch) == 1:
-            return self._encode_event(batch[0])
-        return b"".join([self._encode_event(event) for event in batch])
+    def _is_small(self, batch: list[StoreEvent]) -> bool:
+        """Whether the others need not get a turn while a batch is encoded."""
+        if len(batch) > _BATCH:
+            return False
+        if self._is_copied and self._selection.is_everything:
+            return True
+        limit = self._core.options.inline_bytes
+        return sum([_weigh(event) for event in batch]) <= limit
+
+    async def _encode_apart(self, resource: Resource, batch: list[StoreEvent]) -> bytes:
+        """Encode events in slices, and large ones in a thread.
+
+        The watcher's position is ahead of what is written meanwhile: a bookmark would promise
+        events that the client does not have.
+        """
+        self._is_live = False
+        try:
+            if resource.converter is not None:
+                batch = await self._core.conversions.convert_events(resource, batch)
+            turns, parts = TimeSlice(self._core), []
+            for event in batch:
+                encode = functools.partial(self._encode_event, event)
+                size = 0 if self._is_copied else _weigh(event)
+                parts.append(await self._core.worker.run(size, encode))
+                await turns.yield_if_due()
+        finally:
+            self._is_live = True
+        return b"".join(parts)
 
     def _encode_event(self, event: StoreEvent) -> bytes:
         """Encode what an event means to this client; nothing, if it never saw the object."""
@@ -216,3 +258,9 @@ class WatchStream:
             metadata["annotations"] = annotations
         value = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         return frames.encode_bookmark(self._call, kit_json.encode(value))
+
+
+def _weigh(event: StoreEvent) -> int:
+    """The bytes that are decoded to encode an event."""
+    before = event.before
+    return event.size if before is None else max(event.size, len(before.value))

@@ -4,6 +4,7 @@ With a thousand watchers on one resource each event is encoded once and then onl
 sockets. The cache is small: watchers read the newest events at about the same time.
 """
 
+import threading
 from collections.abc import Callable
 
 from quarterdeck.kit import json as kit_json
@@ -29,6 +30,7 @@ class FrameCache:
     """The frames of the newest events, by revision, type and form.
 
     Bounded by number and by size; the oldest go first. A frame over the whole bound is not kept.
+    Threads may share it: frames of large objects are encoded in some.
     """
 
     def __init__(self, limit: int = _LIMIT, *, limit_bytes: int = _LIMIT_BYTES) -> None:
@@ -36,17 +38,24 @@ class FrameCache:
         self._limit_bytes = limit_bytes
         self._bytes = 0
         self._frames: dict[tuple[int, str, str], bytes] = {}
+        self._lock = threading.Lock()
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
         """Return the cached frame, or encode it with `make`."""
         key = (revision, kind._value_, form)  # without the descriptor: this is asked per watcher
         frame = self._frames.get(key)
         if frame is None:
-            frame = self._frames[key] = make()
-            self._bytes += len(frame)
-            while len(self._frames) > self._limit or self._bytes > self._limit_bytes:
-                self._bytes -= len(self._frames.pop(next(iter(self._frames))))
+            frame = make()
+            with self._lock:
+                if key not in self._frames:
+                    self._keep(key, frame)
         return frame
+
+    def _keep(self, key: tuple[int, str, str], frame: bytes) -> None:
+        self._frames[key] = frame
+        self._bytes += len(frame)
+        while len(self._frames) > self._limit or self._bytes > self._limit_bytes:
+            self._bytes -= len(self._frames.pop(next(iter(self._frames))))
 
     @property
     def size(self) -> int:
@@ -55,6 +64,13 @@ class FrameCache:
 
     def __len__(self) -> int:
         return len(self._frames)
+
+
+def is_copied(call: Call) -> bool:
+    """Whether objects go out as they are stored: large ones cost no more than their copy then."""
+    resource, choice = call.resource, call.choice
+    is_plain = choice.form is Form.OBJECT and choice.media != PROTOBUF
+    return is_plain and resource.strategy.stored_as_served
 
 
 def build_encoder(core: Core, call: Call) -> Encoder:

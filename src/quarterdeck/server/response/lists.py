@@ -1,7 +1,11 @@
-"""Responses of lists: encoded item by item, and streamed when they are large."""
+"""Responses of lists: encoded item by item, and streamed when they are large.
 
+Items that are copied cost little. Others are encoded in time slices, and large ones in a thread.
+"""
+
+import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
@@ -14,12 +18,16 @@ from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.response import protobuf, responses
 from quarterdeck.server.response.compression import accepts_gzip, build_compressor
 from quarterdeck.server.response.forms import build_columns, build_partial, build_row
+from quarterdeck.server.response.frames import is_copied
 from quarterdeck.storage import Entry
 from quarterdeck.wire.media import PROTOBUF, YAML
 
 Metadata = dict[str, object]
+Encode = Callable[[Entry], bytes]
 _PIECE_BYTES = 64 * 1024
 _BATCH = 64
+_COMPRESSION_SPEED = 16
+"""How much faster than a body is read it is compressed."""
 
 
 async def build_list_response(
@@ -38,14 +46,12 @@ async def build_list_response(
     encode = _build_item_encoder(core, call, include)
     if size > core.options.stream_bytes and call.choice.media != YAML:
         return _build_stream(core, call, head + b"[", entries, encode=encode, tail=b"]" + tail)
-    turns = TimeSlice(core)
-    parts: list[bytes] = []
-    for index, entry in enumerate(entries):
-        parts.append(encode(entry))
-        if not index % _BATCH:
-            await turns.yield_if_due()
+    parts = [part async for batch in _encode_batches(core, call, entries, encode) for part in batch]
     body = b"".join((head, b"[", b",".join(parts), b"]", tail))
-    return responses.build_document(core, call, body)
+    return await core.worker.run(
+        responses.estimate_cost(call, len(body)),
+        lambda: responses.build_document(core, call, body),
+    )
 
 
 async def _build_protobuf_response(
@@ -53,14 +59,37 @@ async def _build_protobuf_response(
 ) -> responses.Response:
     """Encode a list in protobuf; it begins with its length, so it cannot be streamed."""
     encode = protobuf.build_item_encoder(call.resource, call.choice)
-    turns = TimeSlice(core)
-    items: list[bytes] = []
-    for index, entry in enumerate(entries):
-        items.append(encode(entry.value))
-        if not index % _BATCH:
+    batches = _encode_batches(core, call, entries, lambda entry: encode(entry.value))
+    items = [item async for batch in batches for item in batch]
+
+    def build() -> responses.Response:
+        body = protobuf.encode_list(call.resource, call.choice, items, metadata=metadata)
+        return responses.build_encoded(core, call, body)
+
+    return await core.worker.run(sum(map(len, items)), build)
+
+
+async def _encode_batches(
+    core: Core, call: Call, entries: Sequence[Entry], encode: Encode
+) -> AsyncIterator[list[bytes]]:
+    """Encode items a few at a time, so that the others get their turns."""
+    turns, limit = TimeSlice(core), core.options.inline_bytes
+    is_cheap = is_copied(call)
+    for start in range(0, len(entries), _BATCH):
+        batch = entries[start : start + _BATCH]
+        if is_cheap:
+            yield [encode(entry) for entry in batch]
             await turns.yield_if_due()
-    body = protobuf.encode_list(call.resource, call.choice, items, metadata=metadata)
-    return responses.build_encoded(core, call, body)
+            continue
+        items: list[bytes] = []
+        for entry in batch:
+            if len(entry.value) > limit:
+                items.append(await core.worker.run_apart(functools.partial(encode, entry)))
+            else:
+                items.append(encode(entry))
+            if turns.is_due:
+                await turns.yield_if_due()
+        yield items
 
 
 def _build_frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
@@ -84,7 +113,7 @@ def _build_frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
     return head, b"}"
 
 
-def _build_item_encoder(core: Core, call: Call, include: str) -> Callable[[Entry], bytes]:
+def _build_item_encoder(core: Core, call: Call, include: str) -> Encode:
     resource, choice = call.resource, call.choice
     match choice.form:
         case Form.OBJECT:
@@ -105,7 +134,7 @@ def _build_item_encoder(core: Core, call: Call, include: str) -> Callable[[Entry
             )
 
 
-def _build_object_encoder(resource: Resource) -> Callable[[Entry], bytes]:
+def _build_object_encoder(resource: Resource) -> Encode:
     """Items of lists of built-in kinds leave out `kind` and `apiVersion`, as the list says them."""
     as_stored = resource.strategy.stored_as_served
     if resource.is_custom:
@@ -133,7 +162,7 @@ def _build_stream(
     head: bytes,
     entries: Sequence[Entry],
     *,
-    encode: Callable[[Entry], bytes],
+    encode: Encode,
     tail: bytes,
 ) -> http.StreamResponse:
     headers = responses.build_headers(call)
@@ -144,8 +173,12 @@ def _build_stream(
 
     async def run(writer: http.BodyWriter) -> None:
         turns = TimeSlice(core)
-        for piece in _encode_pieces(head, entries, encode=encode, tail=tail):
-            await writer.write(piece if compressor is None else compressor.compress(piece))
+        batches = _encode_batches(core, call, entries, encode)
+        async for piece in _join_pieces(head, batches, tail):
+            if compressor is not None:
+                size, compress = len(piece), functools.partial(compressor.compress, piece)
+                piece = await core.worker.run(size // _COMPRESSION_SPEED, compress)
+            await writer.write(piece)
             await turns.yield_if_due()
         if compressor is not None:
             await writer.write(compressor.flush())
@@ -153,16 +186,16 @@ def _build_stream(
     return http.StreamResponse(200, headers, run)
 
 
-def _encode_pieces(
-    head: bytes, entries: Sequence[Entry], *, encode: Callable[[Entry], bytes], tail: bytes
-) -> Iterator[bytes]:
-    parts, size = [head], len(head)
-    for index, entry in enumerate(entries):
-        item = encode(entry)
-        if index:
-            parts.append(b",")
-        parts.append(item)
-        size += len(item) + 1
+async def _join_pieces(
+    head: bytes, batches: AsyncIterator[list[bytes]], tail: bytes
+) -> AsyncIterator[bytes]:
+    """The whole list, in pieces that are worth a write."""
+    parts, size, is_first = [head], len(head), True
+    async for batch in batches:
+        joined = b",".join(batch)
+        parts.append(joined if is_first else b"," + joined)
+        is_first = False
+        size += len(joined)
         if size >= _PIECE_BYTES:
             yield b"".join(parts)
             parts, size = [], 0

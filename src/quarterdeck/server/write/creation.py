@@ -105,7 +105,7 @@ async def _store_new(
             continue
         entry = await ticket
         await wait_for_completion(core, call, entry)
-        return build_result(call, value, entry, created=True)
+        return await build_result(core, call, value, entry, created=True)
     gvr = call.resource.gvr
     raise AlreadyExists.of(gvr.resource, metadata["name"], group=gvr.group)
 

@@ -3,6 +3,7 @@
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
+from quarterdeck.server.core.worker import DECODING_SPEED
 from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.deletion import begin_deletion
 from quarterdeck.server.registry.resource import Object
@@ -23,7 +24,7 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
     """
     for _ in range(_ATTEMPTS):
         entry = get_current(core, call)
-        old = decode_stored(call.resource, entry.value)
+        old = await _decode(core, call, entry)
         check_preconditions(call, options, old["metadata"])
         attributes = AdmissionAttributes(
             verb="delete",
@@ -79,7 +80,7 @@ async def _begin_or_delete(
     core: Core, call: Call, options: DeleteOptions, *, entry: Entry, old: Object
 ) -> WriteResult:
     context = core.build_context(call.user.name, call.path.namespace)
-    value = decode_stored(call.resource, entry.value)
+    value = await _decode(core, call, entry)
     is_kept, is_changed = begin_deletion(call.resource, value, options, context=context)
     if not is_kept:
         if not options.dry_run:
@@ -87,11 +88,18 @@ async def _begin_or_delete(
             encode = build_encoder(value, call.resource, stored=stored)
             await core.store.delete(entry.key, encode, expected=entry.revision)
             value["metadata"]["resourceVersion"] = old["metadata"].get("resourceVersion")
-        return WriteResult(value, None, deleted=True)
+        return WriteResult(value, None, deleted=True, size=len(entry.value))
     if is_changed and not options.dry_run:
         stored = await core.conversions.convert_to_stored(call.resource, value)
         encode = build_encoder(value, call.resource, stored=stored)
         await core.store.put(entry.key, encode, expected=entry.revision)
     else:
         await wait_until_durable(core, entry)
-    return WriteResult(value, None)
+    return WriteResult(value, None, size=len(entry.value))
+
+
+async def _decode(core: Core, call: Call, entry: Entry) -> Object:
+    """Decode an object, a large one in a thread; a write that comes between is a conflict."""
+    resource, size = call.resource, len(entry.value)
+    cost = size // DECODING_SPEED if resource.strategy.stored_as_served else size
+    return await core.worker.run(cost, lambda: decode_stored(resource, entry.value))

@@ -39,6 +39,8 @@ class WriteResult(NamedTuple):
     body: bytes | None
     created: bool = False
     deleted: bool = False
+    size: int = 0
+    """About how many bytes the object has, where it is not in `body`."""
 
 
 Change = Callable[[Object], Object]
@@ -77,19 +79,20 @@ async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> No
             await wait_until_durable(core, follower)
 
 
-def build_result(
-    call: Call, value: Object, entry: Entry | None, *, created: bool = False
+async def build_result(
+    core: Core, call: Call, value: Object, entry: Entry | None, *, created: bool = False
 ) -> WriteResult:
     """Build what a stored entry means for the answer."""
     resource = call.resource
     if entry is None:
         return WriteResult(value, None, created=created)
+    size = len(entry.value)
     if resource.strategy.stored_as_served:
-        return WriteResult(value, entry.value, created=created)
+        return WriteResult(value, entry.value, created=created, size=size)
     if resource.is_custom and resource.converter is None:
         # the schema of the stored version has the last word, as it has for every later read
-        value = decode_stored(resource, entry.value)
-    return WriteResult(value, None, created=created)
+        value = await core.worker.run(size, lambda: decode_stored(resource, entry.value))
+    return WriteResult(value, None, created=created, size=size)
 
 
 def bound_size(encode: Encode, limit: int) -> Encode:

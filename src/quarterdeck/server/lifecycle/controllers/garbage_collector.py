@@ -19,6 +19,8 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
 _COMPONENT = "garbage-collector-controller"
+_MAX_ORPHANED_BYTES = 1024 * 1024
+"""Dependents that one plan lets go of, by the size of what it decodes for that."""
 
 
 class GarbageCollector:
@@ -120,7 +122,12 @@ def _blocks_owner(dependent: ObjectMeta, uid: str) -> bool:
 
 
 def _plan_orphaning(view: View, key: StoreKey, object_meta: ObjectMeta) -> Iterator[Action]:
+    """Let go of the dependents, a few at a time: their events bring us back for the others."""
+    size = 0
     for dependent in view.index.list_owned(object_meta.uid):
+        if size > _MAX_ORPHANED_BYTES:
+            return
+        size += view.get_size(dependent)
         yield from _without_owners(view, dependent, {object_meta.uid})
     yield from _without_finalizer(view, key, ORPHAN)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_for_revision
+from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.core.timers import Timer
 from quarterdeck.server.lifecycle.engine.actions import (
     Action,
@@ -192,6 +193,7 @@ class Engine:
         number, key = item
         controller = self._controllers[number]
         later: float | None = None
+        turns = TimeSlice(self._core)
         try:
             for action in controller.plan(view, key):
                 if isinstance(action, Requeue):
@@ -200,6 +202,7 @@ class Engine:
                 ticket = await self._write(action, controller.manager)
                 if ticket is not None:
                     tickets.append((item, ticket))
+                await turns.yield_if_due()
         except (StaleObject, RevisionConflict):
             self._enqueue(item)
             self._is_behind = True
@@ -219,15 +222,15 @@ class Engine:
             case Create():
                 return await self._create(action, manager)
             case Update():
-                return self._writer.update(action, manager)
+                return await self._writer.update(action, manager)
             case Apply():
-                return self._writer.apply(action, manager)
+                return await self._writer.apply(action, manager)
             case Delete():
-                return self._writer.delete(action)
+                return await self._writer.delete(action)
             case Remove():
-                return self._writer.remove(action)
+                return await self._writer.remove(action)
             case Record():
-                return self._record(action, manager)
+                return await self._record(action, manager)
             case Requeue():
                 return None
 
@@ -238,13 +241,13 @@ class Engine:
             return self._writer.create(action, manager)
         except ApiError as error:
             if (event := build_refusal_event(action, error)) is not None:
-                self._record(event, manager)
+                await self._record(event, manager)
             raise
 
-    def _record(self, action: Record, manager: str) -> Ticket | None:
+    async def _record(self, action: Record, manager: str) -> Ticket | None:
         """News are best effort: nothing else waits for them or fails with them."""
         try:
-            return self._writer.record(action, manager)
+            return await self._writer.record(action, manager)
         except (ApiError, StaleObject):
             return None
 

@@ -113,6 +113,11 @@ class View:
         entry = self._source.get(key)
         return None if entry is None else get_object_meta(entry)
 
+    def get_size(self, key: StoreKey) -> int:
+        """Return how many bytes an object has; 0 if it is not there."""
+        entry = self._source.get(key)
+        return 0 if entry is None else len(entry.value)
+
     def serves(self, api_version: str, kind: str) -> ServedResource | None:
         """Find the resource that serves a kind; None for an unknown kind."""
         return self._serves(api_version, kind)

@@ -2,7 +2,8 @@
 
 Revision, generation, field owners and finalizers behave as they do for a client's write; the rules
 of the kind do not validate the object, and no authorization is needed. Each
-action is decided at once, without waiting, and is durable when its ticket is.
+action is decided at once, or in a thread if its object is large, and is durable when its ticket is.
+An object that changed meanwhile is a conflict, and the plan is made again.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.core import Core
+from quarterdeck.server.core.worker import DECODING_SPEED
 from quarterdeck.server.lifecycle.engine.actions import (
     Apply,
     Create,
@@ -101,24 +103,21 @@ class Writer:
         assert attributes.value is not None  # a creation always has one
         return self._put_new(attributes.resource, attributes.value, attributes.namespace)
 
-    def update(self, action: Update, manager: str) -> Ticket | None:
+    async def update(self, action: Update, manager: str) -> Ticket | None:
         """Replace an object; None if nothing changes.
 
         Raises:
             Stale: if the object has moved on.
         """
         entry = self._get_current(action.key, action.revision)
-        old: Object = kit_json.decode(entry.value)
         value = {**action.value, "metadata": {**action.value["metadata"]}}
-        resource = self._find_resource_of(old)
+        resource = self._find_resource_of(value)
         if resource is None:
             return self._core.store.put(entry.key, build_encoder(value), expected=entry.revision)
-        context = self._core.build_context(
-            SYSTEM_USER.name, action.key.namespace, action.subresource
+        old, value = await self._core.worker.run(
+            len(entry.value),
+            lambda: self._change(action, resource, entry, value=value, manager=manager),
         )
-        if resource.strategy.bumps_generation(value, old, context):
-            value["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
-        value = self._track(resource, value, old, manager=manager, subresource=action.subresource)
         encode = _build_encoder(value, resource)
         if is_finished(resource, value):
             return self._core.store.delete(entry.key, encode, expected=entry.revision)
@@ -126,13 +125,36 @@ class Writer:
             return None
         return self._core.store.put(entry.key, encode, expected=entry.revision)
 
-    def apply(self, action: Apply, manager: str) -> Ticket | None:
+    def _change(
+        self, action: Update, resource: Resource, entry: Entry, *, value: Object, manager: str
+    ) -> tuple[Object, Object]:
+        """The stored object, and the changed one with its generation and owners."""
+        old: Object = kit_json.decode(entry.value)
+        subresource = action.subresource
+        context = self._core.build_context(SYSTEM_USER.name, action.key.namespace, subresource)
+        if resource.strategy.bumps_generation(value, old, context):
+            value["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+        return old, self._track(resource, value, old, manager=manager, subresource=subresource)
+
+    async def apply(self, action: Apply, manager: str) -> Ticket | None:
         """Apply members to an object; None if it is gone or nothing changes."""
         core = self._core
         entry = core.store.get_pending(action.key)
         resource = self._find_resource(action.key.resource)
         if entry is None or resource is None:
             return None
+        old, value = await core.worker.run(
+            len(entry.value), lambda: self._merge(action, resource, entry, manager)
+        )
+        if differs_in_times_only(value, old):
+            return None
+        return core.store.put(entry.key, _build_encoder(value, resource), expected=entry.revision)
+
+    def _merge(
+        self, action: Apply, resource: Resource, entry: Entry, manager: str
+    ) -> tuple[Object, Object]:
+        """The stored object, and the one with the members applied."""
+        core = self._core
         old: Object = kit_json.decode(entry.value)
         metadata = {name: old["metadata"][name] for name in _IDENTITY if name in old["metadata"]}
         config = {
@@ -143,18 +165,15 @@ class Writer:
         }
         keeper = core.field_managers.get(core, resource, action.subresource)
         now = format_time(core.clock.now())
-        value = keeper.apply(old, config, manager=manager, force=True, now=now)
-        if differs_in_times_only(value, old):
-            return None
-        return core.store.put(entry.key, _build_encoder(value, resource), expected=entry.revision)
+        return old, keeper.apply(old, config, manager=manager, force=True, now=now)
 
-    def delete(self, action: Delete) -> Ticket | None:
+    async def delete(self, action: Delete) -> Ticket | None:
         """Begin to delete an object; None if there is nothing (more) to do."""
         store = self._core.store
         entry = store.get_pending(action.key)
         if entry is None:
             return None
-        value: Object = kit_json.decode(entry.value)
+        value = await self._decode(entry)
         resource = self._find_resource_of(value) or self._find_resource(action.key.resource)
         if resource is None or value["metadata"].get("uid") != action.uid:
             return None
@@ -168,18 +187,18 @@ class Writer:
             return store.delete(entry.key, encode, expected=entry.revision)
         return store.put(entry.key, encode, expected=entry.revision) if is_changed else None
 
-    def remove(self, action: Remove) -> Ticket:
+    async def remove(self, action: Remove) -> Ticket:
         """End an object.
 
         Raises:
             Stale: if the object has moved on.
         """
         entry = self._get_current(action.key, action.revision)
-        value: Object = kit_json.decode(entry.value)
+        value = await self._decode(entry)
         encode = _build_encoder(value, self._find_resource_of(value))
         return self._core.store.delete(entry.key, encode, expected=entry.revision)
 
-    def record(self, action: Record, manager: str) -> Ticket | None:
+    async def record(self, action: Record, manager: str) -> Ticket | None:
         """Store an Event, or count one that is there already."""
         about, now = action.about, format_time(self._core.clock.now())
         involved = _build_reference(about, action.field_path)
@@ -190,7 +209,7 @@ class Writer:
         if entry is not None:
             old: Object = kit_json.decode(entry.value)
             value = {**old, "count": (old.get("count") or 1) + 1, "lastTimestamp": now}
-            return self.update(Update(key=key, revision=entry.revision, value=value), manager)
+            return await self.update(Update(key=key, revision=entry.revision, value=value), manager)
         source = {"component": action.component}
         if action.host:
             source["host"] = action.host
@@ -235,6 +254,11 @@ class Writer:
         metadata["creationTimestamp"] = now
         metadata["managedFields"] = [{**entry, "time": now}]
         return self._put_new(resource, event, metadata["namespace"])
+
+    async def _decode(self, entry: Entry) -> Object:
+        cost = len(entry.value) // DECODING_SPEED
+        value: Object = await self._core.worker.run(cost, lambda: kit_json.decode(entry.value))
+        return value
 
     def _put_new(self, resource: Resource, value: Object, namespace: str) -> Ticket | None:
         metadata, store = value["metadata"], self._core.store
