@@ -25,7 +25,7 @@ def build_map(name: str, **data: str) -> dict[str, Any]:
 @contextlib.asynccontextmanager
 async def start(**options: Any) -> AsyncIterator[Client]:
     async with (
-        Cluster(options=ServerOptions(has_system_objects=False, **options)) as cluster,
+        Cluster(options=ServerOptions(lifecycle=False, **options)) as cluster,
         Client(ClusterConfig(server=cluster.url)) as client,
     ):
         yield client
