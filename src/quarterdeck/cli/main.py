@@ -53,7 +53,7 @@ COMMANDS: dict[str, str] = {
 }
 """Commands and groups, with the line that `--help` shows."""
 
-_PACKAGE = "quarterdeck.cli.commands"
+PACKAGE = "quarterdeck.cli.commands"
 _INTERRUPTED = 130
 """As shells count it: 128 and the number of the signal. The ladder of codes loads later."""
 _HELP = ("-h", "--help", "help")
@@ -85,7 +85,12 @@ def run(arguments: list[str]) -> int:
 
         print(f"quarterdeck {__version__}")
         return 0
-    here, rest = Found("quarterdeck", "", None, COMMANDS, _PACKAGE), arguments
+    if arguments and arguments[0] == "__complete":
+        from quarterdeck.cli.word_completion import complete
+
+        print("\n".join(complete(arguments[1:])))
+        return 0
+    here, rest = Found("quarterdeck", "", None, COMMANDS, PACKAGE), arguments
     while rest and rest[0] in here.group:
         here, rest = load(here, rest[0]), rest[1:]
     if here.command is not None and not (here.group and rest and _is_word(rest[0])):
@@ -125,7 +130,7 @@ def load(parent: Found, name: str) -> Found:
 
 def walk(parent: Found | None = None) -> Iterator[Found]:
     """Every command and group, groups before their commands."""
-    parent = parent or Found("quarterdeck", "", None, COMMANDS, _PACKAGE)
+    parent = parent or Found("quarterdeck", "", None, COMMANDS, PACKAGE)
     for name in parent.group:
         found = load(parent, name)
         yield found

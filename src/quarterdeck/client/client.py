@@ -129,6 +129,10 @@ class Client:
         """What a server lists under a category such as `all`."""
         return await self._direct.discovery.in_category(category)
 
+    async def list_resources(self) -> list[ApiResource]:
+        """Every resource of the server that can be listed."""
+        return await self._direct.discovery.list_resources()
+
     async def resource_named(self, name: str) -> tuple[ResourceClient, ApiResource]:
         """The verbs on dictionaries for what a person types: `pods`, `deploy`, `apps`."""
         found = await self._direct.discovery.named(name)

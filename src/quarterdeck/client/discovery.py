@@ -88,6 +88,11 @@ class Discovery:
         await self._load_all()
         return [each for each in self._found.values() if category in each.categories]
 
+    async def list_resources(self) -> list[ApiResource]:
+        """Every resource that can be listed."""
+        await self._load_all()
+        return [each for name, each in self._names.items() if name == each.gvr.resource]
+
     async def _load_all(self) -> None:
         versions = [GroupVersion("", "v1")]
         groups = await self._read("/apis", _GroupList)

@@ -1,4 +1,7 @@
-"""`quarterdeck completion`: a script that completes commands and flags in a shell."""
+"""`quarterdeck completion`: a script that completes commands, flags, kinds and names in a shell.
+
+Commands and flags stand in the script; everything else is asked from `cli.word_completion`.
+"""
 
 import enum
 from typing import Annotated
@@ -40,21 +43,29 @@ def list_words(found: Found) -> list[str]:
 def _bash(entries: list[Found], shell: Shell) -> str:
     tops = [each.prog.split()[1] for each in entries if len(each.prog.split()) == 2]
     cases = "\n".join(
-        f"    '{' '.join(each.prog.split()[1:])}') words='{' '.join(list_words(each))}' ;;"
+        f"    '{' '.join(each.prog.split()[1:])}') words='{' '.join(list_words(each))}'"
+        f" asks={'1' if each.command else ''} ;;"
         for each in entries
     )
     head = "autoload -U +X bashcompinit && bashcompinit\n" if shell is Shell.ZSH else ""
     return f"""{head}_quarterdeck() {{
-  local words="{" ".join(tops)}" path="" index
+  local words="{" ".join(tops)}" path="" asks="" index
+  local current="${{COMP_WORDS[COMP_CWORD]}}"
   for ((index = 1; index < COMP_CWORD; index++)); do
     path="${{path:+$path }}${{COMP_WORDS[index]}}"
     case "$path" in
 {cases}
     esac
   done
-  COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+  case "$current" in
+    -*) asks="" ;;
+  esac
+  if [ -n "$asks" ]; then
+    words="$("${{COMP_WORDS[0]}}" __complete "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null)"
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
   if [ ${{#COMPREPLY[@]}} -eq 0 ]; then
-    COMPREPLY=($(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}"))
+    COMPREPLY=($(compgen -f -- "$current"))
   fi
 }}
 complete -F _quarterdeck quarterdeck qd"""
@@ -71,4 +82,6 @@ def _fish(entries: list[Found]) -> str:
             for word in list_words(found)
             if word.startswith("--")
         ]
+    asked = "(quarterdeck __complete (commandline -opc)[2..-1] (commandline -ct))"
+    lines.append(f"complete -c quarterdeck -n 'not __fish_use_subcommand' -a '{asked}'")
     return "\n".join(lines)

@@ -1,0 +1,154 @@
+"""What a shell offers for the word at the cursor: commands, flags, values, kinds and names.
+
+The completion scripts call `quarterdeck __complete WORD...` with the words up to the cursor, the
+last one unfinished, and offer the lines it prints. What needs a cluster is left out without a word
+where none answers in time: a shell that waits is worse than one that offers nothing.
+"""
+
+import argparse
+from typing import TYPE_CHECKING, NamedTuple
+
+from quarterdeck.cli.main import COMMANDS, PACKAGE, Found, load
+from quarterdeck.cli.parameters import Parser
+
+if TYPE_CHECKING:
+    from quarterdeck.client.client import Client
+
+_LIMIT_S = 2.0
+_RESOURCES = {
+    "POD|KIND/NAME": "pods",
+    "FLEET": "fleets.hypervisor.hyperfleet.io",
+    "MACHINE": "machineclaims.hypervisor.hyperfleet.io",
+    "PIPELINE": "pipelines.fleetmanagement.grafana.com",
+    "EXPERIMENT": "experiments.experiments.illm.io",
+    "CLUSTER": "clusterconnections.clusterpulse.io",
+}
+"""Arguments that are names of objects of one kind."""
+_FORMATS = ("table", "wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")
+
+
+class Situation(NamedTuple):
+    """What stands before the word at the cursor."""
+
+    positionals: tuple[str, ...]
+    options: dict[str, str]
+    """Values of flags, by their destination."""
+    pending: argparse.Action | None
+    """The flag whose value is at the cursor."""
+
+
+def complete(words: list[str]) -> list[str]:
+    """The possible words at the cursor; `words` follow the program's name."""
+    *before, word = words or [""]
+    here = Found("quarterdeck", "", None, COMMANDS, PACKAGE)
+    while before and before[0] in here.group:
+        here, before = load(here, before[0]), before[1:]
+    offered = list(here.group) if not before else []
+    if here.command is not None:
+        offered += _complete_argument(here.command.build_parser(here.prog), before, word)
+    return [each for each in offered if each.startswith(word)]
+
+
+def _complete_argument(parser: Parser, before: list[str], word: str) -> list[str]:
+    situation = read_situation(parser, before)
+    if situation.pending is not None:
+        return _complete_value(situation.pending, situation)
+    if word.startswith("-"):
+        return [
+            flag
+            for action in parser._actions
+            if action.help != argparse.SUPPRESS
+            for flag in action.option_strings
+            if flag.startswith("--")
+        ]
+    declared = parser._get_positional_actions()
+    index = len(situation.positionals)
+    action = declared[min(index, len(declared) - 1)] if declared else None
+    if action is None or (index >= len(declared) and action.nargs not in ("*", "+")):
+        return []
+    return _complete_positional(action, situation, word)
+
+
+def read_situation(parser: Parser, words: list[str]) -> Situation:
+    """Sort the words before the cursor into flags with values and other arguments."""
+    positionals: list[str] = []
+    options: dict[str, str] = {}
+    pending: argparse.Action | None = None
+    for word in words:
+        if pending is not None:
+            options[pending.dest] = word
+            pending = None
+            continue
+        name, equals, value = word.partition("=")
+        action = parser._option_string_actions.get(name)
+        if action is None:
+            positionals.append(word)
+        elif equals:
+            options[action.dest] = value
+        elif action.nargs != 0:
+            pending = action
+    return Situation(tuple(positionals), options, pending)
+
+
+def _complete_value(action: argparse.Action, situation: Situation) -> list[str]:
+    if action.dest == "namespace":
+        return _ask(situation, "namespaces", everywhere=True)
+    if action.metavar == "FORMAT":
+        return list(_FORMATS)
+    if isinstance(action.metavar, str) and "|" in action.metavar:
+        return action.metavar.split("|")
+    return []
+
+
+def _complete_positional(action: argparse.Action, situation: Situation, word: str) -> list[str]:
+    kind = str(action.metavar)
+    if kind == "SHELL":
+        return ["bash", "zsh", "fish"]
+    target, slash, _ = word.partition("/")
+    if kind == "KIND" or (slash and kind == "POD|KIND/NAME"):
+        if slash:
+            return [f"{target}/{name}" for name in _ask(situation, target)]
+        return _ask(situation, "")
+    if kind == "NAME" and situation.positionals and _follows_kind(situation):
+        return _ask(situation, situation.positionals[0])
+    return _ask(situation, _RESOURCES[kind]) if kind in _RESOURCES else []
+
+
+def _follows_kind(situation: Situation) -> bool:
+    return "/" not in situation.positionals[0]
+
+
+def _ask(situation: Situation, resource: str, *, everywhere: bool = False) -> list[str]:
+    """Names of objects, or of resources if none is given; nothing if no cluster answers."""
+    import asyncio
+
+    from quarterdeck.cli.loop import run_loop
+    from quarterdeck.client.errors import ClientError
+    from quarterdeck.wire.status import ApiError
+
+    async def ask() -> list[str]:
+        async with asyncio.timeout(_LIMIT_S):
+            return await _ask_cluster(situation, resource, everywhere=everywhere)
+
+    try:
+        found: list[str] = run_loop(ask(), fast=False)
+    except (ClientError, ApiError, OSError, TimeoutError):
+        return []
+    return found
+
+
+async def _ask_cluster(situation: Situation, resource: str, *, everywhere: bool) -> list[str]:
+    from quarterdeck.cli.connection import connect
+
+    given = situation.options
+    async with connect(given.get("kubeconfig", ""), given.get("context", "")) as client:
+        if not resource:
+            return await _list_kinds(client)
+        _, found = await client.resource_named(resource)
+        namespace = given.get("namespace") or client.namespace
+        where = namespace if found.namespaced and not everywhere else ""
+        return [each["metadata"]["name"] for each in await client.resource(found.gvr).list(where)]
+
+
+async def _list_kinds(client: "Client") -> list[str]:
+    return sorted({each.gvr.resource for each in await client.list_resources()})
