@@ -101,6 +101,43 @@ def format_go_syntax(value: object) -> str:
             return str(value)
 
 
+def format_go_value(value: object) -> str:
+    """A JSON value as Go's `%v` prints it once decoded: without quotes and types."""
+    match value:
+        case dict():
+            members = (f"{name}:{format_go_value(value[name])}" for name in sorted(value))
+            return f"map[{' '.join(members)}]"
+        case list():
+            return f"[{' '.join(map(format_go_value, value))}]"
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return format_go_float(value)
+        case _:
+            return str(value)
+
+
+def get_go_type(value: object) -> str:
+    """The Go type of a decoded JSON value, as `%T` prints it."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case list():
+            return "[]interface {}"
+        case _:
+            return "map[string]interface {}"
+
+
 def format_go_float(value: float) -> str:
     """A float as Go's `%v` prints it: shortest digits, an exponent from a million on."""
     if value != value or value in (float("inf"), float("-inf")):

@@ -28,16 +28,16 @@ from quarterdeck.server.handlers import (
 from quarterdeck.server.handlers import list as list_handler
 from quarterdeck.server.handlers.component_status import COMPONENT_STATUSES
 from quarterdeck.server.kinds.reviews import BINDINGS, REVIEW_KINDS
+from quarterdeck.server.read.selection import check_list_request
 from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
 from quarterdeck.server.request import negotiation
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.negotiation import Choice
 from quarterdeck.server.response import responses
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import ApiError, MethodNotAllowed, NotFound
+from quarterdeck.wire.status import ApiError, BadRequest, MethodNotAllowed, NotAcceptable, NotFound
 
 OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
 """Subresources that are the object itself with rules of their own about what may change."""
@@ -146,17 +146,29 @@ def resolve(core: Core, request: http.Request, user: User) -> Route | None:
     path = paths.parse(request.path)
     if path is None:
         return None
-    options = None
-    if request.method in ("GET", "HEAD") and (not path.name or path.legacy_watch):
-        options = ListOptions.parse(request.query)
-        if path.legacy_watch and not options.watch:
-            options = ListOptions.parse(f"{request.query}&watch=true")
+    try:
+        options = _parse_list_options(request, path)
+    except BadRequest:
+        resource = core.registry.get(GVR(path.group, path.version, path.resource))
+        if resource is not None and not resource.is_custom:
+            negotiation.check_produced(request.headers.get("accept"), is_list=True)
+        raise
     verb = get_verb(request.method, path, options)
     if not verb:
         raise MethodNotAllowed
     check_authorized(core.authorizer, user, _build_attributes(verb, path, options))
     resource = find_resource(core, path, verb)
     return None if resource is None else Route(resource, path, verb, options)
+
+
+def _parse_list_options(request: http.Request, path: paths.ResourcePath) -> ListOptions | None:
+    """Parse the query of a list or watch; none for other requests."""
+    if request.method not in ("GET", "HEAD") or (path.name and not path.legacy_watch):
+        return None
+    options = ListOptions.parse(request.query)
+    if path.legacy_watch and not options.watch:
+        return ListOptions.parse(f"{request.query}&watch=true")
+    return options
 
 
 async def handle(
@@ -180,7 +192,7 @@ async def handle(
         path=path,
         resource=resource,
         user=user,
-        choice=_choose_form(request, resource, path.subresource),
+        choice=_negotiate(request, route),
         warnings=[],
         audit_annotations={} if audit_annotations is None else audit_annotations,
     )
@@ -190,18 +202,33 @@ async def handle(
         except ConversionNeeded as needed:
             return await core.conversions.run_again(lambda: _run(core, call, options), needed)
     except ApiError as error:
-        if not call.warnings:
+        warnings = responses.list_warnings(call)
+        if not warnings:
             raise
-        return responses.build_error(error, call.warnings, accept=request.headers.get("accept"))
+        return responses.build_error(error, warnings, accept=request.headers.get("accept"))
 
 
-def _choose_form(request: http.Request, resource: Resource, subresource: str) -> Choice:
-    """Choose the form of the answer; a log is text, whatever the client accepts."""
-    if subresource == pod_log.LOG:
+def _negotiate(request: http.Request, route: Route) -> negotiation.Choice:
+    """Choose the form of the answer; what is wrong with the options of a list comes first.
+
+    A log is text, whatever the client accepts.
+    """
+    if route.path.subresource == pod_log.LOG:
         return negotiation.DEFAULT_CHOICE
-    return negotiation.choose(
-        request.headers.get("accept"), is_custom=resource.is_custom and subresource != SCALE
-    )
+    accept = request.headers.get("accept")
+    resource, options = route.resource, route.options
+    if not resource.is_custom:
+        if request.method == "HEAD":
+            raise MethodNotAllowed
+        negotiation.check_produced(accept, is_list=options is not None)
+    try:
+        return negotiation.choose(
+            accept, is_custom=resource.is_custom and route.path.subresource != SCALE
+        )
+    except NotAcceptable:
+        if options is not None:
+            check_list_request(options)
+        raise
 
 
 async def _run(core: Core, call: Call, options: ListOptions | None) -> responses.Response:

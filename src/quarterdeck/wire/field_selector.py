@@ -137,10 +137,14 @@ def unescape(value: str) -> str:
         if character == "\\":
             following = next(characters, "")
             if following not in ("\\", ",", "=") or not following:
-                raise SelectorError(f"invalid field selector: invalid escape sequence in {value}")
+                raise SelectorError(
+                    f"invalid field selector: invalid escape sequence: {character}{following}"
+                )
             result.append(following)
         elif character in ",=":
-            raise SelectorError(f"invalid field selector: unescaped character in {value}")
+            raise SelectorError(
+                f"invalid field selector: unescaped character in value: {ord(character)}"
+            )
         else:
             result.append(character)
     return "".join(result)

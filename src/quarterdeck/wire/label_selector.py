@@ -289,8 +289,8 @@ class _Parser:
         key = self._next()
         if not _is_identifier(key, values=True):
             _fail(f"found '{key}', expected: identifier")
-        for problem in names.check_qualified_name(key):
-            raise SelectorError(str(field.invalid("key", key, problem)))
+        if problems := names.check_qualified_name(key):
+            raise SelectorError(str(field.invalid("<nil>", key, "; ".join(problems))))
         if negated:
             return _build_requirement(key, Operator.DOES_NOT_EXIST, ())
         if self._peek() in (END, ","):
@@ -318,7 +318,7 @@ class _Parser:
         token = self._peek()
         if token == ")":
             self._next()
-            return ()
+            return ("",)  # an empty list is a list of the empty value, as Kubernetes reads it
         if token != "," and not _is_identifier(token, values=True):
             _fail(f"found '{token}', expected: ',', ')' or identifier")
         while True:

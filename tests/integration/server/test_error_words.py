@@ -63,5 +63,5 @@ async def test_deletion_options_of_a_wrong_type_are_explained(serving: Serving) 
     async with serving() as api:
         await api.make("a")
         answer = await api("DELETE", f"{CONFIG_MAPS}/a", {"gracePeriodSeconds": "x"})
-        assert answer.status == 400
+        assert answer.status == 500
         assert "json: cannot unmarshal string into Go struct field" in answer.message

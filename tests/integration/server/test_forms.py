@@ -140,7 +140,7 @@ async def test_rules_review_lists_the_rights_of_an_administrator(serving: Any) -
         pytest.param("PUT", {"metadata": {"name": "w"}, "spec": {"replicas": 5}}, 200, id="put"),
         pytest.param("PATCH", {"spec": {"replicas": 5}}, 200, id="patch"),
         pytest.param("PATCH", {"spec": {"replicas": -1}}, 422, id="negative"),
-        pytest.param("PATCH", {"spec": {"replicas": "x"}}, 400, id="a text"),
+        pytest.param("PATCH", {"spec": {"replicas": "x"}}, 422, id="a text"),
         pytest.param("PATCH", {"metadata": {"resourceVersion": "1"}}, 409, id="stale"),
         pytest.param("PATCH", {"metadata": {"name": "other"}}, 400, id="another name"),
     ],

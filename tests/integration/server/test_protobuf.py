@@ -60,7 +60,8 @@ async def test_a_list_of_metadata_has_nothing_else(serving: Serving) -> None:
         answer = await api("GET", f"{CONFIG_MAPS}/a", accept=AS_METADATA)
         assert answer.headers.get("content-type") == PROTOBUF
         assert b"PartialObjectMetadata" in answer.body
-        listed = await api("GET", CONFIG_MAPS, accept=AS_METADATA)
+        as_list = AS_METADATA.replace("PartialObjectMetadata", "PartialObjectMetadataList")
+        listed = await api("GET", CONFIG_MAPS, accept=as_list)
         assert b"PartialObjectMetadataList" in listed.body
 
 

@@ -96,10 +96,15 @@ async def test_patched_and_applied_objects_keep_a_name() -> None:
         await ask(cluster, "POST", MAPS, config_map())
         body = {"metadata": {"name": None}}
         status, answer, _ = await ask(cluster, "PATCH", f"{MAPS}/m", body, MERGE)
-        assert (status, answer["message"]) == (400, "name must be provided")
+        unnamed = (
+            "the name of the object (m based on URL) was undeterminable: name must be provided"
+        )
+        assert (status, answer["message"]) == (400, unnamed)
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
         status, answer, _ = await ask(cluster, "PATCH", f"{MAPS}/m?fieldManager=m", config, APPLY)
-        assert (status, answer["message"]) == (400, "name must be provided")
+        assert (status, answer["metadata"]["name"]) == (200, "m")
+        status, answer, _ = await ask(cluster, "PATCH", f"{MAPS}/n?fieldManager=m", config, APPLY)
+        assert (status, answer["message"]) == (400, unnamed.replace("(m ", "(n "))
 
 
 async def test_only_apply_is_forced() -> None:

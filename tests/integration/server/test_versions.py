@@ -79,14 +79,16 @@ async def test_schema_of_the_stored_version_has_the_last_word() -> None:
         assert (status, made["apiVersion"], made["spec"]) == (
             201,
             "example.com/v2",
-            {"a": "A", "x": 1},
+            {"x": 1},
         )
-        for name in ("v1", "v2"):
+        for name, spec in (("v1", {"a": "A", "x": 1}), ("v2", {"x": 1})):
             _, read, _ = await ask(cluster, "GET", f"{gadgets(name)}/g")
-            assert (read["apiVersion"], read["spec"]) == (
-                f"example.com/{name}",
-                {"a": "A", "x": 1},
-            )
+            assert (read["apiVersion"], read["spec"]) == (f"example.com/{name}", spec)
+        dry = f"{gadgets('v2')}?dryRun=All"
+        _, shown, _ = await ask(
+            cluster, "POST", dry, gadget("v2", x=2, b="b") | {"metadata": {"name": "h"}}
+        )
+        assert shown["spec"] == {"x": 2}
 
 
 async def test_manager_applies_through_two_versions() -> None:

@@ -44,9 +44,9 @@ def test_a_term_without_an_operator_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a=b\\x", "invalid escape sequence in b\\x"),
-        ("a=b\\", "invalid escape sequence in b\\"),
-        ("a=b=c", "unescaped character in b=c"),
+        ("a=b\\x", "invalid escape sequence: \\x"),
+        ("a=b\\", "invalid escape sequence: \\"),
+        ("a=b=c", "unescaped character in value: 61"),
     ],
 )
 def test_bad_escapes_are_refused(text: str, message: str) -> None:

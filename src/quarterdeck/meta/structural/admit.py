@@ -30,6 +30,8 @@ class Task(enum.Flag):
 
     PRUNE = enum.auto()
     DEFAULT = enum.auto()
+    KEEP_NULLS = enum.auto()
+    """Not to drop nulls that no default takes the place of."""
 
 
 class DefaultsTooLarge(ValueError):
@@ -85,32 +87,39 @@ def _compile(node: Node, job: _Job, *, is_root: bool = False, keeps: bool) -> Wa
     """
     keeps = keeps or node.preserve_unknown
     if node.type in _SCALARS or node.int_or_string:
-        return None
+        return _clear_objects if _clears(job, keeps=keeps) else None
     if node.items is not None:
         return _compile_list(node.items, job, keeps=keeps)
     return _compile_object(node, job, is_root=is_root, keeps=keeps)
 
 
+def _clears(job: _Job, *, keeps: bool) -> bool:
+    """Whether objects lose all members where the schema declares something else than an object."""
+    return Task.PRUNE in job.task and not keeps
+
+
 def _compile_list(items: Node, job: _Job, *, keeps: bool) -> Walk | None:
     walk = _compile(items, job, keeps=keeps)
     null = _compile_null_factory(items, job) if Task.DEFAULT in job.task else None
-    if walk is None and null is None:
+    clears = _clears(job, keeps=keeps)
+    if walk is None and null is None and not clears:
         return None
-    return _ListWalk(walk or _do_nothing, null).run
+    return _ListWalk(walk or _do_nothing, null, clears=clears).run
 
 
 class _ListWalk:
     """Items one by one."""
 
-    __slots__ = ("item", "null")
+    __slots__ = ("clears", "item", "null")
 
-    def __init__(self, item: Walk, null: Factory | None) -> None:
+    def __init__(self, item: Walk, null: Factory | None, *, clears: bool) -> None:
         self.item = item
         self.null = null
+        self.clears = clears
 
     def run(self, value: Any) -> list[str] | None:
         if type(value) is not list:
-            return None
+            return _clear_objects(value) if self.clears else None
         dropped: list[str] | None = None
         item = self.item
         if self.null is not None and None in value:
@@ -171,10 +180,11 @@ def _compile_object(node: Node, job: _Job, *, is_root: bool, keeps: bool) -> Wal
     if members.is_idle():
         return None
     walk_of, other, defaults = members.walks.get, members.other, members.defaults
+    clears = _clears(job, keeps=keeps)
 
     def walk_object(value: Any) -> list[str] | None:
         if type(value) is not dict:
-            return None
+            return _clear_objects(value) if clears else None
         dropped: list[str] | None = None
         is_tidy = True
         for key, member in value.items():
@@ -212,7 +222,7 @@ def _compile_members(node: Node, job: _Job, *, is_root: bool, keeps: bool) -> _M
         walks=walks,
         other=_UNKNOWN if closed else _compile_additional(node, job),
         defaults=_compile_defaults(node, job) if fills else (),
-        refuses_null=_compile_null_rule(node) if fills else None,
+        refuses_null=_compile_null_rule(node, job.task) if fills else None,
         other_null=null if fills else None,
     )
 
@@ -277,10 +287,15 @@ def _fill_default(child: Node, job: _Job) -> Any:
     return default
 
 
-def _compile_null_rule(node: Node) -> Callable[[str], bool] | None:
+def _compile_null_rule(node: Node, task: Task) -> Callable[[str], bool] | None:
     """Which members drop a null: the declared ones that do not allow it, and those of a map."""
-    declared = frozenset(key for key, child in node.properties.items() if not child.nullable)
-    if isinstance(node.additional, Node) and not node.additional.nullable:
+
+    def drops(child: Node) -> bool:
+        has_default = child.has_default and child.default is not None
+        return not child.nullable and (has_default or Task.KEEP_NULLS not in task)
+
+    declared = frozenset(key for key, child in node.properties.items() if drops(child))
+    if isinstance(node.additional, Node) and drops(node.additional):
         allowed = frozenset(node.properties) - declared
         return lambda key: key not in allowed
     return declared.__contains__ if declared else None

@@ -45,6 +45,12 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         return admit.compile_walk(self.node, admit.Task.DEFAULT, is_root=self.is_root)
 
     @functools.cached_property
+    def fills_only(self) -> admit.Walk:
+        """Fills in defaults, and drops no null."""
+        tasks = admit.Task.DEFAULT | admit.Task.KEEP_NULLS
+        return admit.compile_walk(self.node, tasks, is_root=self.is_root)
+
+    @functools.cached_property
     def both(self) -> admit.Walk:
         """Drops unknown fields and fills in defaults."""
         tasks = admit.Task.PRUNE | admit.Task.DEFAULT
@@ -73,9 +79,12 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         """Drop what the schema does not know, in place; `null` where none may stand is kept."""
         return Admitted(value, _sort_paths(self.prunes(value)))
 
-    def default(self, value: dict[str, Any]) -> None:
-        """Fill in defaults and drop `null` where none may stand, in place."""
-        self.fills(value)
+    def default(self, value: dict[str, Any], *, keeps_nulls: bool = False) -> None:
+        """Fill in defaults and drop `null` where none may stand, in place.
+
+        `keeps_nulls` leaves those for validation to find.
+        """
+        (self.fills_only if keeps_nulls else self.fills)(value)
 
     def validate(self, value: Any, old: Any = MISSING, *, prefix: str = "") -> list[FieldError]:
         """What is wrong with a value, in Kubernetes' words and order.

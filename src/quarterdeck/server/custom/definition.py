@@ -110,6 +110,10 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             )
         return NormalizedObject(decoded.object, tuple(unknown))
 
+    def default_applied(self, value: Object) -> None:
+        """Fill in the same defaults whoever writes."""
+        self.default(value)
+
     def default(self, value: Object) -> None:
         """Names from the kind, conversion from nothing."""
         spec = value.setdefault("spec", {})

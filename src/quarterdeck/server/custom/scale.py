@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from quarterdeck.meta.field import FieldError, invalid
+from quarterdeck.meta.field import FieldError, format_go_value, get_go_type, invalid
 from quarterdeck.server.registry.resource import Object, Scale
 from quarterdeck.wire.status import ApiError, Cause, Details, InternalError
 
@@ -58,22 +58,13 @@ class ScalePaths:
             if number is None:
                 continue
             if not isinstance(number, int) or isinstance(number, bool):
-                kind = _GO_NAMES.get(type(number), "string")
-                text = f"{path} accessor error: {number} is of the type {kind}, expected int64"
+                shown, kind = format_go_value(number), get_go_type(number)
+                text = f"{path} accessor error: {shown} is of the type {kind}, expected int64"
                 yield invalid(path, 0, text)
             elif number < 0:
                 yield invalid(path, number, "should be a non-negative integer")
             elif number > _LARGEST:
                 yield invalid(path, number, f"should be less than or equal to {_LARGEST}")
-
-
-_GO_NAMES = {
-    bool: "bool",
-    float: "float64",
-    list: "[]interface {}",
-    dict: "map[string]interface {}",
-}
-"""What Go calls the types of JSON."""
 
 
 def _split_path(path: str) -> list[str]:

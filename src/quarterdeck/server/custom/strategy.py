@@ -107,6 +107,10 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """
         _fill_defaults(self.schema, value)
 
+    def default_applied(self, value: Object) -> None:
+        """Fill in the schema's defaults, and leave nulls for validation to find."""
+        _fill_defaults(self.schema, value, keeps_nulls=True)
+
     def to_stored(self, value: Object) -> Object:
         """The object in the storage version."""
         if self.api_version == self.stored_api_version:
@@ -124,7 +128,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """The object in this version, from what is stored.
 
         The schema of the version it is stored in prunes and defaults it first, since the schema
-        may have changed since. The schema of this version adds nothing, as in Kubernetes.
+        may have changed since. The schema of this version only prunes it, as in Kubernetes.
         """
         if not self.stored_as_served:
             stored = self.stored_schemas.get(value.get("apiVersion") or "")
@@ -136,6 +140,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 value = self.converter.convert(value, self.api_version)
             else:
                 value = {**value, "apiVersion": self.api_version}
+            self.schema.prune(value)
         return value
 
     # writes --------------------------------------------------------------------------------------
@@ -300,9 +305,9 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             self.scale.write(value, replicas)
 
 
-def _fill_defaults(schema: CompiledSchema, value: Object) -> None:
+def _fill_defaults(schema: CompiledSchema, value: Object, *, keeps_nulls: bool = False) -> None:
     try:
-        schema.default(value)
+        schema.default(value, keeps_nulls=keeps_nulls)
     except DefaultsTooLarge as error:
         raise RequestEntityTooLarge(f"Request entity too large: {error}") from error
 

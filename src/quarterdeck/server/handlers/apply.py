@@ -1,7 +1,10 @@
 """PATCH by server-side apply: merges a configuration; its manager owns the fields in it."""
 
+from typing import NamedTuple
+
 from quarterdeck.kit import json as kit_json
-from quarterdeck.meta.field import required
+from quarterdeck.meta.field import FieldError, required
+from quarterdeck.meta.identity import GVK
 from quarterdeck.server import write
 from quarterdeck.server.authorization.authorizer import check_authorized
 from quarterdeck.server.core import Core
@@ -9,102 +12,129 @@ from quarterdeck.server.handlers import create, update
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import check_name, check_namespace, require_name
+from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire.query import PatchOptions
-from quarterdeck.wire.status import BadRequest, Invalid
+from quarterdeck.wire.status import BadRequest
 
 
 async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> responses.Response:
     """Apply a configuration; 201 if that makes the object."""
-    check_field_manager(options)
     write_options = parse_write_options(
-        call, options, "PatchOptions", subresource=call.path.subresource
+        call,
+        options,
+        "PatchOptions",
+        subresource=call.path.subresource,
+        problems=check_field_manager(options),
     )
-    validation = parse_field_validation(options, "PatchOptions")
-    config = await core.worker.run(
-        len(body), lambda: read_config(call, body, is_strict=validation == "Strict")
-    )
+    validation = parse_field_validation(options)
+    config = await core.worker.run(len(body), lambda: read_config(call, body))
 
     def merge(live: Object | None) -> Object:
         value = field_managers.apply_configuration(
-            core, call, config, live, manager=write_options.manager, force=bool(options.force)
+            core, call, config.value, live, manager=write_options.manager, force=bool(options.force)
         )
+        _report_duplicates(call, config, validation)
+        if live is None:
+            _check_absent(call, value)
         shaped = decoder.shape_object(call, value, call.resource.gvk, field_validation=validation)
-        check_name(call, shaped["metadata"])
         check_namespace(call, shaped["metadata"])
+        check_name(call, shaped["metadata"])
         return shaped
 
     if core.store.get_pending(call.key) is not None or call.path.subresource:
         written = await write.update(core, call, merge, write_options, track=False)
     else:
         check_authorized(core.authorizer, call.user, update.build_create_attributes(call))
-        _check_absent(call, config)
         field_managers.prepare(core, call)
         value = await core.worker.run(len(body), lambda: merge(None))
         written = await write.create(core, call, value, write_options, track=False)
     return await create.build_response(core, call, written)
 
 
-def check_field_manager(options: PatchOptions) -> None:
-    """Refuse an apply whose owner is not named.
-
-    Raises:
-        Invalid: naming the option.
-    """
-    if not options.field_manager:
-        problem = required("fieldManager", "is required for apply patch")
-        raise Invalid.of("PatchOptions", "", [problem], group="meta.k8s.io")
+def check_field_manager(options: PatchOptions) -> list[FieldError]:
+    """Find out whether the owner of an applied configuration is named."""
+    if options.field_manager:
+        return []
+    return [required("fieldManager", "is required for apply patch")]
 
 
-def read_document(body: bytes, *, is_strict: bool = False) -> Object:
+class Configuration(NamedTuple):
+    """An applied configuration, and the keys that came twice in it."""
+
+    value: Object
+    duplicates: tuple[str, ...] = ()
+
+
+def read_configuration(body: bytes) -> Configuration:
     """Read an applied configuration as JSON or YAML.
 
     Raises:
-        BadRequest: if it is neither, or not an object, or strict and names a key twice.
+        BadRequest: if it is neither, or not an object.
     """
     duplicates: list[str] = []
     try:
         config = kit_json.decode(body)
-        if is_strict:
-            paths = kit_json.find_duplicate_keys(body)
-            keys = (path.rpartition(".")[2] for path in paths)
-            duplicates = [f'line 1: key "{key}" already set in map' for key in keys]
+        paths = kit_json.find_duplicate_keys(body) if _may_repeat_keys(body, config) else ()
+        keys = (path.rpartition(".")[2] for path in paths)
+        duplicates = [f'line 1: key "{key}" already set in map' for key in keys]
     except kit_json.JsonError:
         config = decoder.decode_yaml(body, duplicates=duplicates)
-    if duplicates and is_strict:
-        raise BadRequest(
-            "error strict decoding YAML: error converting YAML to JSON:"
-            f" {decoder.format_yaml_duplicates(duplicates)}"
-        )
+    if config is None:
+        config = {}
     if not isinstance(config, dict):
         raise BadRequest("error decoding YAML: an applied configuration must be an object")
-    return config
+    return Configuration(config, tuple(duplicates))
 
 
-def read_config(call: Call, body: bytes, *, is_strict: bool) -> Object:
-    """Read an applied configuration: JSON mostly, YAML by its media type.
+def _may_repeat_keys(body: bytes, config: object) -> bool:
+    """Whether a text has more quotes than its value, which tells cheaply that a key was lost."""
+    return kit_json.encode(config).count(b'"') != body.count(b'"')
+
+
+def _report_duplicates(call: Call, config: Configuration, validation: str) -> None:
+    if not config.duplicates:
+        return
+    if validation == "Strict":
+        raise BadRequest(
+            "error strict decoding YAML: error converting YAML to JSON:"
+            f" {decoder.format_yaml_duplicates(list(config.duplicates))}"
+        )
+    if validation == "Warn":
+        for each in config.duplicates:
+            call.warn(each)
+
+
+def read_config(call: Call, body: bytes) -> Configuration:
+    """Read a configuration that is applied to an object.
 
     Raises:
-        BadRequest: if it is neither, or of another kind or name, or names a key twice where that
-            counts.
+        BadRequest: if it cannot be read, or is of another kind or version.
     """
-    config = read_document(body, is_strict=is_strict)
-    gvk = call.resource.gvk
-    if config.get("kind") != gvk.kind:
-        group, _, version = str(config.get("apiVersion") or "").rpartition("/")
-        raise BadRequest(f"invalid object type: {group}/{version}, Kind={config.get('kind') or ''}")
-    decoder.check_metadata(config, gvk)
-    require_name(config["metadata"])
-    check_name(call, config["metadata"])
+    config = read_configuration(body)
+    check_applied_type(config.value, call.resource.gvk)
     return config
 
 
-def _check_absent(call: Call, config: Object) -> None:
-    uid = config["metadata"].get("uid")
-    if uid:
+def check_applied_type(config: Object, gvk: GVK) -> None:
+    """Compare kind and version of a configuration with those of the endpoint.
+
+    Raises:
+        BadRequest: naming what the configuration says.
+    """
+    kind, api_version = config.get("kind"), config.get("apiVersion")
+    if (api_version, kind) == (gvk.api_version, gvk.kind):
+        return
+    text = api_version if isinstance(api_version, str) and api_version.count("/") < 2 else ""
+    group, _, version = text.rpartition("/")
+    shown = kind if isinstance(kind, str) else ""
+    raise BadRequest(f"invalid object type: {group}/{version}, Kind={shown}")
+
+
+def _check_absent(call: Call, value: Object) -> None:
+    if uid := value["metadata"].get("uid"):
         raise write.build_conflict(
             call,
             f"uid mismatch: the provided object specified uid {uid}, and no existing object was"

@@ -16,7 +16,7 @@ from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import check_name, check_namespace
+from quarterdeck.server.request.object_key import check_namespace, fill_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.server.write.subresource_admission import admit_posted
@@ -34,7 +34,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     """Assign the pod; 201 with a Status."""
     options = CreateOptions.parse(call.request.query)
     write_options = parse_write_options(call, options, "CreateOptions", subresource=BINDING)
-    validation = parse_field_validation(options, "CreateOptions")
+    validation = parse_field_validation(options)
     asked = msgspec.structs.replace(call, resource=_build_resource())
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = await core.worker.run(
@@ -42,7 +42,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     )
     if not call.path.name:
         call = _name_pod(core, call, value["metadata"].get("name") or "")
-    check_name(call, value["metadata"])
+    fill_name(call, value["metadata"])
     check_namespace(call, value["metadata"])
     value = await admit_posted(core, call, value, write_options, kind=KIND)
     if errors := _validate(value):

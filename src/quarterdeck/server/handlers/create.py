@@ -13,7 +13,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     """Read, check and store an object; 201 with the object as it is stored."""
     options = CreateOptions.parse(call.request.query)
     write_options = parse_write_options(call, options, "CreateOptions")
-    validation = parse_field_validation(options, "CreateOptions")
+    validation = parse_field_validation(options)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = await core.worker.run(
         len(body), lambda: decoder.decode_object(call, body, call.resource.gvk, validation)

@@ -1,19 +1,18 @@
 """DELETE of one object: preconditions, propagation, grace and finalizers."""
 
-from typing import Any
-
 import msgspec
 
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.meta.field import invalid, not_supported
+from quarterdeck.meta.field import FieldError, invalid, not_supported, quote
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.type_meta import explain_non_object
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import check_dry_run
 from quarterdeck.wire.query import DeleteOptions
-from quarterdeck.wire.status import BadRequest, Invalid
+from quarterdeck.wire.status import ApiError, BadRequest, Invalid
 
 _RETURNED = frozenset(
     {
@@ -27,6 +26,9 @@ _RETURNED = frozenset(
 _JOBS = "jobs.batch"
 _ORPHANING = frozenset({_JOBS, "replicationcontrollers"})
 """Resources whose dependents are orphaned by default."""
+_KIND = "DeleteOptions"
+_SCHEME = "pkg/runtime/scheme.go:100"
+"""What Kubernetes calls the kinds that options may be of."""
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -57,20 +59,20 @@ async def read_options(core: Core, call: Call) -> DeleteOptions:
     Raises:
         BadRequest, Invalid: naming the option.
     """
-    options = DeleteOptions.parse(call.request.query)
     body = await decoder.read_body(call, core.options.max_body_bytes)
+    query = call.request.query
     if body:
-        document = await core.worker.run(len(body), lambda: _read_document(call, body))
-        if not isinstance(document, dict):
-            raise BadRequest("DeleteOptions must be an object")
-        options = DeleteOptions.from_body(document)
-    errors = check_dry_run(options.dry_run)
+        options = await core.worker.run(len(body), lambda: _read_body_options(call, body))
+    else:
+        options = DeleteOptions.parse(query)
+    errors: list[FieldError] = []
     policy = options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
         errors.append(invalid("propagationPolicy", policy, text))
     if policy is not None and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    errors += check_dry_run(options.dry_run)
     if errors:
         raise Invalid.of("DeleteOptions", "", errors, group="meta.k8s.io")
     return _with_default_policy(call, options)
@@ -92,5 +94,28 @@ def _with_default_policy(call: Call, options: DeleteOptions) -> DeleteOptions:
     return msgspec.structs.replace(options, propagation_policy="Orphan")
 
 
-def _read_document(call: Call, body: bytes) -> Any:
-    return decoder.decode_document(body, decoder.get_content_type(call))
+def _read_body_options(call: Call, body: bytes) -> DeleteOptions:
+    """Read DeleteOptions; Kubernetes answers those it cannot decode with a 500 without reason.
+
+    Raises:
+        ApiError: naming the member or the kind.
+    """
+    try:
+        document = decoder.decode_document(body, decoder.get_content_type(call))
+    except BadRequest as error:
+        raise ApiError(f"couldn't get version/kind; {error.message}", code=500) from error
+    if not isinstance(document, dict):
+        problem = explain_non_object(document)
+        raise ApiError(f"couldn't get version/kind; json parse error: {problem}", code=500)
+    kind = document.get("kind") or _KIND
+    if kind != _KIND:
+        version = document.get("apiVersion") or "meta.k8s.io/v1"
+        raise ApiError(
+            f"no kind {quote(str(kind))} is registered for version {quote(str(version))} in scheme"
+            f" {quote(_SCHEME)}",
+            code=500,
+        )
+    try:
+        return DeleteOptions.from_body(document)
+    except BadRequest as error:
+        raise ApiError(error.message, code=500) from error

@@ -5,6 +5,7 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.read.resource_version import wait_for_version
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses
+from quarterdeck.server.response.forms import check_single
 from quarterdeck.wire.query import GetOptions
 
 
@@ -17,6 +18,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     entry = core.store.get(call.key)
     if entry is None:
         raise write.build_not_found(call)
+    check_single(call.resource, call.choice)
     return await core.worker.run(
         responses.estimate_cost(call, len(entry.value)),
         lambda: responses.build_stored(core, call, entry.value),

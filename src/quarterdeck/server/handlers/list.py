@@ -4,9 +4,10 @@ Stored bytes are joined, never encoded again. A long list is walked in slices an
 so that others get their turns; all of it is read from one snapshot.
 """
 
+from quarterdeck.meta.field import quote
 from quarterdeck.server.core import Core
 from quarterdeck.server.read import continue_token
-from quarterdeck.server.read.options import EXACT, check_options
+from quarterdeck.server.read.options import EXACT
 from quarterdeck.server.read.page import Page, collect_page
 from quarterdeck.server.read.resource_version import parse_version, wait_for_version
 from quarterdeck.server.read.selection import Selection, parse_selection
@@ -15,7 +16,7 @@ from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.response import lists, responses
 from quarterdeck.storage import Compacted, Snapshot
 from quarterdeck.wire.query import ListOptions, parse_query
-from quarterdeck.wire.status import BadRequest, Expired
+from quarterdeck.wire.status import ApiError, BadRequest, Expired
 
 _CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start"
@@ -31,7 +32,6 @@ _VERSION_EXPIRED = "The resourceVersion for the provided list is too old."
 
 async def handle(core: Core, call: Call, options: ListOptions) -> responses.Response:
     """One page of the objects a request selects."""
-    check_options(options)
     selection = parse_selection(call, options)
     snapshot, after = await _open_snapshot(core, options, selection)
     page = await collect_page(
@@ -52,7 +52,10 @@ def _parse_include(call: Call) -> str:
     """
     include = parse_query(call.request.query).get("includeObject", [""])[0] or "Metadata"
     if call.choice.form is Form.TABLE and include not in ("Metadata", "Object", "None"):
-        raise BadRequest(f'unrecognized includeObject value: "{include}"')
+        raise BadRequest(
+            "Unable to convert to Table as requested: includeObject: Invalid value:"
+            f" {quote(include)}: must be 'Metadata', 'Object', 'None', or empty"
+        )
     return include
 
 
@@ -69,12 +72,14 @@ async def _open_snapshot(
 ) -> tuple[Snapshot, tuple[str, str] | None]:
     if options.continue_:
         return await _open_continued_snapshot(core, options, selection)
-    version = parse_version(options.resource_version)
+    version = _parse_list_version(selection, options)
     if not version:
         return core.store.snapshot(), None
     is_exact = options.resource_version_match == EXACT or (
         not options.resource_version_match and options.limit > 0
     )
+    if is_exact and version > core.store.revision:
+        raise ApiError("etcdserver: mvcc: required revision is a future revision", code=500)
     await wait_for_version(core, options.resource_version)
     if not is_exact:
         return core.store.snapshot(), None
@@ -82,6 +87,21 @@ async def _open_snapshot(
         return await core.store.snapshot_at(version), None
     except Compacted as error:
         raise Expired(_VERSION_EXPIRED) from error
+
+
+def _parse_list_version(selection: Selection, options: ListOptions) -> int:
+    """The version a list is read at.
+
+    Kubernetes words a bad one by where it reads: its cache, or the store behind it, which pages,
+    exact versions and events are read from.
+    """
+    is_cached = not options.limit and options.resource_version_match != EXACT
+    try:
+        return parse_version(options.resource_version)
+    except ApiError as error:
+        if is_cached and selection.resource.stored_name != "events":
+            raise
+        raise BadRequest(f"invalid resource version: {error.message}") from error
 
 
 async def _open_continued_snapshot(

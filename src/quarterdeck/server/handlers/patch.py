@@ -8,14 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.meta.field import forbidden, invalid
+from quarterdeck.meta.field import FieldError, forbidden, format_go_value, invalid
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import check_name, check_namespace, require_name
+from quarterdeck.server.request.object_key import check_name, check_namespace
+from quarterdeck.server.request.type_meta import check_type, name_json_type
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire import json_patch, merge_patch
@@ -23,6 +24,7 @@ from quarterdeck.wire.json_errors import find_syntax_error
 from quarterdeck.wire.media import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import (
+    ApiError,
     BadRequest,
     Details,
     Invalid,
@@ -30,6 +32,7 @@ from quarterdeck.wire.status import (
 )
 
 _TYPE_META = ("apiVersion", "kind")
+_OPERATION_TEXTS = ("op", "path", "from")
 
 Patch = Callable[[Object], Object]
 """From an object of its own (which it may change) to the patched one."""
@@ -46,31 +49,32 @@ async def handle(core: Core, call: Call) -> responses.Response:
         from quarterdeck.server.handlers import apply
 
         return await apply.handle(core, call, body, options)
-    check_not_forced(options)
     write_options = parse_write_options(
-        call, options, "PatchOptions", subresource=call.path.subresource
+        call,
+        options,
+        "PatchOptions",
+        subresource=call.path.subresource,
+        problems=check_not_forced(options),
     )
-    validation = parse_field_validation(options, "PatchOptions")
-    patch = await core.worker.run(len(body), lambda: read_patch(core, call, body, media))
+    validation = parse_field_validation(options)
+    patches: list[Patch] = []  # read when the object was found: that comes first
 
     def change(old: Object) -> Object:
-        patched = patch(copy_object(old))
-        shown = format_patch(body) if media == STRATEGIC_MERGE_PATCH else ""
+        if not patches:
+            patches.append(read_patch(core, call, body, media))
+        patched = patches[0](copy_object(old))
+        shown = format_go_value(kit_json.decode(body)) if media == STRATEGIC_MERGE_PATCH else ""
         return shape_patched(call, patched, validation, shown=shown)
 
     written = await write.update(core, call, change, write_options)
     return await create.build_response(core, call, written)
 
 
-def check_not_forced(options: PatchOptions) -> None:
-    """Refuse `force`, which only server-side apply knows.
-
-    Raises:
-        Invalid: naming the option.
-    """
-    if options.force is not None:
-        problem = forbidden("force", "may not be specified for non-apply patch")
-        raise Invalid.of("PatchOptions", "", [problem], group="meta.k8s.io")
+def check_not_forced(options: PatchOptions) -> list[FieldError]:
+    """Find out whether `force` is set, which only server-side apply knows."""
+    if options.force is None:
+        return []
+    return [forbidden("force", "may not be specified for non-apply patch")]
 
 
 def list_media_types(call: Call) -> tuple[str, ...]:
@@ -86,26 +90,6 @@ def copy_object(value: Object) -> Object:
     return copied
 
 
-def format_patch(body: bytes) -> str:
-    """A strategic merge patch as Go prints a map, which is how errors show it."""
-    return _format_value(kit_json.decode(body))
-
-
-def _format_value(value: Any) -> str:
-    match value:
-        case dict():
-            members = (f"{name}:{_format_value(value[name])}" for name in sorted(value))
-            return f"map[{' '.join(members)}]"
-        case list():
-            return f"[{' '.join(map(_format_value, value))}]"
-        case None:
-            return "<nil>"
-        case bool():
-            return "true" if value else "false"
-        case _:
-            return str(value)
-
-
 def shape_patched(call: Call, value: Any, validation: str, *, shown: str = "") -> Object:
     """A patched object in the shape of its kind; `shown` stands for it in errors.
 
@@ -115,19 +99,33 @@ def shape_patched(call: Call, value: Any, validation: str, *, shown: str = "") -
     gvk = call.resource.gvk
     if not isinstance(value, dict):
         raise build_rejection()
-    decoder.check_type(call, value, gvk, body=b"")
     text = shown or kit_json.encode(value).decode()
     try:
+        _check_patched_type(call, value, text)
         shaped = decoder.shape_object(call, value, gvk, field_validation=validation)
     except BadRequest as error:
-        if call.resource.is_custom:
-            raise
-        problem = invalid("patch", text, error.message)
+        prefix = f"cannot be handled as a {gvk.kind}: "
+        problem = invalid("patch", text, error.message.rpartition(prefix)[2])
         raise Invalid.of("", "", [problem]) from error
-    require_name(shaped["metadata"])
-    check_name(call, shaped["metadata"])
     check_namespace(call, shaped["metadata"])
+    check_name(call, shaped["metadata"])
     return shaped
+
+
+def _check_patched_type(call: Call, value: Object, text: str) -> None:
+    """Check kind and version of a patched object; validation compares those of a custom one.
+
+    Raises:
+        BadRequest: for a kind that cannot be told or is not there.
+        ApiError: 500 for a custom object without a version, as Kubernetes does.
+    """
+    if not call.resource.is_custom:
+        check_type(call, value, call.resource.gvk, body=text.encode())
+    elif not isinstance(kind := value.get("kind"), str) or not kind:
+        raise BadRequest(f"Object 'Kind' is missing in '{text}'")
+    elif not isinstance(value.get("apiVersion"), str) or not value["apiVersion"]:
+        problem = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+        raise ApiError(f": {problem}", code=500)
 
 
 def build_rejection() -> Invalid:
@@ -151,10 +149,9 @@ def read_patch(core: Core, call: Call, body: bytes, media: str) -> Patch:
     if media == JSON_PATCH:
         return _parse_json_patch(core, document)
     if not isinstance(document, dict):
-        name = {list: "array", str: "string", bool: "bool"}.get(type(document), "number")
         raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {name} into Go value of type"
-            " map[string]interface {}"
+            f"error decoding patch: json: cannot unmarshal {name_json_type(document)} into Go value"
+            " of type map[string]interface {}"
         )
     if media == MERGE_PATCH:
         document = _drop_nulls_in_lists(document)
@@ -181,12 +178,7 @@ def _parse_json_patch(core: Core, document: Any) -> Patch:
         raise RequestEntityTooLarge(
             f"The allowed maximum operations in a JSON patch is {limit}, got {len(document)}"
         )
-    if not isinstance(document, list):
-        name = {dict: "object", str: "string", bool: "bool"}.get(type(document), "number")
-        raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {name} into Go value of type"
-            " []handlers.jsonPatchOp"
-        )
+    _check_json_patch(document)
     try:
         operations = json_patch.parse(document)
     except json_patch.JsonPatchError as error:
@@ -199,6 +191,26 @@ def _parse_json_patch(core: Core, document: Any) -> Patch:
             raise build_rejection() from error
 
     return apply
+
+
+def _check_json_patch(document: Any) -> None:
+    """Refuse what Go cannot read as a list of operations."""
+    start = "error decoding patch: json: cannot unmarshal"
+    if not isinstance(document, list):
+        raise BadRequest(
+            f"{start} {name_json_type(document)} into Go value of type []handlers.jsonPatchOp"
+        )
+    for each in document:
+        if each is not None and not isinstance(each, dict):
+            raise BadRequest(
+                f"{start} {name_json_type(each)} into Go value of type handlers.jsonPatchOp"
+            )
+        for name, part in (each or {}).items():
+            if name in _OPERATION_TEXTS and part is not None and not isinstance(part, str):
+                raise BadRequest(
+                    f"{start} {name_json_type(part)} into Go struct field jsonPatchOp.{name} of"
+                    " type string"
+                )
 
 
 def _build_strategic_patch(call: Call, document: Object) -> Patch:

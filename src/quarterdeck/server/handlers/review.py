@@ -32,7 +32,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     """Answer a review; 201 with its status filled in."""
     options = CreateOptions.parse(call.request.query)
     write_options = parse_write_options(call, options, "CreateOptions")
-    validation = parse_field_validation(options, "CreateOptions")
+    validation = parse_field_validation(options)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = await core.worker.run(
         len(body), lambda: decoder.decode_object(call, body, call.resource.gvk, validation)

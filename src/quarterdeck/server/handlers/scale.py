@@ -1,9 +1,12 @@
 """The `scale` subresource: the replica number of an object as an `autoscaling/v1 Scale`."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.meta.field import invalid
+from quarterdeck.meta import builtins
+from quarterdeck.meta.field import FieldError, get_go_type, invalid
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
@@ -15,22 +18,37 @@ from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.request.object_key import check_name
+from quarterdeck.server.request.type_meta import check_builtin_type, explain_non_object
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.forms import build_partial
 from quarterdeck.server.write import field_managers
-from quarterdeck.server.write.options import parse_write_options
+from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.server.write.result import WriteOptions
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions, UpdateOptions
-from quarterdeck.wire.status import BadRequest, InternalError, Invalid, NotFound
+from quarterdeck.wire.status import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    Details,
+    InternalError,
+    Invalid,
+    NotFound,
+)
 
 SCALE_KIND = GVK("autoscaling", "v1", "Scale")
 _COLUMNS = (
     NAME,
-    build_column("Desired", "integer", text="replicas is the desired number of instances."),
-    build_column("Available", "integer", text="replicas is the observed number of instances."),
-    AGE,
+    build_column("Desired", "integer", text="Number of desired replicas"),
+    build_column("Available", "integer", text="Number of actual replicas"),
+    build_column("Age", "date", text=AGE.description),
 )
+_NO_MANAGERS = (
+    "failed to create manager for existing fields: failed to convert live object (/;"
+    " autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid"
+    " group/version: autoscaling/v1"
+)
+"""What Kubernetes says of the first apply of a custom object's scale."""
 
 
 class ScaleView:
@@ -47,11 +65,17 @@ class ScaleView:
 
     def restore(self, value: Object, shown: Object) -> Object:
         """The object with the replica number of a Scale."""
-        return _apply_scale(self._call, value, shown)
+        return _apply_scale(self._call, value, _decode_scale(self._call, shown, "Ignore"))
 
 
-def _parse_options(call: Call, options: UpdateOptions | PatchOptions, kind: str) -> WriteOptions:
-    parsed = parse_write_options(call, options, kind, subresource=SCALE)
+def _parse_options(
+    call: Call,
+    options: UpdateOptions | PatchOptions,
+    kind: str,
+    *,
+    problems: Iterable[FieldError] = (),
+) -> WriteOptions:
+    parsed = parse_write_options(call, options, kind, subresource=SCALE, problems=problems)
     return parsed._replace(view=ScaleView(call))
 
 
@@ -70,7 +94,12 @@ async def update(core: Core, call: Call) -> responses.Response:
     write_options = _parse_options(call, options, "UpdateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
     media = decoder.get_content_type(call)
-    scale = await core.worker.run(len(body), lambda: decoder.decode_document(body, media))
+    validation = parse_field_validation(options)
+    scale = await core.worker.run(
+        len(body),
+        lambda: _decode_scale(call, decoder.decode_document(body, media), validation),
+    )
+    check_name(call, scale["metadata"])
     written = await write.update(
         core, call, lambda old: _apply_scale(call, old, scale), write_options
     )
@@ -85,18 +114,19 @@ async def patch(core: Core, call: Call) -> responses.Response:
         raise decoder.build_unsupported(*patching.list_media_types(call))
     if media == APPLY_PATCH:
         return await _apply(core, call, options)
-    patching.check_not_forced(options)
-    write_options = _parse_options(call, options, "PatchOptions")
+    problems = patching.check_not_forced(options)
+    write_options = _parse_options(call, options, "PatchOptions", problems=problems)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == STRATEGIC_MERGE_PATCH:
         media = MERGE_PATCH  # a Scale has no lists, so the two are the same
-    apply = await core.worker.run(len(body), lambda: patching.read_patch(core, call, body, media))
-    written = await write.update(
-        core,
-        call,
-        lambda old: _apply_scale(call, old, apply(_to_patched_scale(call, old))),
-        write_options,
-    )
+    validation = parse_field_validation(options)
+
+    def change(old: Object) -> Object:
+        apply = patching.read_patch(core, call, body, media)
+        patched = apply(_to_patched_scale(call, old))
+        return _apply_scale(call, old, _decode_patched(call, patched, validation))
+
+    written = await write.update(core, call, change, write_options)
     return _answer(core, call, to_scale(call, written.value))
 
 
@@ -104,15 +134,17 @@ async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Res
     """Server-side apply of a Scale: its manager owns the replica number of the object."""
     from quarterdeck.server.handlers import apply
 
-    apply.check_field_manager(options)
-    write_options = _parse_options(call, options, "PatchOptions")
+    problems = apply.check_field_manager(options)
+    write_options = _parse_options(call, options, "PatchOptions", problems=problems)
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    scale = await core.worker.run(len(body), lambda: apply.read_document(body))
-    if (scale.get("apiVersion"), scale.get("kind")) != (SCALE_KIND.api_version, SCALE_KIND.kind):
-        found = f"{scale.get('apiVersion') or ''}, Kind={scale.get('kind') or ''}"
-        raise BadRequest(f"invalid object type: {found}")
+    read = await core.worker.run(len(body), lambda: apply.read_configuration(body))
+    apply.check_applied_type(read.value, SCALE_KIND)
+    scale = _check_applied_scale(call, read.value)
 
     def merge(live: Object) -> Object:
+        if call.resource.is_custom and not _has_replica_owner(call, live):
+            raise ApiError(_NO_MANAGERS, code=500)
+        check_name(call, scale["metadata"])
         wanted = _apply_scale(call, live, scale)
         config: Object = {
             "apiVersion": call.resource.api_version,
@@ -121,9 +153,12 @@ async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Res
         }
         if (scale.get("spec") or {}).get("replicas") is not None:
             call.resource.strategy.write_scale(config, scale["spec"]["replicas"])
-        merged = field_managers.apply_configuration(
-            core, call, config, live, manager=write_options.manager, force=bool(options.force)
-        )
+        try:
+            merged = field_managers.apply_configuration(
+                core, call, config, live, manager=write_options.manager, force=bool(options.force)
+            )
+        except Conflict as error:
+            raise _show_scale_version(call, error) from error
         for name in ("resourceVersion", "uid"):
             merged["metadata"][name] = wanted["metadata"][name]
         return merged
@@ -195,20 +230,113 @@ def _to_patched_scale(call: Call, value: Object) -> Object:
         return to_scale(call, filled)
 
 
-def _apply_scale(call: Call, old: Object, scale: object) -> Object:
+def _decode_scale(call: Call, document: object, validation: str) -> Object:
+    """A body as a Scale.
+
+    Raises:
+        BadRequest: in Kubernetes' words, for another kind, wrong types, and unknown fields where
+            these are refused.
+    """
+    if not isinstance(document, dict):
+        raise BadRequest(f"couldn't get version/kind; {explain_non_object(document)}")
+    kind, api_version = document.get("kind"), document.get("apiVersion")
+    if call.resource.is_custom and api_version not in (None, "", SCALE_KIND.api_version):
+        raise BadRequest(
+            'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:100"'
+        )
+    check_builtin_type(
+        str(kind or SCALE_KIND.kind), str(api_version or SCALE_KIND.api_version), SCALE_KIND
+    )
+    decoded = builtins.decode(document, SCALE_KIND)
+    problem = decoded.error
+    unknown = [
+        f'unknown field "{each}"' for each in builtins.find_unknown_fields(document, SCALE_KIND)
+    ]
+    if problem is None and unknown and validation == "Strict":
+        problem = f"strict decoding error: {', '.join(unknown)}"
+    if problem is not None:
+        raise BadRequest(f'Scale in version "v1" cannot be handled as a Scale: {problem}')
+    if validation == "Warn":
+        for each in unknown:
+            call.warn(each)
+    return {"metadata": {}, **decoded.object}
+
+
+def _decode_patched(call: Call, patched: Object, validation: str) -> Object:
+    """A patched Scale.
+
+    Raises:
+        Invalid: showing the Scale that the patch made.
+    """
+    try:
+        scale = _decode_scale(call, patched, validation)
+    except BadRequest as error:
+        why = error.message.rpartition("cannot be handled as a Scale: ")[2]
+        problem = invalid("patch", kit_json.encode(patched).decode(), why)
+        raise Invalid.of("", "", [problem]) from error
+    check_name(call, scale["metadata"])
+    return scale
+
+
+def _check_applied_scale(call: Call, config: Object) -> Object:
+    """An applied Scale.
+
+    Raises:
+        ApiError: 500 if it does not fit its type, as Kubernetes answers it.
+    """
+    decoded = builtins.decode(config, SCALE_KIND)
+    spec = config.get("spec")
+    replicas = spec.get("replicas") if isinstance(spec, dict) else None
+    if decoded.error is None:
+        return {"metadata": {}, **decoded.object}
+    where = f"(/{call.path.name}; {SCALE_KIND.api_version}, Kind={SCALE_KIND.kind})"
+    if isinstance(replicas, int | None) and not isinstance(replicas, bool):
+        raise ApiError(
+            f"failed to convert new object {where} to proper version: {decoded.error}", code=500
+        )
+    raise ApiError(
+        f"failed to create typed patch object {where}: .spec.replicas: expected numeric (int or"
+        f" float), got {get_go_type(replicas)}",
+        code=500,
+    )
+
+
+def _has_replica_owner(call: Call, live: Object) -> bool:
+    """Whether a manager owns the replica number of an object."""
+    config: Object = {}
+    call.resource.strategy.write_scale(config, 1)
+    return any(
+        _holds(entry.get("fieldsV1") or {}, config)
+        for entry in live["metadata"].get("managedFields") or ()
+    )
+
+
+def _holds(fields: Object, config: object) -> bool:
+    """Whether a set of fields has the one path that a configuration sets."""
+    if not isinstance(config, dict):
+        return True
+    [(name, part)] = config.items()
+    inner = fields.get(f"f:{name}")
+    return inner is not None and _holds(inner, part)
+
+
+def _show_scale_version(call: Call, error: Conflict) -> Conflict:
+    """The conflict with managers named by the version of the Scale that they see."""
+    old, new = f"using {call.resource.api_version}", f"using {SCALE_KIND.api_version}"
+    details = error.details or Details()
+    causes = tuple(
+        msgspec.structs.replace(each, message=each.message.replace(old, new))
+        for each in details.causes
+    )
+    return Conflict(
+        error.message.replace(old, new), details=msgspec.structs.replace(details, causes=causes)
+    )
+
+
+def _apply_scale(call: Call, old: Object, scale: Object) -> Object:
     """The object with the replica number of a Scale; `old` is only read."""
-    if not isinstance(scale, dict):
-        raise BadRequest("the body of a scale must be a Scale object")
-    metadata, spec = scale.get("metadata") or {}, scale.get("spec") or {}
-    if not isinstance(metadata, dict) or not isinstance(spec, dict):
-        raise BadRequest("metadata and spec of a Scale must be objects")
-    if scale.get("kind") not in (None, "", SCALE_KIND.kind):
-        raise BadRequest(f"the body of a scale request must be of kind Scale, not {scale['kind']}")
-    check_name(call, metadata)
-    replicas = 0 if spec.get("replicas") is None else spec["replicas"]
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise BadRequest("spec.replicas of a Scale must be an integer")
-    if replicas < 0:
+    metadata, replicas = scale["metadata"], (scale.get("spec") or {}).get("replicas") or 0
+    if replicas < 0 and not call.resource.is_custom:
         problem = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise Invalid.of("Scale", call.path.name, [problem], group=SCALE_KIND.group)
     value = patching.copy_object(old)

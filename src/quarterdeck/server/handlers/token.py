@@ -18,7 +18,7 @@ from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import check_name, check_namespace
+from quarterdeck.server.request.object_key import check_namespace, fill_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
@@ -39,7 +39,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     """Issue a token; 201 with the request and the token in its status."""
     options = CreateOptions.parse(call.request.query)
     write_options = parse_write_options(call, options, "CreateOptions", subresource=TOKEN)
-    validation = parse_field_validation(options, "CreateOptions")
+    validation = parse_field_validation(options)
     asked = msgspec.structs.replace(call, resource=_build_resource())
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = await core.worker.run(
@@ -47,7 +47,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     )
     account = write.get_current(core, call)
     metadata = value["metadata"]
-    check_name(call, metadata)
+    fill_name(call, metadata)
     check_namespace(call, metadata)
     value.pop("status", None)
     _read_seconds(value)

@@ -19,16 +19,18 @@ async def handle(core: Core, call: Call) -> responses.Response:
     write_options = parse_write_options(
         call, options, "UpdateOptions", subresource=call.path.subresource
     )
-    validation = parse_field_validation(options, "UpdateOptions")
+    validation = parse_field_validation(options)
     body = await decoder.read_body(call, core.options.max_body_bytes)
 
     def read() -> Object:
         value = decoder.decode_object(call, body, call.resource.gvk, validation)
-        check_name(call, value["metadata"])
         check_namespace(call, value["metadata"])
+        check_name(call, value["metadata"])
         return value
 
     value = await core.worker.run(len(body), read)
+    if core.store.get_pending(call.key) is None:
+        write.check_absent_uid(call, value["metadata"])
     if core.store.get_pending(call.key) is None and _may_create(call):
         check_authorized(core.authorizer, call.user, build_create_attributes(call))
         value["metadata"].pop("resourceVersion", None)

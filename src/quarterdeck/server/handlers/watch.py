@@ -13,7 +13,6 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.core.timers import Timer
-from quarterdeck.server.read.options import check_options
 from quarterdeck.server.read.page import collect_page
 from quarterdeck.server.read.resource_version import parse_version, wait_for_version
 from quarterdeck.server.read.selection import Selection, parse_selection
@@ -33,7 +32,6 @@ _BATCH = 16
 
 async def handle(core: Core, call: Call, options: ListOptions) -> responses.Response:
     """Open the stream; what is wrong with the request is answered before it begins."""
-    check_options(options)
     selection = parse_selection(call, options)
     version = parse_version(options.resource_version)
     wants_state = _wants_state(options, version)

@@ -177,6 +177,10 @@ class BuiltinStrategy:
         """Fill in the kind's defaults."""
         self.rules.default(value)
 
+    def default_applied(self, value: Object) -> None:
+        """Fill in the kind's defaults; built-in kinds have no nulls."""
+        self.rules.default(value)
+
     def to_stored(self, value: Object) -> Object:
         """The object in the form it is stored in."""
         return self.rules.to_stored(value)

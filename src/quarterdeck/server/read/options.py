@@ -22,11 +22,14 @@ def check_options(options: ListOptions) -> None:
 
 
 def _list_errors(options: ListOptions) -> list[FieldError]:
+    errors = _list_match_errors(options) if options.resource_version_match else []
     if options.send_initial_events is not None:
-        return [forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")]
+        errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return errors
+
+
+def _list_match_errors(options: ListOptions) -> list[FieldError]:
     match, version = options.resource_version_match, options.resource_version
-    if not match:
-        return []
     field = "resourceVersionMatch"
     errors: list[FieldError] = []
     if not version:
@@ -36,7 +39,7 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
     if match not in (EXACT, NOT_OLDER):
         errors.append(not_supported(field, match, (EXACT, NOT_OLDER, "")))
     elif match == EXACT and version == "0":
-        errors.append(forbidden(field, f'{field} "Exact" is forbidden for resourceVersion "0"'))
+        errors.append(forbidden(field, f'{field} "exact" is forbidden for resourceVersion "0"'))
     return errors
 
 
@@ -44,15 +47,16 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     field, initial = "resourceVersionMatch", "sendInitialEvents"
     match = options.resource_version_match
     errors: list[FieldError] = []
-    if options.send_initial_events is not None:
-        if match != NOT_OLDER:
-            errors.append(forbidden(field, f"{initial} requires setting {field} to {NOT_OLDER}"))
-            if match:
-                errors.append(not_supported(field, match, (NOT_OLDER,)))
-    elif match:
+    if options.send_initial_events is not None and match != NOT_OLDER:
+        errors.append(forbidden(field, f"{initial} requires setting {field} to {NOT_OLDER}"))
+    if not match:
+        return errors
+    if options.send_initial_events is None:
         errors.append(
             forbidden(field, f"{field} is forbidden for watch unless {initial} is provided")
         )
+    if match != NOT_OLDER:
+        errors.append(not_supported(field, match, (NOT_OLDER,)))
     if options.continue_:
-        errors.append(forbidden("continue", "continue is forbidden for watch"))
+        errors.append(forbidden(field, f"{field} is forbidden when continue is provided"))
     return errors

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from quarterdeck.server.read.options import check_options
 from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Resource
@@ -55,13 +56,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return lambda field: values.get(field, "")
 
 
-def parse_selection(call: Call, options: ListOptions) -> Selection:
-    """Read the selectors of a request.
+def parse_selectors(options: ListOptions) -> tuple[Selector | None, FieldSelector | None]:
+    """Read the label selector and the field selector of a request.
 
     Raises:
-        BadRequest: with the parser's words, or naming a field that cannot be selected by.
+        BadRequest: with the parser's words.
     """
-    resource = call.resource
     labels = fields = None
     try:
         if options.label_selector:
@@ -70,6 +70,30 @@ def parse_selection(call: Call, options: ListOptions) -> Selection:
             fields = FieldSelector.parse(options.field_selector)
     except SelectorError as error:
         raise BadRequest(str(error)) from error
+    return labels, fields
+
+
+def check_list_request(options: ListOptions) -> None:
+    """Check the options of a list or watch, in Kubernetes' order: selectors come first.
+
+    Raises:
+        BadRequest: for a selector that cannot be read.
+        Invalid: for combinations of options that have no meaning.
+    """
+    parse_selectors(options)
+    check_options(options)
+
+
+def parse_selection(call: Call, options: ListOptions) -> Selection:
+    """Read and check the selectors and options of a request.
+
+    Raises:
+        BadRequest: with the parser's words, or naming a field that cannot be selected by.
+        Invalid: for combinations of options that have no meaning.
+    """
+    resource = call.resource
+    labels, fields = parse_selectors(options)
+    check_options(options)
     name: str | None = call.path.name or None
     namespace: str | None = call.path.namespace or None
     if fields is not None:

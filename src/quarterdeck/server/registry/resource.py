@@ -133,6 +133,9 @@ class Strategy(Protocol):
     def default(self, value: Object) -> None:
         """Fill in defaults, in place."""
 
+    def default_applied(self, value: Object) -> None:
+        """Fill in defaults of a server-side applied object, in place; its nulls are kept."""
+
     def to_stored(self, value: Object) -> Object:
         """The object in the version it is stored in; `value` itself where they are the same."""
 

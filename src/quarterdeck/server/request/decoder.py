@@ -10,24 +10,21 @@ import msgspec
 
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
-from quarterdeck.meta.field import invalid, not_supported
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.type_meta import build_unrecognized, check_type, explain_non_object
 from quarterdeck.wire.json_errors import find_syntax_error
 from quarterdeck.wire.media import JSON, PROTOBUF, YAML, parse_media_type
 from quarterdeck.wire.status import (
     BadRequest,
-    Invalid,
     RequestEntityTooLarge,
     UnsupportedMediaType,
 )
 
 _ACCEPTED = (JSON, YAML, PROTOBUF)
-_SHOWN_BYTES = 30
 _YAML_TYPES = frozenset({YAML, "application/x-yaml", "text/yaml"})
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-_VALIDATIONS = ("Ignore", "Strict", "Warn")
 
 
 async def read_body(call: Call, limit: int) -> bytes:
@@ -124,12 +121,14 @@ def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> O
     try:
         value = decode_document(body, media, duplicates=repeated)
     except BadRequest as error:
-        raise _build_unrecognized(
+        raise build_unrecognized(
             f"couldn't get version/kind; {error.message}", gvk, body
         ) from error
+    if value is None:
+        value = {}  # Go reads null as an empty object
     if not isinstance(value, dict):
-        problem = _explain_non_object(value)
-        raise _build_unrecognized(
+        problem = explain_non_object(value)
+        raise build_unrecognized(
             f"couldn't get version/kind; json parse error: {problem}", gvk, body
         )
     check_type(call, value, gvk, body=body)
@@ -176,57 +175,6 @@ def _order_members(call: Call, value: Object) -> Object:
     first, second = ("apiVersion", "kind") if call.resource.is_custom else ("kind", "apiVersion")
     metadata = value.get("metadata") or {}
     return {first: value.get(first), second: value.get(second)} | value | {"metadata": metadata}
-
-
-def check_type(call: Call, value: Object, gvk: GVK, *, body: bytes) -> None:
-    """Compare `kind` and `apiVersion` with the endpoint's; built-in kinds may leave them out.
-
-    Raises:
-        BadRequest, Invalid: as Kubernetes does, which differs between built-in and custom kinds.
-    """
-    kind, api_version = value.get("kind"), value.get("apiVersion")
-    expected = gvk.api_version
-    if kind == gvk.kind and api_version == expected:
-        return
-    if not call.resource.strategy.needs_type_meta:
-        if not kind and not api_version:
-            value["kind"], value["apiVersion"] = gvk.kind, expected
-            return
-        _check_builtin_type(kind or gvk.kind, api_version or expected, gvk)
-        value["kind"], value["apiVersion"] = gvk.kind, expected
-        return
-    if not kind:
-        raise _build_unrecognized(f"Object 'Kind' is missing in '{_decode_text(body)}'", gvk, body)
-    if not api_version:
-        raise _build_unrecognized(
-            f"Object 'apiVersion' is missing in '{_decode_text(body)}'", gvk, body
-        )
-    if api_version != expected:
-        raise BadRequest(
-            f"the API version in the data ({api_version}) does not match the expected API version"
-            f" ({expected})"
-        )
-    metadata = value.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else ""
-    group = call.resource.gvr.group
-    problem = invalid("kind", kind, f"must be {gvk.kind}")
-    raise Invalid.of(str(kind), name or "", [problem], group=group)
-
-
-def _check_builtin_type(kind: object, api_version: object, gvk: GVK) -> None:
-    expected = gvk.api_version
-    if kind == gvk.kind and api_version != expected:
-        raise BadRequest(
-            f"the API version in the data ({api_version}) does not match the expected API version"
-            f" ({expected})"
-        )
-    if kind != gvk.kind:
-        group, _, version = str(api_version).rpartition("/")
-        raise BadRequest(
-            f"{kind} in version {version!s} cannot be handled as a {gvk.kind}: converting"
-            f" ({group}/{version}.{kind}) to ({gvk.group}/{gvk.version}.{gvk.kind}): unknown"
-            " conversion"
-        )
 
 
 class _Metadata(msgspec.Struct):
@@ -326,37 +274,3 @@ def find_duplicate_fields(body: bytes, value: Object, field_validation: str) -> 
     if kit_json.encode(value).count(b'"') == body.count(b'"'):
         return []
     return kit_json.find_duplicate_keys(body)
-
-
-def check_field_validation(kind: str, text: str) -> str:
-    """The mode of field validation; the server's default is to warn.
-
-    Raises:
-        Invalid: for an unknown mode; `kind` is the kind of the options.
-    """
-    if text and text not in _VALIDATIONS:
-        problem = not_supported("fieldValidation", text, _VALIDATIONS)
-        raise Invalid.of(kind, "", [problem], group="meta.k8s.io")
-    return text or "Warn"
-
-
-def _build_unrecognized(problem: str, gvk: GVK, body: bytes) -> BadRequest:
-    shown = (
-        _decode_text(body[:_SHOWN_BYTES]) + " ..."
-        if len(body) > _SHOWN_BYTES
-        else _decode_text(body)
-    )
-    return BadRequest(
-        f"the object provided is unrecognized (must be of type {gvk.kind}): {problem}"
-        f" ({shown or '<empty>'})"
-    )
-
-
-def _explain_non_object(value: object) -> str:
-    names = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-    shown = names.get(type(value), "null")
-    return f"json: cannot unmarshal {shown} into Go value of type struct"
-
-
-def _decode_text(body: bytes) -> str:
-    return body.decode("utf-8", "replace")

@@ -8,10 +8,12 @@ import functools
 from typing import NamedTuple
 
 from quarterdeck.wire.media import JSON, PROTOBUF, YAML, MediaRange, parse_accept
-from quarterdeck.wire.status import NotAcceptable
+from quarterdeck.wire.status import Details, NotAcceptable
 
 _META_GROUP = "meta.k8s.io"
 _DISCOVERY_GROUP = "apidiscovery.k8s.io"
+_PRODUCED = (JSON, YAML, PROTOBUF)
+_STREAMED = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 _TABLE_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
@@ -29,6 +31,8 @@ class Choice(NamedTuple):
     form: Form = Form.OBJECT
     version: str = "v1"
     media: str = JSON
+    is_list: bool = False
+    """Whether the metadata kind is the one of lists."""
 
 
 DEFAULT_CHOICE = Choice()
@@ -41,6 +45,27 @@ def choose(accept: str | None, *, is_custom: bool = False) -> Choice:
         NotAcceptable: if nothing the client accepts can be made.
     """
     return DEFAULT_CHOICE if not accept else _choose(accept, is_custom)
+
+
+def check_produced(accept: str | None, *, is_list: bool) -> None:
+    """Compare the media types of an Accept header, without their parameters, with those there are.
+
+    Kubernetes does so for built-in kinds before it looks at anything else of a request.
+
+    Raises:
+        NotAcceptable: listing the media types.
+    """
+    if accept and not _is_produced(accept):
+        listed = ", ".join((*_PRODUCED, *_STREAMED) if is_list else _PRODUCED)
+        raise NotAcceptable(
+            f"406: Not Acceptable\n\nAvailable representations: {listed}", details=Details()
+        )
+
+
+@functools.lru_cache(maxsize=512)
+def _is_produced(accept: str) -> bool:
+    types = {each.partition(";")[0].strip() for each in accept.split(",")}
+    return not types.isdisjoint((*_PRODUCED, "*/*"))
 
 
 def choose_error_media(accept: str | None) -> str:
@@ -87,7 +112,7 @@ def _with_form(media: str, accepted: MediaRange) -> Choice | None:
     if wanted == "Table":
         return Choice(Form.TABLE, version, media)
     if wanted in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-        return Choice(Form.METADATA, version, media)
+        return Choice(Form.METADATA, version, media, wanted.endswith("List"))
     return None
 
 

@@ -6,16 +6,32 @@ from quarterdeck.wire.status import BadRequest
 
 
 def check_name(call: Call, metadata: Object) -> None:
-    """Compare the object's name with the path's, and fill it in.
+    """Compare the object's name with the path's.
 
     Raises:
-        BadRequest: if they differ.
+        BadRequest: if they differ, or the object has none.
     """
-    name = metadata.setdefault("name", call.path.name)
+    name = metadata.get("name")
+    if not name:
+        raise BadRequest(
+            f"the name of the object ({call.path.name} based on URL) was undeterminable: name must"
+            " be provided"
+        )
     if name != call.path.name:
         raise BadRequest(
             f"the name of the object ({name}) does not match the name on the URL ({call.path.name})"
         )
+
+
+def fill_name(call: Call, metadata: Object) -> None:
+    """Compare the name of what is posted below an object with the path's, and fill it in.
+
+    Raises:
+        BadRequest: if they differ.
+    """
+    if not metadata.get("name"):
+        metadata["name"] = call.path.name
+    check_name(call, metadata)
 
 
 def check_namespace(call: Call, metadata: Object) -> None:
@@ -35,13 +51,3 @@ def check_namespace(call: Call, metadata: Object) -> None:
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     metadata["namespace"] = call.path.namespace
-
-
-def require_name(metadata: Object) -> None:
-    """Refuse a patched or applied object without a name.
-
-    Raises:
-        BadRequest: if it has none.
-    """
-    if not metadata.get("name"):
-        raise BadRequest("name must be provided")

@@ -8,6 +8,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request.negotiation import Choice, Form
+from quarterdeck.wire.status import ApiError, NotAcceptable
 
 
 def encode_form(core: Core, resource: Resource, value: Object, choice: Choice) -> bytes:
@@ -21,6 +22,45 @@ def encode_form(core: Core, resource: Resource, value: Object, choice: Choice) -
             metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
             rows = [build_row(core, resource, value, choice=choice)]
             return kit_json.encode(build_table(resource, rows, metadata, version=choice.version))
+
+
+def check_single(resource: Resource, choice: Choice) -> None:
+    """Refuse to answer with the metadata of a list where there is one object.
+
+    Raises:
+        ApiError: 500 for a custom kind, as Kubernetes does.
+        NotAcceptable: for a built-in kind.
+    """
+    if choice.form is not Form.METADATA or not choice.is_list:
+        return
+    if resource.is_custom:
+        raise ApiError("content is not a list", code=500)
+    raise NotAcceptable(
+        "you requested PartialObjectMetadataList, but the requested object is not a list"
+        f" (*{_get_go_package(resource)}.{resource.kind})"
+    )
+
+
+def check_listed(resource: Resource, choice: Choice) -> None:
+    """Refuse to answer with the metadata of one object where there is a list.
+
+    Raises:
+        NotAcceptable: naming the type of the list.
+    """
+    if choice.form is not Form.METADATA or choice.is_list:
+        return
+    listed = f"{_get_go_package(resource)}.{resource.list_kind}"
+    if resource.is_custom:
+        listed = "unstructured.UnstructuredList"
+    raise NotAcceptable(
+        f"you requested PartialObjectMetadata, but the requested object is a list (*{listed})"
+    )
+
+
+def _get_go_package(resource: Resource) -> str:
+    """The Go package of a built-in kind in Kubernetes, which messages name."""
+    group = resource.gvr.group.partition(".")[0]
+    return "core" if group in ("", "events") else group
 
 
 def build_partial(value: Object, version: str = "v1") -> Object:

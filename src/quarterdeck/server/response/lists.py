@@ -17,7 +17,12 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.response import protobuf, responses
 from quarterdeck.server.response.compression import accepts_gzip, build_compressor
-from quarterdeck.server.response.forms import build_columns, build_partial, build_row
+from quarterdeck.server.response.forms import (
+    build_columns,
+    build_partial,
+    build_row,
+    check_listed,
+)
 from quarterdeck.server.response.frames import is_copied
 from quarterdeck.storage import Entry
 from quarterdeck.wire.media import PROTOBUF, YAML
@@ -40,6 +45,7 @@ async def build_list_response(
     include: str = "Metadata",
 ) -> responses.Response:
     """Build the answer with a list of entries of about `size` bytes, in the client's form."""
+    check_listed(call.resource, call.choice)
     if call.choice.media == PROTOBUF:
         return await _build_protobuf_response(core, call, entries, metadata=metadata)
     head, tail = _build_frame(call, metadata)
@@ -47,7 +53,10 @@ async def build_list_response(
     if size > core.options.stream_bytes and call.choice.media != YAML:
         return _build_stream(core, call, head + b"[", entries, encode=encode, tail=b"]" + tail)
     parts = [part async for batch in _encode_batches(core, call, entries, encode) for part in batch]
-    body = b"".join((head, b"[", b",".join(parts), b"]", tail))
+    items = b"".join((b"[", b",".join(parts), b"]"))
+    if not parts and call.choice.form is Form.METADATA:
+        items = b"null"  # as Go writes a list that nothing was added to
+    body = b"".join((head, items, tail))
     return await core.worker.run(
         responses.estimate_cost(call, len(body)),
         lambda: responses.build_document(core, call, body),

@@ -144,13 +144,18 @@ def build_success(call: Call, details: dict[str, Any], status: int = 200) -> htt
 
 def build_headers(call: Call) -> Headers:
     """Build the headers every answer has, and the warnings this one has."""
-    warnings = call.warnings
-    if call.resource.deprecation:
-        warnings = [call.resource.deprecation, *warnings]
+    warnings = list_warnings(call)
     headers = protobuf.HEADERS if call.choice.media == PROTOBUF else JSON_HEADERS
     if not warnings:
         return headers
     return headers + [_build_warning(text) for text in warnings]
+
+
+def list_warnings(call: Call) -> list[str]:
+    """List the warnings of an answer; that of a deprecated version comes first."""
+    if call.resource.deprecation:
+        return [call.resource.deprecation, *call.warnings]
+    return call.warnings
 
 
 def build_watch_headers(call: Call) -> Headers:

@@ -5,7 +5,7 @@ the same state; only asynchronous admission plugins (webhooks) open that gap, an
 is made again. The response is sent after the commit.
 """
 
-from quarterdeck.server.write.change import update
+from quarterdeck.server.write.change import check_absent_uid, update
 from quarterdeck.server.write.creation import create
 from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
@@ -25,6 +25,7 @@ __all__ = [
     "WriteResult",
     "build_conflict",
     "build_not_found",
+    "check_absent_uid",
     "create",
     "delete",
     "get_current",

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from quarterdeck.meta.field import Bare, invalid
+from quarterdeck.meta.field import Bare, invalid, quote
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry import metadata_validation as rules
@@ -19,6 +19,7 @@ from quarterdeck.server.write.result import (
     bound_size,
     build_attributes,
     build_conflict,
+    build_dry_result,
     build_result,
     get_current,
     run_validation,
@@ -27,9 +28,18 @@ from quarterdeck.server.write.result import (
     with_metadata_errors,
 )
 from quarterdeck.storage import Entry, RevisionConflict
-from quarterdeck.wire.status import Invalid
+from quarterdeck.wire.status import ApiError, Conflict, Invalid
 
 _ATTEMPTS = 64
+_STORED_BY_GROUP = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+_STORED_NAMES = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+"""What Kubernetes calls resources in its store, where that is not their name."""
 _KEPT_METADATA = (
     "name",
     "namespace",
@@ -112,7 +122,8 @@ def _change_entry(
     old = decode_stored(call.resource, entry.value)
     value = change(old)
     check_identity(call, value["metadata"], old["metadata"])
-    call.resource.strategy.default(value)
+    strategy = call.resource.strategy
+    (strategy.default_applied if manager is None else strategy.default)(value)
     _keep_metadata(value["metadata"], old["metadata"])
     if manager is not None:
         value = field_managers.track_fields(core, call, value, old, manager=manager)
@@ -133,14 +144,9 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
             call.resource.kind, call.path.name, [problem], group=call.resource.gvr.group
         )
     if uid and uid != old.get("uid"):
-        key = "/".join(part for part in _build_registry_key(call) if part)
-        raise build_conflict(
-            call,
-            f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0,"
-            f" AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object"
-            f" meta: {old.get('uid')}",
-        )
-    if version and version != "0":
+        raise _build_uid_conflict(call, uid, old.get("uid") or "")
+    if version and version.strip("0"):
+        _check_resource_version(version)
         if version != old.get("resourceVersion"):
             raise build_conflict(call, MODIFIED)
     elif not call.resource.strategy.allow_unconditional_update:
@@ -151,9 +157,38 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
         raise Invalid.of(gvr.resource, call.path.name, [problem], group=gvr.group)
 
 
+def check_absent_uid(call: Call, metadata: Object) -> None:
+    """Refuse to replace an object by its uid where there is none.
+
+    Raises:
+        Conflict: naming the uid.
+    """
+    if uid := metadata.get("uid"):
+        raise _build_uid_conflict(call, uid, "")
+
+
+def _build_uid_conflict(call: Call, wanted: str, found: str) -> Conflict:
+    key = "/".join(part for part in _build_registry_key(call) if part)
+    return build_conflict(
+        call,
+        f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0,"
+        f" AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object"
+        f" meta: {found}",
+    )
+
+
+def _check_resource_version(version: str) -> None:
+    """Refuse what is no version with a 500, as Kubernetes does."""
+    if not (version.isascii() and version.isdigit()):
+        raise ApiError(f"strconv.ParseUint: parsing {quote(version)}: invalid syntax", code=500)
+
+
 def _build_registry_key(call: Call) -> tuple[str, ...]:
-    gvr = call.resource.gvr
-    return (gvr.group, gvr.resource, call.path.namespace, call.path.name)
+    """Where Kubernetes stores an object; built-in resources are not below their group there."""
+    gvr, path = call.resource.gvr, call.path
+    if call.resource.is_custom or gvr.group in _STORED_BY_GROUP:
+        return (gvr.group, gvr.resource, path.namespace, path.name)
+    return (_STORED_NAMES.get(gvr.resource, gvr.resource), path.namespace, path.name)
 
 
 def _keep_metadata(metadata: Object, before: Object) -> None:
@@ -205,7 +240,7 @@ async def _store_changed(
         await wait_until_durable(core, entry)
         return await build_result(core, call, old, entry)
     if write_options.is_dry_run:
-        return WriteResult(value, None, size=len(entry.value))
+        return build_dry_result(call, value, size=len(entry.value))
     converted = await core.conversions.convert_to_stored(call.resource, value)
     encode = build_encoder(value, call.resource, stored=converted)
     bounded = bound_size(encode, core.options.max_object_bytes)

@@ -15,6 +15,7 @@ from quarterdeck.server.write.result import (
     WriteResult,
     bound_size,
     build_attributes,
+    build_dry_result,
     build_result,
     run_validation,
     validate_finalizers_of,
@@ -57,7 +58,8 @@ async def create(
 
 def _complete(core: Core, call: Call, value: Object, *, manager: str | None) -> Object:
     """The new object with its defaults; `manager` owns what it says."""
-    call.resource.strategy.default(value)
+    strategy = call.resource.strategy
+    (strategy.default_applied if manager is None else strategy.default)(value)
     if manager is None:
         return value
     return field_managers.track_fields(core, call, value, None, manager=manager)
@@ -92,7 +94,7 @@ async def _store_new(
         key = StoreKey(call.resource.stored_name, call.path.namespace, metadata["name"])
         if attributes.is_dry_run:
             if core.store.get_pending(key) is None:
-                return WriteResult(value, None, created=True)
+                return build_dry_result(call, value, created=True, size=len(call.body or b""))
             continue
         if has_version:
             raise ApiError("resourceVersion should not be set on objects to be created", code=500)

@@ -52,6 +52,8 @@ def _build_manager(core: Core, resource: Resource, subresource: str) -> "FieldMa
         other = relatives.get(api_version)
         if other is None:
             return None
+        if resource.is_custom and resource.converter is None:
+            return {**value, "apiVersion": api_version}
         return other.strategy.to_served(source.strategy.to_stored(copy_value(value)))
 
     return FieldManager(
@@ -81,7 +83,23 @@ def track_fields(
     keeper = core.field_managers.get(core, call.resource, subresource)
     # Kubernetes notes no time for what was written through `scale`
     now = "" if subresource == SCALE else format_time(core.clock.now())
-    return _drop_empty_times(keeper.update(old, value, manager=manager, now=now))
+    tracked = _drop_empty_times(keeper.update(old, value, manager=manager, now=now))
+    if subresource == SCALE and old is not None:
+        _disown_zero(call.resource, tracked, old)
+    return tracked
+
+
+def _disown_zero(resource: Resource, value: Object, old: Object) -> None:
+    """Leave a replica number that became zero without an owner: a Scale leaves it out then."""
+    scale = resource.strategy.read_scale(value)
+    entries = value["metadata"].get("managedFields")
+    if scale is None or scale.spec_replicas or not entries:
+        return
+    before = old["metadata"].get("managedFields") or []
+    kept = [each for each in entries if each.get("subresource") != SCALE or each in before]
+    value["metadata"]["managedFields"] = kept
+    if not kept:
+        del value["metadata"]["managedFields"]
 
 
 def _drop_empty_times(value: Object) -> Object:

@@ -1,25 +1,37 @@
 """Query options of writes, checked as Kubernetes checks them."""
 
+from collections.abc import Iterable
+
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, too_long
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.decoder import check_field_validation
 from quarterdeck.server.write.result import WriteOptions
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import Invalid
 
 _MANAGER_LIMIT = 128
 _DRY_RUN_ALL = ("All",)
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
 def parse_write_options(
-    call: Call, options: CreateOptions, kind: str, *, subresource: str = ""
+    call: Call,
+    options: CreateOptions,
+    kind: str,
+    *,
+    subresource: str = "",
+    problems: Iterable[FieldError] = (),
 ) -> WriteOptions:
-    """Parse what the options of a write mean.
+    """Parse what the options of a write mean; `problems` with them that are known already lead.
 
     Raises:
         Invalid: naming the option; `kind` is CreateOptions, UpdateOptions or PatchOptions.
     """
-    errors = [*_check_manager(options.field_manager), *check_dry_run(options.dry_run)]
+    errors = [
+        *problems,
+        *_check_manager(options.field_manager),
+        *check_dry_run(options.dry_run),
+        *_check_field_validation(options.field_validation),
+    ]
     if errors:
         raise Invalid.of(kind, "", errors, group="meta.k8s.io")
     return WriteOptions(
@@ -29,9 +41,15 @@ def parse_write_options(
     )
 
 
-def parse_field_validation(options: CreateOptions, kind: str) -> str:
-    """Parse the mode of field validation."""
-    return check_field_validation(kind, options.field_validation)
+def parse_field_validation(options: CreateOptions) -> str:
+    """The mode of field validation; the server's default is to warn."""
+    return options.field_validation or "Warn"
+
+
+def _check_field_validation(text: str) -> list[FieldError]:
+    if text in _VALIDATIONS:
+        return []
+    return [not_supported("fieldValidation", text, _VALIDATIONS)]
 
 
 def check_dry_run(dry_run: tuple[str, ...]) -> list[FieldError]:

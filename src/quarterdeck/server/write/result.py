@@ -95,6 +95,16 @@ async def build_result(
     return WriteResult(value, None, created=created, size=size)
 
 
+def build_dry_result(
+    call: Call, value: Object, *, created: bool = False, size: int = 0
+) -> WriteResult:
+    """Build the answer to a dry run: what would be read had it been stored."""
+    resource = call.resource
+    if resource.is_custom and resource.converter is None and not resource.strategy.stored_as_served:
+        value = resource.strategy.to_served(resource.strategy.to_stored(value))
+    return WriteResult(value, None, created=created, size=size)
+
+
 def bound_size(encode: Encode, limit: int) -> Encode:
     """The same encoder, which refuses an object that grew over the limit on its way.
 

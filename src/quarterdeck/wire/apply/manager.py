@@ -4,10 +4,12 @@ Pure: the time is handed in. `update` follows writes that were already merged (P
 other than apply), `apply` merges a configuration itself.
 """
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from quarterdeck.meta.schema import Node
+from quarterdeck.meta.structural import fast
 from quarterdeck.wire.apply import managed_fields
 from quarterdeck.wire.apply.client_side_apply import find_allowed_conflicts, with_last_applied
 from quarterdeck.wire.apply.conflicts import build_conflict, drop_allowed
@@ -17,9 +19,15 @@ from quarterdeck.wire.apply.managed_fields import Managed, ManagedFieldsError
 from quarterdeck.wire.apply.manager_limit import merge_oldest_managers
 from quarterdeck.wire.apply.nulls import drop_new_nulls
 from quarterdeck.wire.apply.schema_type import ItemError, Type, build_root_type
-from quarterdeck.wire.apply.updater import Convert, Disagreement, Owned, Updater
-from quarterdeck.wire.apply.walk import find_problems
-from quarterdeck.wire.status import BadRequest, InternalError
+from quarterdeck.wire.apply.updater import (
+    ConversionFailed,
+    Convert,
+    Disagreement,
+    Owned,
+    Updater,
+)
+from quarterdeck.wire.apply.walk import find_problems, join_problems
+from quarterdeck.wire.status import ApiError, BadRequest
 
 _SELF = Identity("current-operation", "")
 _BEFORE_APPLY = "before-first-apply"
@@ -74,7 +82,13 @@ class FieldManager:
         self._node = node
         self._type_name = node.type_name
         ignored = reset if isinstance(reset, FieldSet) else FieldSet.of(*reset)
-        self._updater = Updater(self._type_at, api_version, ignored=ignored.trie, convert=convert)
+        self._updater = Updater(
+            self._type_at,
+            api_version,
+            ignored=ignored.trie,
+            convert=convert,
+            checks_types=not node.type_name,
+        )
 
     def _type_at(self, api_version: str) -> Type | None:
         if (found := self._types.get(api_version)) is not None:
@@ -105,11 +119,22 @@ class FieldManager:
         after = _without_managed_fields(new)
         if not managed.owners and _get_metadata(live).get("uid"):
             return after
+        if not (self._fits(after) and self._fits(before)):
+            return _with_entries(after, managed)
         try:
             managed = self._update(before, after, managed, manager or "unknown", now)
-        except ItemError:
+        except (ItemError, ConversionFailed):
             return after
         return _with_entries(after, managed)
+
+    def _fits(self, value: dict[str, Any]) -> bool:
+        """Whether an object has the types of the schema; those of built-in kinds always do.
+
+        Kubernetes leaves the entries as they are where it does not.
+        """
+        if self._type_name:
+            return True
+        return self._accepts(value) or not find_problems(value, self._updater.type, unique=False)
 
     def _update(
         self,
@@ -145,25 +170,28 @@ class FieldManager:
 
         Raises:
             Conflict: if others own what would change and `force` is not set.
-            BadRequest: if the configuration is of another version or holds managedFields.
-            InternalError: if it does not fit the schema, as Kubernetes answers it.
+            BadRequest: if the configuration holds managedFields.
+            ApiError: 500 if it does not fit the schema, as Kubernetes answers it.
         """
         self._check(config)
         before = _without_managed_fields(live) if live is not None else self._build_empty(config)
         managed = self._decode(live)
         if not managed.owners:
             managed = self._update(self._build_empty(config), before, managed, _BEFORE_APPLY, now)
+        self._check_live(before)
         try:
             merged, managed = self._apply_allowing_kubectl(
                 before, dict(config), managed, manager, force=force, now=now
             )
         except Disagreement as error:
             raise build_conflict(error) from None
+        except ConversionFailed as error:
+            raise ApiError(str(error)) from None
         except ItemError as error:
-            raise InternalError(f"failed to merge config: {error}") from None
+            raise ApiError(f"failed to merge config: {error}") from None
         if manager == _KUBECTL:
             merged = with_last_applied(merged, config)
-        return _with_entries(self._normalize(merged, before), managed)
+        return _with_entries(self._normalize(merged, before, config), managed)
 
     def _apply_allowing_kubectl(
         self,
@@ -210,18 +238,28 @@ class FieldManager:
         return (live if merged is None else merged), Managed(owners, times)
 
     def _check(self, config: Mapping[str, Any]) -> None:
-        if config.get("apiVersion") != self._api_version:
-            raise BadRequest(
-                "Incorrect version specified in apply patch. Specified patch version: "
-                f"{config.get('apiVersion', '')}, expected: {self._api_version}"
-            )
         if _get_metadata(config).get("managedFields") is not None:
             raise BadRequest("metadata.managedFields must be nil")
         if found := find_problems(config, self._updater.type, unique=True):
-            problems = _join_problems(found)
-            raise InternalError(
+            problems = join_problems(found)
+            raise ApiError(
                 f"failed to create typed patch object ({self._name_of(config)}): {problems}"
             )
+
+    def _check_live(self, live: dict[str, Any]) -> None:
+        """Refuse to apply to an object that has other types than its schema has by now."""
+        if self._type_name or self._accepts(live):
+            return
+        if found := find_problems(live, self._updater.type, unique=False):
+            problems = join_problems(found)
+            raise ApiError(
+                f"failed to create typed live object ({self._name_of(live)}): {problems}"
+            )
+
+    @functools.cached_property
+    def _accepts(self) -> fast.Predicate:
+        """Tests quickly whether an object is valid, which nearly all are."""
+        return fast.compile_predicate(self._node)
 
     def _name_of(self, config: Mapping[str, Any]) -> str:
         metadata = _get_metadata(config)
@@ -233,7 +271,7 @@ class FieldManager:
         try:
             return managed_fields.decode(_get_metadata(live).get("managedFields") or ())
         except ManagedFieldsError as error:
-            raise InternalError(f"failed to decode managed fields: {error}") from None
+            raise ApiError(f"failed to decode managed fields: {error}") from None
 
     def _decode_live_or_new(
         self, live: Mapping[str, Any] | None, new: Mapping[str, Any]
@@ -267,15 +305,22 @@ class FieldManager:
 
         return kind | _without_managed_fields(builtins.build_zero_type(self._type_name))
 
-    def _normalize(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+    def _normalize(
+        self, merged: dict[str, Any], live: dict[str, Any], config: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """A built-in object as its Go type writes it; others without the nulls merging left."""
         if not self._type_name:
-            return drop_new_nulls(merged, live, self._node)
+            return drop_new_nulls(merged, live, self._node, config)
         from quarterdeck.meta import builtins
 
         decoded = builtins.decode_type(merged, self._type_name)
         if decoded.error is not None:
-            raise InternalError(f"failed to convert new object to proper version: {decoded.error}")
+            version = self._api_version if "/" in self._api_version else f"/{self._api_version}"
+            raise ApiError(
+                f"failed to convert new object ({self._name_of(config)}) to proper version: unable"
+                f" to convert unstructured object to {version}, Kind={config.get('kind', '')}:"
+                f" {decoded.error}"
+            )
         return decoded.object
 
 
@@ -307,9 +352,3 @@ def _strip_fields(owned: Owned | None) -> Owned | None:
         return None
     fields = subtract_tries(owned.fields, _STRIPPED)
     return Owned(fields, owned.api_version, applied=owned.applied) if fields else None
-
-
-def _join_problems(problems_found: list[str]) -> str:
-    if len(problems_found) == 1:
-        return problems_found[0]
-    return "\n".join(["errors:", *(f"  {text}" for text in problems_found)])

@@ -7,19 +7,25 @@ from quarterdeck.meta.schema import Node
 
 
 def drop_new_nulls(
-    value: dict[str, Any], live: Mapping[str, Any], node: Node | None
+    value: dict[str, Any], live: Mapping[str, Any], node: Node | None, config: object = None
 ) -> dict[str, Any]:
-    """Nulls the merge made where the schema allows none; untouched parts are not walked."""
+    """Nulls the merge made where the schema allows none; untouched parts are not walked.
+
+    Those that the configuration itself sets are kept: validation has to see them.
+    """
+    wanted = config if isinstance(config, dict) else {}
     if value is live:
         return value
     result: dict[str, Any] = {}
     for name, part in value.items():
         schema = _find_member(node, name)
         before = live.get(name)
-        if part is None and before is not None and not (schema is not None and schema.nullable):
+        is_made = part is None and before is not None and name not in wanted
+        if is_made and not (schema is not None and schema.nullable):
             continue
         if isinstance(part, dict) and part is not before:
-            part = drop_new_nulls(part, before if isinstance(before, dict) else {}, schema)
+            inner = before if isinstance(before, dict) else {}
+            part = drop_new_nulls(part, inner, schema, wanted.get(name))
         result[name] = part
     return result
 

@@ -20,7 +20,14 @@ from quarterdeck.wire.apply.fieldset import (
 from quarterdeck.wire.apply.identity import Identity
 from quarterdeck.wire.apply.merger import merge, remove, with_named_fields
 from quarterdeck.wire.apply.schema_type import Type
-from quarterdeck.wire.apply.walk import Comparison, compare, is_equal, list_fields
+from quarterdeck.wire.apply.walk import (
+    Comparison,
+    compare,
+    find_problems,
+    is_equal,
+    join_problems,
+    list_fields,
+)
 
 
 class Owned(msgspec.Struct, frozen=True):
@@ -44,6 +51,10 @@ class Disagreement(Exception):
         self.conflicts = dict(conflicts)
 
 
+class ConversionFailed(Exception):
+    """Raised when an object does not fit the schema of the version a manager wrote in."""
+
+
 class Updater:
     """Knows the type of a kind at its versions, and the fields an endpoint never owns."""
 
@@ -54,7 +65,9 @@ class Updater:
         *,
         ignored: Trie,
         convert: Convert | None = None,
+        checks_types: bool = False,
     ) -> None:
+        self._checks_types = checks_types
         self._types = types
         self._version = api_version
         self._ignored = ignored
@@ -143,15 +156,24 @@ class Updater:
         self, live: dict[str, Any], new: dict[str, Any], version: str
     ) -> Comparison | None:
         kind = self._types(version)
-        before, after = self._convert_to(live, version), self._convert_to(new, version)
+        before = self._convert_to(live, version, "failed to convert old object: ")
+        after = self._convert_to(new, version, "failed to convert new object: ")
         if kind is None or before is None or after is None:
             return None
         return self._filter_ignored(compare(before, after, kind))
 
-    def _convert_to(self, value: dict[str, Any], version: str) -> dict[str, Any] | None:
+    def _convert_to(
+        self, value: dict[str, Any], version: str, failure: str = ""
+    ) -> dict[str, Any] | None:
+        """Bring an object to a version; `failure` says what was attempted where it does not fit."""
         if version == self._version or self._convert is None:
             return value
-        return self._convert(value, version)
+        converted, kind = self._convert(value, version), self._types(version)
+        if converted is not None and kind is not None and self._checks_types:
+            problems = find_problems(converted, kind, unique=True)
+            if problems:
+                raise ConversionFailed(failure + join_problems(problems))
+        return converted
 
     def _convert_back(self, value: dict[str, Any], version: str) -> dict[str, Any]:
         if version == self._version or self._convert is None:
@@ -161,7 +183,10 @@ class Updater:
     def _prune(self, merged: dict[str, Any], managers: Managers, last: Owned) -> dict[str, Any]:
         """Take out what this manager applied before, not now, and nobody else owns."""
         version = last.api_version
-        kind, converted = self._types(version), self._convert_to(merged, version)
+        failure = (
+            "failed to prune fields: failed to convert merged object to last applied version: "
+        )
+        kind, converted = self._types(version), self._convert_to(merged, version, failure)
         if kind is None or converted is None:
             return merged
         previous = with_named_fields(last.fields, kind)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from quarterdeck.meta.field import format_go_syntax, format_go_value, get_go_type
 from quarterdeck.wire.apply.fieldset import LEAF, Trie, build_node, format_element
 from quarterdeck.wire.apply.schema_type import ItemError, Type
 
@@ -231,6 +232,13 @@ _FITTING: dict[str, tuple[type, ...]] = {
 }
 
 
+def join_problems(problems: list[str]) -> str:
+    """Problems as Kubernetes lists them: one by itself, several on lines of their own."""
+    if len(problems) == 1:
+        return problems[0]
+    return "\n".join(["errors:", *(f"  {text}" for text in problems)])
+
+
 def _find_list_problems(value: list[Any], kind: Type, *, unique: bool, path: str) -> list[str]:
     found: list[str] = []
     seen: set[str] = set()
@@ -256,36 +264,22 @@ def _with_path(path: str, text: str) -> str:
 
 def _format_expectation(value: Any, kind: Type) -> str:
     if kind.has_map and not kind.scalar:
-        return f"expected map, got {_format_go_value(value)}"
+        return f"expected map, got {_format_pointer(value)}"
     if kind.has_list and not kind.scalar:
-        return f"expected list, got {_format_go_value(value)}"
+        return f"expected list, got {_format_pointer(value)}"
     match kind.scalar:
         case "numeric":
-            return f"expected numeric (int or float), got {_format_go_type(value)}"
+            return f"expected numeric (int or float), got {get_go_type(value)}"
         case "string":
-            return f"expected string, got {_format_go_value(value)}"
+            return (
+                f"expected string, got &value.valueUnstructured{{Value:{format_go_syntax(value)}}}"
+            )
         case "boolean":
-            return f"expected boolean, got {_format_go_value(value)}"
+            return f"expected boolean, got {_format_pointer(value)}"
         case _:
-            return f"expected any scalar, got {_format_go_value(value)}"
+            return f"expected any scalar, got {_format_pointer(value)}"
 
 
-def _format_go_type(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int():
-            return "int64"
-        case float():
-            return "float64"
-        case list():
-            return "[]interface {}"
-        case _:
-            return "map[string]interface {}"
-
-
-def _format_go_value(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return f"&{{{text.strip(chr(34))}}}"
+def _format_pointer(value: Any) -> str:
+    """A value as Go prints a pointer to the struct around it."""
+    return f"&{{{format_go_value(value)}}}"

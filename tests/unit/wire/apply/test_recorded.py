@@ -1,6 +1,7 @@
 """Field management as Kubernetes did it: recorded programs and recorded requests."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -26,7 +27,9 @@ BY_TITLE = {case["title"]: case for case in RECORDED}
 class Literal(FieldManager):
     """Leaves nulls in merged objects, as the recorded field manager did without a defaulter."""
 
-    def _normalize(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+    def _normalize(
+        self, merged: dict[str, Any], live: dict[str, Any], config: Mapping[str, Any]
+    ) -> dict[str, Any]:
         return merged
 
 

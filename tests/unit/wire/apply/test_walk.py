@@ -226,7 +226,7 @@ def test_strings_of_a_format_are_any_scalar() -> None:
     )
     assert find_problems({"t": 1}, type_of(node), unique=True) == []
     assert find_problems({"t": {}}, type_of(node), unique=True) == [
-        ".t: expected any scalar, got &{{}}"
+        ".t: expected any scalar, got &{map[]}"
     ]
 
 
