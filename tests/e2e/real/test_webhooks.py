@@ -49,6 +49,11 @@ class Replica:
     def __init__(self, real: RealServer, token: Path, folder: Path, name: str) -> None:
         self.port = programs.free_port()
         self.log = folder / f"{name}.log"
+        self._arguments = real, token, name
+        self.start()
+
+    def start(self) -> None:
+        real, token, name = self._arguments
         mounted = f"mount -t tmpfs tmpfs /run && mkdir -p {ACCOUNT_FOLDER}"
         copied = f"cp {shlex.quote(str(token))}/* {ACCOUNT_FOLDER}/"
         flags = ("--operators", "pipelines", "--webhook-port", str(self.port))
@@ -66,7 +71,7 @@ class Replica:
                     **{"POD_NAME": name, "POD_NAMESPACE": NAMESPACE},
                     **NO_FLEET,
                 },
-                cwd=folder,
+                cwd=self.log.parent,
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
@@ -162,10 +167,14 @@ def fleet(real: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def test_writes_are_judged_and_defaulted_by_either_replica(fleet: Fleet) -> None:
-    for number, replica in enumerate(fleet.replicas):
-        fleet.route_to(replica)
-        _check_pipelines(fleet, number)
+    for number, (one, other) in enumerate((fleet.replicas, reversed(fleet.replicas))):
+        other.stop()  # the API server would go on using its connection
+        fleet.route_to(one)
         _check_defaults(fleet, number)
+        other.start()
+        other.wait_registered()  # after the one that is called
+        fleet.route_to(one)
+        _check_pipelines(fleet, number)
 
 
 def _check_pipelines(fleet: Fleet, number: int) -> None:
