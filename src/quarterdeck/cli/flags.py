@@ -47,8 +47,11 @@ Operators = Annotated[
     str, Option("--operators", metavar="A,B", help="Only these operators (default: all).")
 ]
 Files = Annotated[
-    list[str],
+    list[str] | None,
     Option("--filename", "-f", metavar="PATH", help="File, folder, or - for standard input."),
+]
+Kustomization = Annotated[
+    str, Option("--kustomize", "-k", metavar="DIR", help="Folder with a kustomization.yaml.")
 ]
 Kind = Annotated[str, Argument(metavar="KIND", help="Kind, plural or short name, such as pods.")]
 OneName = Annotated[str, Argument(metavar="NAME", help="Name of one object.")]

@@ -24,6 +24,24 @@ def read(paths: Sequence[str], *, flag: str = "--filename") -> list[dict[str, An
     return sorted(found, key=_rank)
 
 
+def read_given(paths: Sequence[str] | None, kustomization: str) -> list[dict[str, Any]]:
+    """Every object that --filename or --kustomize gives.
+
+    Raises:
+        CommandError: if not one of the two is given, or it cannot be read.
+    """
+    if bool(paths) == bool(kustomization):
+        raise CommandError("give manifests with --filename, or a folder with --kustomize", REFUSED)
+    if paths:
+        return read(paths)
+    from quarterdeck.cli.kustomize import build_kustomization
+
+    found = list(_parse(build_kustomization(kustomization), kustomization))
+    if not found:
+        raise CommandError(f"kustomization {kustomization} has no objects", REFUSED)
+    return sorted(found, key=_rank)
+
+
 def _rank(document: dict[str, Any]) -> int:
     kind = document["kind"]
     return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,27 @@ def test_get_has_the_output_formats_of_kubectl(shell: Shell, files: str) -> None
     assert "one=1\n" in shell("get", "cm", "-o", lines)
     assert "no {end}" in shell("get", "cm", "-o", "jsonpath={range .items[*]}", code=2)
     assert "HEAD:PATH" in shell("get", "cm", "-o", "custom-columns=NAME", code=2)
+
+
+def test_a_kustomization_is_applied_and_deleted(shell: Shell, tmp_path: Path) -> None:
+    if not (shutil.which("kubectl") or shutil.which("kustomize")):
+        pytest.skip("neither kubectl nor kustomize is installed")
+    (tmp_path / "kustomization.yaml").write_text("resources: [one.yaml]\nnamePrefix: my-\n")
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
+    (tmp_path / "one.yaml").write_text(config)
+    assert shell("apply", "-k", str(tmp_path)) == "configmap/my-one created\n"
+    assert shell("delete", "-k", str(tmp_path)) == "configmap/my-one deleted\n"
+    (tmp_path / "kustomization.yaml").write_text("resources: [none.yaml]\n")
+    assert "cannot build kustomization" in shell("apply", "-k", str(tmp_path), code=1)
+    assert "is not a folder" in shell("apply", "-k", str(tmp_path / "none"), code=2)
+
+
+def test_a_kustomization_needs_a_program_that_builds_it(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "needs kubectl or kustomize" in shell("apply", "-k", str(tmp_path), code=2)
+    assert "--filename, or a folder with --kustomize" in shell("apply", code=2)
 
 
 def test_get_follows_changes(shell: Shell, files: str) -> None:

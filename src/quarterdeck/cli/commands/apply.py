@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, get_transport, with_progress
-from quarterdeck.cli.flags import Context, Files, Json, Kubeconfig, Namespace
+from quarterdeck.cli.flags import Context, Files, Json, Kubeconfig, Kustomization, Namespace
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ _TRIES = 40
 
 
 async def apply(
-    filename: Files,
+    filename: Files = None,
+    kustomize: Kustomization = "",
     force: Annotated[
         bool, Option("--force", help="Take over fields that other field managers own.")
     ] = False,
@@ -29,11 +30,15 @@ async def apply(
     context: Context = "",
 ) -> None:
     """Apply manifests, namespaces and CustomResourceDefinitions first."""
+    import asyncio
+
     from quarterdeck.cli import manifest_files
     from quarterdeck.cli.output import print_change, reference
     from quarterdeck.wire.query import PatchOptions
 
-    documents = manifest_files.read(filename)
+    documents = await with_progress(
+        asyncio.to_thread(manifest_files.read_given, filename, kustomize), "reading manifests"
+    )
     options = PatchOptions(
         field_manager=FIELD_MANAGER, force=force or None, dry_run=("All",) if dry_run else ()
     )

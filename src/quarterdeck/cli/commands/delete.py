@@ -1,11 +1,19 @@
 """`quarterdeck delete`: delete objects by name or by manifest."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
 from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace, split_target
+from quarterdeck.cli.flags import (
+    Context,
+    Files,
+    Json,
+    Kubeconfig,
+    Kustomization,
+    Namespace,
+    split_target,
+)
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
@@ -19,10 +27,8 @@ if TYPE_CHECKING:
 async def delete(
     kind: Annotated[str, Argument(metavar="KIND", help="Kind of the objects.")] = "",
     names: Annotated[list[str] | None, Argument(metavar="NAME", help="Names of objects.")] = None,
-    filename: Annotated[
-        list[str] | None,
-        Option("--filename", "-f", metavar="PATH", help="File, folder, or - for standard input."),
-    ] = None,
+    filename: Files = None,
+    kustomize: Kustomization = "",
     ignore_not_found: Annotated[
         bool, Option("--ignore-not-found", help="Succeed for objects that do not exist.")
     ] = False,
@@ -32,15 +38,23 @@ async def delete(
     context: Context = "",
 ) -> int:
     """Delete the named objects, or all objects of manifests in reverse order."""
+    import asyncio
+
+    from quarterdeck.cli import manifest_files
+
     if "/" in kind:
         kind, one = split_target(kind, names[0] if names else "")
         names = [one]
-    if bool(filename) == bool(kind and names):
+    if bool(filename or kustomize) == bool(kind and names):
         raise CommandError("give KIND and NAME, or manifests with --filename", REFUSED)
     async with connect(kubeconfig, context) as client:
-        if filename:
+        if filename or kustomize:
+            manifests = await with_progress(
+                asyncio.to_thread(manifest_files.read_given, filename, kustomize),
+                "reading manifests",
+            )
             targets = await _read_targets(
-                client, filename, namespace, ignore_not_found=ignore_not_found
+                client, manifests, namespace, ignore_not_found=ignore_not_found
             )
         else:
             targets = await _find_targets(client, kind, names or [], namespace)
@@ -65,14 +79,17 @@ async def _find_targets(
 
 
 async def _read_targets(
-    client: "Client", files: list[str], namespace: str, *, ignore_not_found: bool
+    client: "Client",
+    manifests: "list[dict[str, Any]]",
+    namespace: str,
+    *,
+    ignore_not_found: bool,
 ) -> "list[Target]":
-    from quarterdeck.cli import manifest_files
     from quarterdeck.meta.identity import GVK
     from quarterdeck.wire.status import NotFound
 
     targets: list[Target] = []
-    for document in reversed(manifest_files.read(files)):
+    for document in reversed(manifests):
         metadata = document["metadata"]
         try:
             found = await client.raw.resource(GVK.of(document["apiVersion"], document["kind"]))
