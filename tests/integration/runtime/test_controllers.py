@@ -18,6 +18,7 @@ from quarterdeck.meta.conditions import FALSE, TRUE, Conditions, find
 from quarterdeck.meta.identity import GVR, Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace, with_metadata
+from quarterdeck.operators.experiments.foreign import ArgoApplication
 from quarterdeck.runtime import (
     BindAddress,
     Context,
@@ -455,7 +456,7 @@ async def test_a_missing_definition_is_named_in_log_and_readiness_until_it_appea
             told = line.__dict__["fields"]
             assert told["kind"] == "widgets.example.com"
             assert "CRD widgets.example.com (version v1) is not installed" in told["reason"]
-            assert "kubectl apply" in told["reason"]
+            assert f"quarterdeck crds {Widget.__module__}:Widget | kubectl apply" in told["reason"]
             status, body = await _read(manager.health_url + "/readyz")
             assert status == 500
             assert told["reason"] in body
@@ -466,6 +467,23 @@ async def test_a_missing_definition_is_named_in_log_and_readiness_until_it_appea
             await at.becomes(lambda w: w.status.seen == 5)
             assert (await _read(manager.health_url + "/readyz"))[0] == 200
             assert len([r for r in caplog.records if "not served" in r.getMessage()]) == 1
+
+
+async def test_a_missing_foreign_kind_is_named_in_log_and_verbose_readiness(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with Cluster() as cluster, Client(load_config(cluster.kubeconfig)) as client:
+        await client.resource(CRDS).create(crd.build_manifest([Widget]))
+        await eventually(lambda: _served(client))
+        manager = Manager(client, name="early", health=BindAddress())
+        manager.add(Controller(reconcile=count_size, for_=Widget, owns=(ArgoApplication,)))
+        async with manager.running():
+            [line] = [each for each in caplog.records if "not served" in each.getMessage()]
+            reason = line.__dict__["fields"]["reason"]
+            assert "install the product that brings argoproj.io" in reason
+            status, body = await _read(manager.health_url + "/readyz?verbose")
+            assert status == 200, "an operator may use foreign kinds where they exist"
+            assert f"[+]kinds ok ({reason})" in body
 
 
 async def _read(url: str) -> tuple[int, str]:

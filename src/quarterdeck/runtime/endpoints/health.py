@@ -7,6 +7,7 @@ for callers on this machine, which includes `kubectl port-forward`; probes may c
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -25,8 +26,15 @@ _LOCAL = frozenset({"127.0.0.1", "::1", "::ffff:127.0.0.1", ""})
 _JSON = [("content-type", "application/json")]
 
 
-def run_checks(name: str, checks: Mapping[str, Check], path: str, query: str) -> Response:
-    """Answer `/healthz`, `/readyz`, or one check of theirs."""
+def run_checks(
+    name: str,
+    checks: Mapping[str, Check],
+    path: str,
+    query: str,
+    *,
+    notes: Mapping[str, Check] = MappingProxyType({}),
+) -> Response:
+    """Answer `/healthz`, `/readyz`, or one check of theirs; notes say more about a passed check."""
     options = parse_qs(query, keep_blank_values=True)
     wanted = path.removeprefix(f"/{name}").strip("/")
     if wanted:
@@ -43,7 +51,9 @@ def run_checks(name: str, checks: Mapping[str, Check], path: str, query: str) ->
             continue
         trouble = _run_check(check)
         failed = failed or bool(trouble)
-        lines.append(f"[-]{check_name} failed: {trouble}" if trouble else f"[+]{check_name} ok")
+        note = _run_check(notes[check_name]) if check_name in notes else ""
+        passed = f"[+]{check_name} ok{f' ({note})' if note else ''}"
+        lines.append(f"[-]{check_name} failed: {trouble}" if trouble else passed)
     if failed:
         return _text(500, "\n".join([*lines, f"{name} check failed\n"]))
     if "verbose" in options:
@@ -71,11 +81,13 @@ class HealthPages:
         *,
         live: Mapping[str, Check],
         ready: Mapping[str, Check],
+        notes: Mapping[str, Check] = MappingProxyType({}),
         journals: Callable[[], Iterable[Journal]],
         state: Callable[[], dict[str, Any]],
     ) -> None:
         self._live = live
         self._ready = ready
+        self._notes = notes
         self._journals = journals
         self._state = state
 
@@ -87,7 +99,7 @@ class HealthPages:
             case "healthz" | "livez":
                 return run_checks(head, self._live, path, request.query)
             case "readyz":
-                return run_checks(head, self._ready, path, request.query)
+                return run_checks(head, self._ready, path, request.query, notes=self._notes)
             case "explain" | "debug" | "loglevel" if request.peer.host not in _LOCAL:
                 return _text(403, "Forbidden: only callers on this machine may read this page\n")
             case "explain" | "debug" | "loglevel" if header := find_cross_site_header(request):

@@ -9,13 +9,17 @@ def describe_absence(kind: type[Object]) -> str:
     resource = info.gvr.group_resource
     if "." not in info.group or info.group.endswith(".k8s.io"):
         return f"the API server does not serve {resource} {info.version}: use a server that does"
-    return f"CRD {resource} (version {info.version}) is not installed: run {_find_command(kind)}"
+    return f"CRD {resource} (version {info.version}) is not installed: {_find_command(kind)}"
 
 
 def _find_command(kind: type[Object]) -> str:
-    if kind.__module__.startswith("quarterdeck."):
-        return "`quarterdeck crds | kubectl apply -f -`"
+    """How to install the definition: ours, that of another product, or one the user declared."""
+    module, group = kind.__module__, kind.KIND.group
+    if module.startswith("quarterdeck.apis."):
+        return "run `quarterdeck crds | kubectl apply -f -`"
+    if module.startswith("quarterdeck."):
+        return f"install the product that brings {group}"
     return (
-        "`kubectl apply -f` with its manifest "
-        f"(quarterdeck.meta.crd.build_manifest([{kind.__name__}]) builds it)"
+        f"run `quarterdeck crds {module}:{kind.__name__} | kubectl apply -f -` if the kind is "
+        f"yours, else install the product that brings {group}"
     )

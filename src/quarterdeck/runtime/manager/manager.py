@@ -354,6 +354,9 @@ class Manager:
             (lambda: self.is_leader) if self._election is not None else None,
         )
 
+    def _describe_missing_foreign_kinds(self) -> str:
+        return summary.describe_missing_foreign_kinds(self.informers, self.controllers)
+
     def _make_endpoints(self, health: BindAddress | None, metrics: MetricsPage | None) -> Endpoints:
         """The pages of health and metrics, with the checks of what this manager consists of."""
         self._ready["caches"] = lambda: summary.describe_stale_caches(self.informers)
@@ -365,7 +368,11 @@ class Manager:
         if self._webhooks is not None:
             self._ready["webhooks"] = self._webhooks.check
         pages = HealthPages(
-            live=self._live, ready=self._ready, journals=lambda: self.journals, state=self.state
+            live=self._live,
+            ready=self._ready,
+            notes={"kinds": self._describe_missing_foreign_kinds},
+            journals=lambda: self.journals,
+            state=self.state,
         )
         return Endpoints(
             health=health, metrics=metrics, pages=pages, registry=self.metrics.registry

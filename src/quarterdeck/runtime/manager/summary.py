@@ -21,10 +21,19 @@ def describe_missing_kinds(
     """The reconciled kinds that the server does not serve; empty if it serves all.
 
     Kinds that are only owned, watched or read do not count: an operator may use them where they
-    exist.
+    exist. `describe_missing_foreign_kinds` names them.
     """
     kinds = dict.fromkeys(each.for_ for each in controllers)
     reasons = [informers.ensure(kind).absence_reason() for kind in kinds]
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def describe_missing_foreign_kinds(
+    informers: InformerFactory, controllers: Iterable[Controller[Any]]
+) -> str:
+    """The kinds that are owned, watched or read, and not served; empty if all are served."""
+    reconciled = {each.for_ for each in controllers}
+    reasons = [each.absence_reason() for each in informers if each.kind not in reconciled]
     return "; ".join(reason for reason in reasons if reason)
 
 
