@@ -1,13 +1,17 @@
 """The objects of one kind as readers see them: bytes by key, indexes, typed on demand.
 
 Everything is immutable and synchronous, so reads need neither locks nor copies.
+
+An object that does not fit its type, stored under an older definition, is kept but neither indexed
+nor listed: it must not stop work on all others. Reading it by its key raises `DecodeError`, so that
+the controller of its kind reports it.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from quarterdeck.meta.identity import Key
-from quarterdeck.meta.objects import Object
+from quarterdeck.meta.objects import DecodeError, Object
 from quarterdeck.runtime.cache.index import Index, IndexFunction
 from quarterdeck.runtime.cache.retention import RetentionPolicy
 from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot
@@ -66,7 +70,8 @@ class Indexer(Generic[T]):
         index: tuple[str, str] | None = None,
     ) -> list[T]:
         """Objects of a namespace, matching labels, or found by `index=(name, value)`."""
-        return [self._typed(snapshot) for snapshot in self.select(namespace, selector, index)]
+        found = (self._decode(each) for each in self.select(namespace, selector, index))
+        return [each for each in found if each is not None]
 
     def select(
         self,
@@ -101,6 +106,13 @@ class Indexer(Generic[T]):
         self._memo[snapshot.key] = (snapshot, typed)
         return typed
 
+    def _decode(self, snapshot: Snapshot) -> T | None:
+        """The typed object; None if it does not fit its type."""
+        try:
+            return self._typed(snapshot)
+        except DecodeError:
+            return None
+
     # --- indexes
 
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
@@ -109,7 +121,7 @@ class Indexer(Generic[T]):
             raise ValueError(f"{self.kind.__name__} already has an index {name!r}")
         index = self._indexes[name] = Index(function)
         for snapshot in self._entries.values():
-            index.update(snapshot.key, self._typed(snapshot))
+            _update(index, snapshot.key, self._decode(snapshot))
 
     def index_owners(self) -> None:
         """Find objects by the UID of their owners; idempotent, and needs no typed decode."""
@@ -134,9 +146,9 @@ class Indexer(Generic[T]):
         if self._owners is not None:
             self._owners.update(key, metadata if metadata is not None else snapshot.metadata)
         if self._indexes:
-            typed = self._typed(stored)
+            typed = self._decode(stored)
             for index in self._indexes.values():
-                index.update(key, typed)
+                _update(index, key, typed)
 
     def _drop(self, key: Key) -> None:
         if not self._entries.remove(key):
@@ -146,6 +158,13 @@ class Indexer(Generic[T]):
             self._owners.remove(key)
         for index in self._indexes.values():
             index.remove(key)
+
+
+def _update(index: Index[T], key: Key, obj: T | None) -> None:
+    if obj is None:
+        index.remove(key)
+    else:
+        index.update(key, obj)
 
 
 def _owner_uids(metadata: Metadata) -> Iterable[str]:

@@ -13,7 +13,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.identity import Key
-from quarterdeck.meta.objects import Object
+from quarterdeck.meta.objects import DecodeError, Object
 from quarterdeck.runtime.cache.event import Author
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.report import update_status
@@ -182,7 +182,11 @@ class Runner(Generic[T]):
 
     async def _reconcile_key(self, item: QueueItem[Key], limit: TimeLimit) -> None:
         key, started = item.key, self._clock.monotonic()
-        obj = self._cache.get(key)
+        try:
+            obj = self._cache.get(key)
+        except DecodeError as error:
+            self._report_unreadable(key, error)
+            return
         if obj is None:
             await self._handle_deleted(item)
             return
@@ -224,6 +228,14 @@ class Runner(Generic[T]):
                 outcome.detail,
                 next_s,
             )
+        )
+
+    def _report_unreadable(self, key: Key, error: DecodeError) -> None:
+        """An object that was stored under another definition waits until somebody changes it."""
+        self._log.error(
+            "cannot read the object, it does not fit its type; correct or delete it",
+            object=str(key),
+            detail=str(error),
         )
 
     async def _attempt_owned(

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from quarterdeck.meta.identity import GroupKind, Key
-from quarterdeck.meta.objects import Object
+from quarterdeck.meta.objects import DecodeError, Object
 from quarterdeck.runtime.cache.event import Change, Event
-from quarterdeck.runtime.cache.snapshot import Metadata
+from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot
 from quarterdeck.runtime.source.predicate import Predicate
 
 T = TypeVar("T", bound=Object)
@@ -83,12 +83,22 @@ def enqueue_owner(owner: GroupKind, *, is_namespaced: bool, only_controller: boo
 def enqueue_mapped(
     function: Callable[[Any, Lookup], Iterable[Key]], kind: type[Object], lookup: Lookup
 ) -> MapEvent:
-    """The keys that a function returns for the new and the old state."""
+    """The keys that a function returns for the new and the old state.
+
+    A state that does not fit its type concerns nobody.
+    """
 
     def mapping(event: Event) -> Iterable[Key]:
-        keys = dict.fromkeys(function(event.new.typed(kind), lookup))
+        keys = dict.fromkeys(find(event.new))
         if event.old is not None and event.change is Change.MODIFIED:
-            keys |= dict.fromkeys(function(event.old.typed(kind), lookup))
+            keys |= dict.fromkeys(find(event.old))
         return keys
+
+    def find(state: Snapshot) -> Iterable[Key]:
+        try:
+            obj = state.typed(kind)
+        except DecodeError:
+            return ()
+        return function(obj, lookup)
 
     return mapping
