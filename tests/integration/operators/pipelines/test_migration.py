@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import originals
 import pytest
 
 from quarterdeck.apis.fleetmanagement.names import FINALIZER
-from quarterdeck.apis.fleetmanagement.v1alpha1 import Collector, Pipeline
+from quarterdeck.apis.fleetmanagement.v1alpha1 import KINDS, Collector, Pipeline
+from quarterdeck.app import definitions
 
+GROUP = "fleetmanagement.grafana.com"
 TEXT = 'prometheus.scrape "x" {\n  targets = []\n}\n'
 FIRST: dict[str, Any] = {
     "observedGeneration": 1,
@@ -74,6 +77,29 @@ async def test_a_pipeline_is_taken_over_and_not_made_again(
             await at.delete()
             await at.gone()
             assert at.fleet.names == []
+
+
+async def test_the_original_can_have_a_pipeline_back(world: Any) -> None:
+    async with world() as at:
+        await originals.put_definitions(at.client, GROUP)
+        identity = await leave_behind(at, FIRST, None)
+        before = await at.get()
+        await definitions.install(at.client.raw, KINDS)
+        async with at.operator():
+            await at.until(lambda: _is_applied(at))
+            await at.ready("Synced")
+        await originals.put_definitions(at.client, GROUP)
+        document = {"apiVersion": Pipeline.KIND.api_version, "kind": "Pipeline"}
+        metadata = {"name": "web", "namespace": "default"}
+        found = await originals.write_unchanged(at.client, {**document, "metadata": metadata})
+        assert found["metadata"]["uid"] == before.metadata.uid
+        assert found["metadata"]["finalizers"] == [FINALIZER]
+        assert found["spec"]["contents"] == TEXT
+        status = found["status"]
+        assert (status["id"], status["observedGeneration"]) == (identity, 1)
+        conditions = {each["type"]: each["status"] for each in status["conditions"]}
+        assert (conditions["Ready"], conditions["Synced"]) == ("True", "True")
+        assert at.fleet.count("CreatePipeline") == at.fleet.count("DeletePipeline") == 0
 
 
 async def _is_applied(at: Any) -> bool:
