@@ -65,6 +65,7 @@ test-e2e: $(STAMP) ## Run the tests with real processes and clients
 test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 	@bash tools/helm.sh $(TOOLS)
 	@bash tools/s3.sh $(TOOLS) $(VENV)
+	@bash tools/alloy.sh $(TOOLS)
 	@QUARTERDECK_FULL=1 $(BIN)/python -m pytest -n auto $(ARGS)
 
 .PHONY: coverage
