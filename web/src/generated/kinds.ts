@@ -963,6 +963,7 @@ export interface Pipeline {
     enabled?: boolean;
     matchers?: Array<string>;
     name?: string;
+    otelIsolation?: "None" | "Suffix";
     paused?: boolean;
     revisionHistoryLimit?: number;
     rollbackTo?: string;
@@ -1122,6 +1123,7 @@ export interface PipelineSet {
       enabled?: boolean;
       matchers?: Array<string>;
       name: string;
+      otelIsolation?: "None" | "Suffix";
     }>;
     prune?: boolean;
     selector?: {

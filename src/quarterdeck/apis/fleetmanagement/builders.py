@@ -88,6 +88,13 @@ class PipelineBuilder(Builder[Pipeline]):
         """The language of the configuration."""
         return self._set(("spec", "configType"), config_type)
 
+    def with_otel_isolation(self, otel_isolation: Literal["None", "Suffix"]) -> Self:
+        """Suffix adds the name of the pipeline to every id of an OpenTelemetry
+        configuration, so that it shares no component with other pipelines of the
+        collector.
+        """
+        return self._set(("spec", "otelIsolation"), otel_isolation)
+
     def with_source(self, source: PipelineSource) -> Self:
         """Where the pipeline is written; the object's own namespace and name if left out."""
         return self._set(("spec", "source"), source)

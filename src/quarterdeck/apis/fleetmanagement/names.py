@@ -38,3 +38,4 @@ MAX_MATCHER = 200
 DURATION_PATTERN = r"^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$"
 
 ConfigType = Literal["Alloy", "OpenTelemetryCollector"]
+OtelIsolation = Literal["None", "Suffix"]

@@ -1,7 +1,7 @@
 """Pipeline: a piece of collector configuration, and the collectors that receive it.
 
 The fields, names and limits are those that existing manifests use; `contentsFrom`, the policies,
-`connectionRef`, `rollout` and the rollback fields are ours and optional.
+`connectionRef`, `otelIsolation`, `rollout` and the rollback fields are ours and optional.
 """
 
 from typing import Annotated, Literal
@@ -16,6 +16,7 @@ from quarterdeck.apis.fleetmanagement.names import (
     MAX_CONTENTS,
     VERSION,
     ConfigType,
+    OtelIsolation,
 )
 from quarterdeck.apis.fleetmanagement.rollout import Delivery, Impact, Rollout, RolloutStatus
 from quarterdeck.meta.conditions import Conditions
@@ -89,6 +90,9 @@ class PipelineSpec(Struct, frozen=True, kw_only=True):
     """Whether it is delivered to collectors."""
     config_type: Annotated[ConfigType, Schema(default="Alloy")] = "Alloy"
     """The language of the configuration."""
+    otel_isolation: Annotated[OtelIsolation, Schema(default="None")] = "None"
+    """Suffix adds the name of the pipeline to every id of an OpenTelemetry configuration, so that
+    it shares no component with other pipelines of the collector."""
     source: Annotated[PipelineSource, Schema(rules=(SOURCE_NAMESPACE,))] | None = None
     """Where the pipeline is written; the object's own namespace and name if left out."""
     connection_ref: LocalObjectReference | None = None

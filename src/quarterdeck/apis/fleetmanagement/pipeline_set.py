@@ -10,6 +10,7 @@ from quarterdeck.apis.fleetmanagement.names import (
     MAX_MATCHERS,
     VERSION,
     ConfigType,
+    OtelIsolation,
 )
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.kinds import AGE, Column, KindInfo
@@ -44,6 +45,9 @@ class SetMember(Struct, frozen=True, kw_only=True):
     """Whether it is delivered to collectors."""
     config_type: Annotated[ConfigType, Schema(default="Alloy")] = "Alloy"
     """The language of the configuration."""
+    otel_isolation: Annotated[OtelIsolation, Schema(default="None")] = "None"
+    """Suffix adds the name of the pipeline to every id of an OpenTelemetry configuration, so that
+    it shares no component with other pipelines of the collector."""
 
 
 class SetSource(Struct, frozen=True, kw_only=True):

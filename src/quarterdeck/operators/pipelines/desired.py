@@ -4,12 +4,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
+from quarterdeck.apis.fleetmanagement.pipeline_set import SetMember
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineSpec
 from quarterdeck.kit import json
 from quarterdeck.operators.pipelines.ports import Remote
 from quarterdeck.telemetry import contents as checks
 from quarterdeck.telemetry.contents import ConfigType
 from quarterdeck.telemetry.findings import select_errors
+from quarterdeck.telemetry.isolation import isolate
 from quarterdeck.telemetry.matchers import MAX_LENGTH, MAX_MATCHERS, MatcherError, parse_all
 
 OWNER = "quarterdeck-owner"
@@ -78,6 +80,11 @@ def own_namespace(pipeline: Pipeline) -> str:
     return f"kubernetes/{metadata.namespace}/{metadata.name}/{metadata.uid}"
 
 
+def prepare_contents(member: PipelineSpec | SetMember, text: str, *, name: str) -> str:
+    """The text that is sent: with ids of its own, if isolation is asked for."""
+    return isolate(text, name) if member.otel_isolation == "Suffix" else text
+
+
 def build_desired(pipeline: Pipeline, contents: Contents, *, url: str) -> Desired:
     """What a Pipeline asks the server at an address to have."""
     spec = pipeline.spec
@@ -86,7 +93,7 @@ def build_desired(pipeline: Pipeline, contents: Contents, *, url: str) -> Desire
     namespace = source.namespace if source is not None else ""
     unhashed = Desired(
         name=effective_name(pipeline),
-        contents=contents.text,
+        contents=prepare_contents(spec, contents.text, name=effective_name(pipeline)),
         matchers=spec.matchers,
         enabled=spec.enabled,
         config_type=CONFIG_TYPES[spec.config_type],
@@ -109,6 +116,7 @@ def find_problems(pipeline: Pipeline, contents: Contents) -> list[str]:
     if len(effective_name(pipeline)) > MAX_NAME:
         found.append(f"spec.name: must have at most {MAX_NAME} characters")
     found += find_matcher_problems(spec.matchers)
+    found += find_isolation_problems(spec)
     if len(contents.text.encode()) > MAX_CONTENTS:
         found.append(f"{contents.origin}: must have at most {MAX_CONTENTS} bytes")
         return found
@@ -119,6 +127,14 @@ def find_problems(pipeline: Pipeline, contents: Contents) -> list[str]:
             text = f"{where}: invalid; the text is hidden because it comes from a Secret"
         found.append(f"{contents.origin}: {text}")
     return found
+
+
+def find_isolation_problems(member: PipelineSpec | SetMember, field: str = "spec") -> list[str]:
+    """Isolation that cannot be had: Alloy isolates pipelines by itself."""
+    if member.otel_isolation == "None" or member.config_type == "OpenTelemetryCollector":
+        return []
+    text = "only for configType OpenTelemetryCollector; Alloy isolates pipelines by itself"
+    return [f"{field}.otelIsolation: {member.otel_isolation} is {text}"]
 
 
 def find_matcher_problems(matchers: Sequence[str], field: str = "spec.matchers") -> list[str]:

@@ -7,7 +7,11 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP, Pipeline, PipelineS
 from quarterdeck.kit import json, yaml
 from quarterdeck.meta.objects import DecodeError, decode
 from quarterdeck.operators.pipelines.blast_radius import Planned
-from quarterdeck.operators.pipelines.desired import CONFIG_TYPES, effective_name
+from quarterdeck.operators.pipelines.desired import (
+    CONFIG_TYPES,
+    effective_name,
+    prepare_contents,
+)
 
 
 class ManifestError(ValueError):
@@ -54,7 +58,7 @@ def plan_pipeline(pipeline: Pipeline, file: str = "") -> Planned:
         )
     return Planned(
         effective_name(pipeline),
-        spec.contents,
+        prepare_contents(spec, spec.contents, name=effective_name(pipeline)),
         spec.matchers,
         spec.enabled and not spec.paused,
         CONFIG_TYPES[spec.config_type],
@@ -67,7 +71,7 @@ def plan_members(set_: PipelineSet) -> list[Planned]:
     return [
         Planned(
             each.name,
-            each.contents,
+            prepare_contents(each, each.contents, name=each.name),
             tuple(dict.fromkeys((*common, *each.matchers))),
             each.enabled,
             CONFIG_TYPES[each.config_type],

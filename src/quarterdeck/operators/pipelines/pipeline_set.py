@@ -21,7 +21,9 @@ from quarterdeck.operators.pipelines.desired import (
     Contents,
     Desired,
     effective_name,
+    find_isolation_problems,
     find_problems,
+    prepare_contents,
 )
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
 from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
@@ -159,7 +161,7 @@ def _inline_members(set_: PipelineSet) -> list[tuple[Member, list[str]]]:
             set_,
             Desired(
                 name=each.name,
-                contents=each.contents,
+                contents=prepare_contents(each, each.contents, name=each.name),
                 matchers=each.matchers,
                 enabled=each.enabled,
                 config_type=CONFIG_TYPES[each.config_type],
@@ -169,7 +171,7 @@ def _inline_members(set_: PipelineSet) -> list[tuple[Member, list[str]]]:
                 hash="",
             ),
         )
-        found.append((Member(desired), []))
+        found.append((Member(desired), find_isolation_problems(each, each.name)))
     return found
 
 
@@ -189,7 +191,7 @@ def _describe_pipeline(pipeline: Pipeline, contents: Contents) -> Desired:
     spec = pipeline.spec
     return Desired(
         name=effective_name(pipeline),
-        contents=contents.text,
+        contents=prepare_contents(spec, contents.text, name=effective_name(pipeline)),
         matchers=spec.matchers,
         enabled=spec.enabled,
         config_type=CONFIG_TYPES[spec.config_type],

@@ -25,6 +25,7 @@ from quarterdeck.meta.objects import Object
 from quarterdeck.operators.pipelines.address import InvalidAddress, normalize_url
 from quarterdeck.operators.pipelines.desired import (
     Contents,
+    find_isolation_problems,
     find_matcher_problems,
     find_problems,
 )
@@ -85,6 +86,7 @@ def _check_pipeline(pipeline: Pipeline) -> Iterator[Finding]:
     spec = pipeline.spec
     if spec.contents_from is not None:
         yield from _errors(find_matcher_problems(spec.matchers))
+        yield from _errors(find_isolation_problems(spec))
     else:
         yield from _errors(find_problems(pipeline, Contents(spec.contents)))
         yield from _content_warnings(spec.contents, spec.config_type, "spec.contents")
@@ -136,6 +138,7 @@ def _check_set(set_: PipelineSet) -> Iterator[Finding]:
             yield Finding(f"{field}.name: {member.name!r} is there twice")
         seen.add(member.name)
         yield from _errors(find_matcher_problems(member.matchers, f"{field}.matchers"))
+        yield from _errors(find_isolation_problems(member, field))
         for each in checks.check(member.contents, ConfigType(member.config_type)):
             yield Finding(f"{field}.contents: {each}", each.severity is Severity.ERROR)
         if not member.matchers and not spec.matchers:
