@@ -2,12 +2,14 @@
 
 `python -m bench.peers.web_page CLUSTERS OBJECTS` starts an API server with OBJECTS ConfigMaps and a
 hub with CLUSTERS clusters, serves the dashboard on a free port of loopback and prints the address
-of a one-time link. Each line on its standard input is a number of updates a second and a number of
-seconds; ConfigMaps are changed at that rate, then it prints `done`.
+of a one-time link. A line on its standard input is a number of updates a second and a number of
+seconds, or `churn` and a number of updates to make as fast as possible, or `add` and a number for
+one more ConfigMap; ConfigMaps are changed so, then it prints `done`.
 """
 
 import asyncio
 import contextlib
+import itertools
 import sys
 
 from bench.peers.hub_viewers import TOKENS, write_cluster
@@ -44,15 +46,27 @@ async def _create(client: Client, number: int) -> None:
     )
 
 
-async def _update(client: Client, count: int, rate: int, seconds: int) -> None:
-    """Give ConfigMaps one key more or less, which their rows show."""
-    for step in range(rate * seconds):
-        name = f"object-{step * 7 % count:05}"
-        maps = client.resource(_MAPS)
-        found = await maps.get(name, "default")
-        found["data"] = {"value": str(step), **({"more": "1"} if step % 2 else {})}
-        await maps.update(found)
-        await asyncio.sleep(1 / rate / 2)
+class _Updates:
+    """Gives ConfigMaps one key more or less, which their rows show; no two updates are alike."""
+
+    def __init__(self, client: Client, count: int) -> None:
+        self._maps = client.resource(_MAPS)
+        self._count = count
+        self._steps = itertools.count()
+
+    async def update(self) -> None:
+        step = next(self._steps)
+        data = {"value": str(step), "more": "1" if step % 2 else None}
+        name = f"object-{step * 7 % self._count:05}"
+        await self._maps.patch(name, {"data": data}, namespace="default")
+
+    async def run(self, rate: int, seconds: int) -> None:
+        for _ in range(rate * seconds):
+            await self.update()
+            await asyncio.sleep(1 / rate / 2)
+
+    async def churn(self, count: int) -> None:
+        await fan_out(range(count), lambda _: self.update(), limit=_AT_ONCE)
 
 
 async def _run(clusters: int, objects: int) -> None:
@@ -79,9 +93,16 @@ async def _run(clusters: int, objects: int) -> None:
         server = await stack.enter_async_context(http.Server(dashboard.handle, clock=clock))
         listener = await server.listen("127.0.0.1", 0)
         print(f"{listener.url}/login?code={CODE}", flush=True)
+        updates = _Updates(client, objects)
         while line := await asyncio.to_thread(sys.stdin.readline):
-            rate, seconds = (int(word) for word in line.split())
-            await _update(client, objects, rate, seconds)
+            first, second = line.split()
+            match first:
+                case "churn":
+                    await updates.churn(int(second))
+                case "add":
+                    await _create(client, int(second))
+                case _:
+                    await updates.run(int(first), int(second))
             print("done", flush=True)
 
 

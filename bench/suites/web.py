@@ -3,8 +3,12 @@
 The budgets: first contentful paint under 0.5 s, the grid of 1,000 clusters there within 1 s, a main
 thread that is busy for less than half of the time at 100 updates a second, and no task over 50 ms
 while 10,000 objects are scrolled. There is no peer: other dashboards show other things.
+
+Tasks are measured by a trace of the browser, twice: as time that passed, and as time of the
+processor. On a busy machine the first says how long others kept the main thread waiting.
 """
 
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,19 +21,11 @@ from bench.suite import OURS, Case, Missing, Scale, Suite
 RATE = 100
 _FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 _SCROLL = """async () => {
-    const tasks = [0];
-    const observer = new PerformanceObserver(list => {
-        for (const each of list.getEntries()) tasks.push(each.duration);
-    });
-    observer.observe({entryTypes: ["longtask"]});
     const scroller = document.querySelector(".grid-scroll");
     for (let top = 0; top < scroller.scrollHeight; top += 1500) {
         scroller.scrollTop = top;
         await new Promise(requestAnimationFrame);
     }
-    await new Promise(done => setTimeout(done, 200));
-    observer.disconnect();
-    return Math.max(...tasks);
 }"""
 _PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
 
@@ -46,7 +42,8 @@ def cases(scale: Scale) -> Sequence[Case]:
         case(series, "first contentful paint", "ms", "paint", note=grid),
         case(series, "grid of clusters shown", "ms", "grid", note=grid),
         case(series, f"main thread at {RATE} updates a second", "%", "busy", note=rows),
-        case(series, "longest task while scrolling", "ms", "task", note=f"{rows}; 0: under 50"),
+        case(series, "longest task while scrolling", "ms", "task", note=rows),
+        case(series, "longest task while scrolling, processor time", "ms", "cpu", note=rows),
     ]
 
 
@@ -67,7 +64,7 @@ def _looking(clusters: int, objects: int, seconds: int) -> Iterator[Runs]:
             page = context.new_page()
             page.goto(link)
             page.get_by_role("heading", name="Overview").wait_for()
-            window = _Window(context, link.partition("/login")[0])
+            window = _Window(browser, context, link.partition("/login")[0])
 
             def run(figures: Figures) -> None:
                 figures.update(window.measure_clusters(clusters))
@@ -82,7 +79,8 @@ def _looking(clusters: int, objects: int, seconds: int) -> Iterator[Runs]:
 class _Window:
     """A browser that is logged in."""
 
-    def __init__(self, context: Any, url: str) -> None:
+    def __init__(self, browser: Any, context: Any, url: str) -> None:
+        self._browser = browser
         self._context = context
         self._url = url
 
@@ -106,7 +104,11 @@ class _Window:
             return parseInt(text.replace(",", "")) >= {count};
         }}"""
         page.wait_for_function(shown)
-        task = page.evaluate(_SCROLL)
+        self._browser.start_tracing(page=page, categories=["toplevel"])
+        page.evaluate(_SCROLL)
+        tasks = list_tasks(json.loads(self._browser.stop_tracing()))
+        if not tasks:
+            raise Missed("the trace of the browser has no tasks of its main thread")
         session = self._context.new_cdp_session(page)
         session.send("Performance.enable")
         before = _read_metrics(session)
@@ -116,7 +118,25 @@ class _Window:
         page.close()
         elapsed = after["Timestamp"] - before["Timestamp"]
         busy = (after["TaskDuration"] - before["TaskDuration"]) / elapsed * 100
-        return {"busy": busy, "task": task}
+        longest = {"task": max(wall for wall, _ in tasks), "cpu": max(cpu for _, cpu in tasks)}
+        return {"busy": busy, **longest}
+
+
+def list_tasks(trace: dict[str, Any]) -> list[tuple[float, float]]:
+    """The tasks of the main thread of pages: how long each took, and of the processor, in ms."""
+    events = trace["traceEvents"]
+    mains = {
+        (each["pid"], each["tid"])
+        for each in events
+        if each["name"] == "thread_name" and each["args"]["name"] == "CrRendererMain"
+    }
+    return [
+        (each["dur"] / 1000, each.get("tdur", 0) / 1000)
+        for each in events
+        if each["ph"] == "X"
+        and each["name"].endswith("RunTask")
+        and (each["pid"], each["tid"]) in mains
+    ]
 
 
 def _read_metrics(session: Any) -> dict[str, float]:

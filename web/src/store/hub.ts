@@ -44,6 +44,8 @@ export interface HubRegistry {
 
 const FEW = 8;
 const GATHER_MS = 500;
+/** Reading every cluster again is dear: with many of them changing all the time, do it seldom. */
+const GATHER_ALL_MS = 4_000;
 
 class Clusters {
   byName = new Map<string, HubCluster>();
@@ -54,6 +56,7 @@ class Clusters {
   private changed = new Set<string>();
   private registryChanged = false;
   private timer = 0;
+  private allReadAt = -GATHER_ALL_MS;
   private stops: (() => void)[] = [];
 
   use(listener: () => void): () => void {
@@ -89,6 +92,11 @@ class Clusters {
   }
 
   private async refresh(): Promise<void> {
+    const early = this.allReadAt + GATHER_ALL_MS - performance.now();
+    if (this.changed.size > FEW && early > 0) {
+      this.timer = window.setTimeout(() => void this.refresh(), early);
+      return;
+    }
     this.timer = 0;
     const names = [...this.changed];
     const registries = this.registryChanged;
@@ -113,6 +121,7 @@ class Clusters {
   }
 
   private async loadAll(): Promise<void> {
+    this.allReadAt = performance.now();
     try {
       const [clusters] = await Promise.all([getJson<HubCluster[]>("/api/v1/clusters"), this.loadRegistries()]);
       this.byName = new Map(clusters.map((each) => [each.name, each]));

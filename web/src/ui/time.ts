@@ -27,10 +27,12 @@ export function formatSeconds(seconds: number): string {
   return "0s";
 }
 
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
 export function formatExact(at: string): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return at;
-  return `${date.toLocaleString()} (${date.toISOString()})`;
+  return `${exact.format(date)} (${date.toISOString()})`;
 }
 
 export function formatBytes(bytes: number | undefined): string {

@@ -1,10 +1,12 @@
 // A table of any length: only the rows in sight are in the document.
 
-import type { ComponentChildren } from "preact";
+import { Component, type ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const ROW = 36;
-const EXTRA = 12;
+const EXTRA = 6;
+/** Rows are added and removed in groups of this many, so that most scrolling renders nothing. */
+const STEP = 4;
 
 export interface Column<Row> {
   id: string;
@@ -24,35 +26,23 @@ export interface Sort {
 export function VirtualTable<Row>(props: {
   columns: Column<Row>[];
   rows: Row[];
-  keyOf(row: Row): string;
   label: string;
   sort: Sort;
   onSort(sort: Sort): void;
 }) {
   const { columns, rows, sort } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [range, setRange] = useState({ top: 0, height: 800 });
-  useLayoutEffect(() => {
-    const node = scroller.current;
-    if (!node) return;
-    const measure = () => setRange({ top: node.scrollTop, height: node.clientHeight });
-    measure();
-    node.addEventListener("scroll", measure, { passive: true });
-    const observer = new ResizeObserver(measure);
-    observer.observe(node);
-    return () => {
-      node.removeEventListener("scroll", measure);
-      observer.disconnect();
-    };
-  }, []);
+  const range = useRange(scroller);
   const tracks = columns.map((column) => column.width).join(" ");
-  const first = Math.max(0, Math.floor(range.top / ROW) - EXTRA);
-  const last = Math.min(rows.length, Math.ceil((range.top + range.height) / ROW) + EXTRA);
+  const last = Math.min(rows.length, range.last + EXTRA);
+  const first = Math.max(0, Math.min(range.first, last) - EXTRA);
+  // elements of rows that leave are used again for those that come: making new ones takes longer
+  const slots = range.last - range.first + 2 * EXTRA;
   return (
     <div class="grid-table">
-      <div class="grid-scroll" ref={scroller} tabIndex={0} role="table" aria-label={props.label} aria-rowcount={rows.length + 1}>
+      <div class="grid-scroll" style={{ "--tracks": tracks }} ref={scroller} tabIndex={0} role="table" aria-label={props.label} aria-rowcount={rows.length + 1}>
         <div role="rowgroup">
-          <div class="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: tracks }}>
+          <div class="grid-head" role="row" aria-rowindex={1}>
             {columns.map((column) => (
               <div key={column.id} role="columnheader" aria-sort={ariaSort(sort, column.id)}>
                 {column.value ? (
@@ -69,13 +59,7 @@ export function VirtualTable<Row>(props: {
         </div>
         <div role="rowgroup" style={{ height: `${rows.length * ROW}px` }}>
           {rows.slice(first, last).map((row, index) => (
-            <div key={props.keyOf(row)} class="grid-row" role="row" aria-rowindex={first + index + 2} style={{ gridTemplateColumns: tracks, top: `${(first + index) * ROW + 34}px` }}>
-              {columns.map((column) => (
-                <div key={column.id} role="cell">
-                  {column.render(row)}
-                </div>
-              ))}
-            </div>
+            <Line key={(first + index) % slots} row={row} columns={columns} index={first + index} />
           ))}
         </div>
       </div>
@@ -83,23 +67,57 @@ export function VirtualTable<Row>(props: {
   );
 }
 
+/** One row; rendered again only if it is another row or in another place. */
+class Line<Row> extends Component<{ row: Row; columns: Column<Row>[]; index: number }> {
+  override shouldComponentUpdate(next: { row: Row; columns: Column<Row>[]; index: number }): boolean {
+    const { row, columns, index } = this.props;
+    return next.row !== row || next.index !== index || next.columns !== columns;
+  }
+
+  render() {
+    const { row, columns, index } = this.props;
+    return (
+      <div class="grid-row" role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${index * ROW}px)` }}>
+        {columns.map((column) => (
+          <div key={column.id} role="cell">
+            {column.render(row)}
+          </div>
+        ))}
+      </div>
+    );
+  }
+}
+
+/** The rows in sight; measured at most once a frame, and the same object while they are the same. */
+function useRange(scroller: { current: HTMLDivElement | null }): { first: number; last: number } {
+  const [range, setRange] = useState({ first: 0, last: Math.ceil(800 / ROW) });
+  useLayoutEffect(() => {
+    const node = scroller.current;
+    if (!node) return;
+    let frame = 0;
+    const measure = () => {
+      frame = 0;
+      const first = Math.floor(node.scrollTop / ROW / STEP) * STEP;
+      const last = Math.ceil((node.scrollTop + node.clientHeight) / ROW / STEP) * STEP;
+      setRange((before) => (before.first === first && before.last === last ? before : { first, last }));
+    };
+    const plan = () => {
+      frame ||= requestAnimationFrame(measure);
+    };
+    measure();
+    node.addEventListener("scroll", plan, { passive: true });
+    const observer = new ResizeObserver(plan);
+    observer.observe(node);
+    return () => {
+      cancelAnimationFrame(frame);
+      node.removeEventListener("scroll", plan);
+      observer.disconnect();
+    };
+  }, []);
+  return range;
+}
+
 function ariaSort(sort: Sort, column: string): "ascending" | "descending" | "none" {
   if (sort.column !== column) return "none";
   return sort.isDescending ? "descending" : "ascending";
-}
-
-/** Rows in the order of a column. */
-export function sortRows<Row>(rows: Row[], columns: Column<Row>[], sort: Sort): Row[] {
-  const value = columns.find((column) => column.id === sort.column)?.value;
-  if (!value) return rows;
-  const sign = sort.isDescending ? -1 : 1;
-  const keyed = rows.map((row) => [value(row), row] as const);
-  keyed.sort(([a], [b]) => sign * compare(a, b));
-  return keyed.map(([, row]) => row);
-}
-
-const collator = new Intl.Collator("en", { numeric: true });
-
-function compare(a: string | number, b: string | number): number {
-  return typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));
 }

@@ -9,8 +9,9 @@ import { useResources } from "../store/discovery";
 import { levelOf } from "../store/health";
 import { useTable } from "../store/live";
 import { Badge, Empty, Loading, PageHead, Panel, Time } from "../ui/basics";
+import { useSortedRows } from "../ui/sorted-rows";
 import { plural } from "../ui/time";
-import { type Column, type Sort, VirtualTable, sortRows } from "../ui/virtual-table";
+import { type Column, type Sort, VirtualTable } from "../ui/virtual-table";
 
 export function ObjectsView({ parts }: { parts: string[] }) {
   const resources = useResources();
@@ -74,15 +75,16 @@ function Objects({ resource }: { resource: Resource }) {
   const namespace = query.get("namespace") ?? "";
   const filter = query.get("filter") ?? "";
   const sort: Sort = { column: query.get("sort") || "Name", isDescending: query.get("order") === "desc" };
+  const sorted = useSortedRows<Row>();
   const table = useTable(resource);
   const version = table?.version ?? 0;
   const columns = useMemo(() => buildColumns(resource, table?.columns ?? []), [resource, table?.columns]);
-  const all = useMemo(() => [...(table?.items.values() ?? [])].map((row) => ({ row, text: describe(row) })), [table, version]);
+  const all = useMemo(() => [...(table?.items.values() ?? [])].map(toRow), [table, version]);
   const namespaces = useMemo(() => [...new Set(all.map(({ row }) => row.object.metadata.namespace ?? ""))].filter(Boolean).sort(), [all]);
   const rows = useMemo(() => {
     const wanted = filter.toLowerCase();
     const kept = all.filter(({ row, text }) => (!namespace || row.object.metadata.namespace === namespace) && text.includes(wanted));
-    return sortRows(kept, columns, sort);
+    return sorted.update(kept, columns, sort);
   }, [all, namespace, filter, columns, sort.column, sort.isDescending]);
   return (
     <>
@@ -127,7 +129,6 @@ function Objects({ resource }: { resource: Resource }) {
           <VirtualTable
             columns={columns}
             rows={rows}
-            keyOf={({ row }) => row.object.metadata.uid}
             label={resource.kind}
             sort={sort}
             onSort={(next) => navigate(withQuery({ sort: next.column, order: next.isDescending ? "desc" : "" }), { replace: true })}
@@ -136,6 +137,18 @@ function Objects({ resource }: { resource: Resource }) {
       </Panel>
     </>
   );
+}
+
+const described = new WeakMap<TableRow, Row>();
+
+/** A row with its text, the same object for as long as the row is not changed. */
+function toRow(row: TableRow): Row {
+  let found = described.get(row);
+  if (!found) {
+    found = { row, text: describe(row) };
+    described.set(row, found);
+  }
+  return found;
 }
 
 function describe(row: TableRow): string {
