@@ -14,6 +14,7 @@ from quarterdeck.server import router
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.assembly import Substitutes, assemble
 from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
+from quarterdeck.server.authentication.refusal import CredentialsRefused, RefusalLog
 from quarterdeck.server.authentication.user import ANONYMOUS_USER, MASTERS_GROUP, User
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.bootstrap import bootstrap
@@ -81,6 +82,7 @@ class ApiServer:
         self._roles = parts.roles
         self._admission = parts.admission
         self._auditor = parts.auditor
+        self._refusals = RefusalLog(self.core.clock)
         self._audit_ids = audit_id_filter.AuditIds(self.core.random)
         self.webhook_services = self._admission.caller.services
         """Where the Services of webhooks listen; may be changed while the server runs."""
@@ -234,7 +236,12 @@ class ApiServer:
 
     async def _authenticate(self, request: http.Request) -> User:
         """Find out whom a request acts as."""
-        return impersonate(request, await self._find_caller(request), self.core.authorizer)
+        try:
+            caller = await self._find_caller(request)
+        except CredentialsRefused as error:
+            self._refusals.add(request, error)
+            raise
+        return impersonate(request, caller, self.core.authorizer)
 
     async def _find_caller(self, request: http.Request) -> User:
         """Find out who sent a request; requests of foreign web pages are refused."""

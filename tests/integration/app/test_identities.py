@@ -100,16 +100,18 @@ async def test_certificates_of_another_authority_are_accepted(tmp_path: Path) ->
             assert isinstance(user, dict) and user["username"] == "kubernetes-admin"
 
 
-@pytest.mark.parametrize("case", ["unknown authority", "expired"])
+@pytest.mark.parametrize("case", ["unknown authority", "expired", "signed by itself"])
 async def test_bad_certificates_open_no_connection(
     tmp_path: Path, case: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     trusted = make_authority("trusted-ca")
     authority = write(tmp_path / "ca", trusted)
-    issuer = trusted if case == "expired" else make_authority("trusted-ca")
+    issuers = {"expired": trusted, "unknown authority": make_authority("trusted-ca")}
     begun = NOW - 10 * DAY if case == "expired" else NOW
     request = CertificateRequest("mallory", DAY, organization="system:masters")
-    mallory = write(tmp_path / "mallory", issue_certificate(request, now=begun, issuer=issuer))
+    mallory = write(
+        tmp_path / "mallory", issue_certificate(request, now=begun, issuer=issuers.get(case))
+    )
     identities = Identities(client_ca_file=authority.certificate)
     async with (
         serving(build_plan(tmp_path, identities=identities)) as server,

@@ -176,3 +176,40 @@ async def test_expired_forged_and_foreign_tokens_are_401() -> None:
             assert (await attacked.send(token, "GET", "/version"))[0] == 401
         await clock.advance(661)
         assert (await attacked.send(good, "GET", "/version"))[0] == 401
+
+
+async def test_refused_credentials_are_logged_without_the_credentials(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with world() as attacked:
+        clock = attacked.cluster.api.core.clock
+        assert isinstance(clock, VirtualClock)
+        good = await attacked.token(expirationSeconds=600)
+        other = await attacked.token(audiences=["vault"])
+        guesses = ["hunter2", "abcdef.0123456789abcdef", other]
+        for token in guesses:
+            await attacked.send(token, "GET", "/version")
+            await clock.advance(2)
+        await clock.advance(661)
+        await attacked.send(good, "GET", "/version")
+        lines = [each for each in caplog.records if each.message == "refused credentials"]
+        reasons = [each.__dict__["reason"] for each in lines]
+        assert reasons[0] == "no authenticator knows the bearer token"
+        assert reasons[1] == "bootstrap token abcdef: no Secret holds it"
+        assert reasons[2].startswith('token audiences ["vault"] is invalid')
+        assert reasons[3] == "the token of service account default/robot has expired"
+        assert {each.__dict__["peer"] for each in lines} == {"127.0.0.1"}
+        told = "".join(f"{each.__dict__}" for each in lines)
+        assert not any(secret in told for secret in ("hunter2", "0123456789abcdef", good, other))
+
+
+async def test_a_flood_of_guesses_is_counted_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    async with world() as attacked:
+        clock = attacked.cluster.api.core.clock
+        assert isinstance(clock, VirtualClock)
+        for number in range(20):
+            assert (await attacked.send(f"guess-{number}", "GET", "/version"))[0] == 401
+        await clock.advance(2)
+        await attacked.send("last", "GET", "/version")
+        lines = [each for each in caplog.records if each.message == "refused credentials"]
+        assert [each.__dict__["count"] for each in lines] == [1, 20]

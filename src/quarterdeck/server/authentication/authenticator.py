@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from quarterdeck.kit import http
+from quarterdeck.server.authentication.refusal import CredentialsRefused
 from quarterdeck.server.authentication.user import ANONYMOUS_USER, User
-from quarterdeck.wire.status import Unauthorized
 
 
 class Authenticator(Protocol):
@@ -24,14 +24,14 @@ class Authenticator(Protocol):
         ...
 
 
-class NotReady(Unauthorized):
+class NotReady(CredentialsRefused):
     """Raised when credentials can be judged only after something was fetched.
 
     Whoever can wait calls `fetch` and asks once more; for others the credentials are not good.
     """
 
     def __init__(self, fetch: Callable[[], Awaitable[None]]) -> None:
-        super().__init__()
+        super().__init__("the keys of the issuer are not there")
         self.fetch = fetch
 
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.authenticator import Authenticator
+from quarterdeck.server.authentication.refusal import CredentialsRefused
 from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES
 from quarterdeck.server.authentication.user import User
 from quarterdeck.wire.status import Unauthorized
@@ -69,7 +70,7 @@ class BearerTokens:
         for source in self._sources:
             if (user := source.authenticate_token(token, audiences)) is not None:
                 return user
-        raise Unauthorized
+        raise CredentialsRefused("no authenticator knows the bearer token")
 
 
 def add_token_sources(

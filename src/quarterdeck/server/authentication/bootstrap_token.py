@@ -10,10 +10,10 @@ from typing import Any
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
+from quarterdeck.server.authentication.refusal import CredentialsRefused
 from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, User
 from quarterdeck.storage import Store, StoreKey
-from quarterdeck.wire.status import Unauthorized
 
 SECRET_TYPE = "bootstrap.kubernetes.io/token"
 GROUP = "system:bootstrappers"
@@ -43,9 +43,9 @@ class BootstrapTokens:
         data = self._read_secret(identifier)
         is_equal = hmac.compare_digest(data.get("token-secret", "").encode(), secret.encode())
         if not is_equal or data.get("token-id") != identifier or self._has_expired(data):
-            raise Unauthorized
+            raise CredentialsRefused(f"bootstrap token {identifier}: wrong or expired")
         if data.get("usage-bootstrap-authentication") != "true":
-            raise Unauthorized
+            raise CredentialsRefused(f"bootstrap token {identifier}: not for authentication")
         return User(
             name=f"system:bootstrap:{identifier}",
             groups=(*_parse_groups(data), AUTHENTICATED_GROUP),
@@ -54,10 +54,10 @@ class BootstrapTokens:
     def _read_secret(self, identifier: str) -> dict[str, str]:
         entry = self._store.get(StoreKey("secrets", _NAMESPACE, f"bootstrap-token-{identifier}"))
         if entry is None:
-            raise Unauthorized
+            raise CredentialsRefused(f"bootstrap token {identifier}: no Secret holds it")
         value: dict[str, Any] = kit_json.decode(entry.value)
         if value.get("type") != SECRET_TYPE or value["metadata"].get("deletionTimestamp"):
-            raise Unauthorized
+            raise CredentialsRefused(f"bootstrap token {identifier}: its Secret is not usable")
         return {name: _decode(text) for name, text in (value.get("data") or {}).items()}
 
     def _has_expired(self, data: Mapping[str, str]) -> bool:
@@ -75,7 +75,7 @@ def _parse_groups(data: Mapping[str, str]) -> tuple[str, ...]:
     """The groups of a token; one outside the allowed prefix makes the whole token invalid."""
     extra = [each for each in data.get("auth-extra-groups", "").split(",") if each]
     if not all(_EXTRA_GROUP.fullmatch(each) for each in extra):
-        raise Unauthorized
+        raise CredentialsRefused("bootstrap token: auth-extra-groups are not allowed")
     return (GROUP, *sorted(set(extra)))
 
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.certificate import CertificateError, parse_subject
 from quarterdeck.server.authentication.issuer import Authorities
+from quarterdeck.server.authentication.refusal import CredentialsRefused
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, User
-from quarterdeck.wire.status import Unauthorized
 
 _USER, _UID, _GROUP = "x-remote-user", "x-remote-uid", "x-remote-group"
 _EXTRA = "x-remote-extra-"
@@ -35,7 +35,7 @@ class FrontProxy:
         if not name or der is None or not self._authorities.has_issued(der):
             return None
         if self._allowed_names and _read_common_name(der) not in self._allowed_names:
-            raise Unauthorized
+            raise CredentialsRefused("the certificate of a front proxy has a name not allowed")
         groups = tuple(request.headers.get_all(_GROUP))
         extra = {
             unquote(header.removeprefix(_EXTRA)): tuple(request.headers.get_all(header))
@@ -52,4 +52,4 @@ def _read_common_name(der: bytes) -> str:
     try:
         return parse_subject(der).common_name
     except CertificateError as error:
-        raise Unauthorized from error
+        raise CredentialsRefused(f"client certificate: {error}") from error

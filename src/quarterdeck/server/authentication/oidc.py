@@ -9,9 +9,9 @@ from quarterdeck.kit import jws
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.oidc import Expectation, Issuer, KeysNotFetched, OidcError
 from quarterdeck.server.authentication.authenticator import NotReady
+from quarterdeck.server.authentication.refusal import CredentialsRefused
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, User
 from quarterdeck.server.options import OidcOptions
-from quarterdeck.wire.status import Unauthorized
 
 _EMAIL = "email"
 _NO_PREFIX = "-"
@@ -51,9 +51,9 @@ class OidcTokens:
         except KeysNotFetched as error:
             raise NotReady(self.issuer.fetch_keys) from error
         except OidcError as error:
-            raise Unauthorized from error
+            raise CredentialsRefused(f"token of {self._options.issuer_url}: {error}") from error
         if audiences is not None and self._options.client_id not in audiences:
-            raise Unauthorized
+            raise CredentialsRefused(f"token of {self._options.issuer_url}: for other audiences")
         return build_user(claims, self._options)
 
 
@@ -65,9 +65,9 @@ def build_user(claims: Mapping[str, Any], options: OidcOptions) -> User:
     """
     name = claims.get(options.username_claim)
     if not isinstance(name, str) or not name:
-        raise Unauthorized
+        raise CredentialsRefused(f"token of {options.issuer_url}: no {options.username_claim}")
     if options.username_claim == _EMAIL and claims.get("email_verified", True) is not True:
-        raise Unauthorized
+        raise CredentialsRefused(f"token of {options.issuer_url}: the address is not verified")
     groups = tuple(f"{options.groups_prefix}{each}" for each in _list_groups(claims, options))
     return User(name=_build_prefix(options) + name, groups=(*groups, AUTHENTICATED_GROUP))
 
@@ -87,7 +87,7 @@ def _list_groups(claims: Mapping[str, Any], options: OidcOptions) -> list[str]:
     if isinstance(found, str):
         return [found]
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise Unauthorized
+        raise CredentialsRefused(f"token of {options.issuer_url}: groups are not a list of names")
     return found
 
 

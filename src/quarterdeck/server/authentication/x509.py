@@ -6,8 +6,8 @@ import hashlib
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.certificate import CertificateError, parse_subject
 from quarterdeck.server.authentication.issuer import Authorities
+from quarterdeck.server.authentication.refusal import CredentialsRefused
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, User
-from quarterdeck.wire.status import Unauthorized
 
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
@@ -32,7 +32,7 @@ def _build_user(der: bytes) -> User:
     try:
         name, groups = parse_subject(der)
     except CertificateError as error:
-        raise Unauthorized from error
+        raise CredentialsRefused(f"client certificate: {error}") from error
     digest = hashlib.sha256(der).hexdigest()
     return User(
         name=name,

@@ -11,6 +11,7 @@ from random import Random
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.field import quote
+from quarterdeck.server.authentication.refusal import CredentialsRefused
 from quarterdeck.server.authentication.service_accounts.claims import (
     ISSUER,
     SUBJECT,
@@ -27,7 +28,6 @@ from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, SERVICE_
 from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import Store, StoreKey
-from quarterdeck.wire.status import Unauthorized
 
 _RESOURCE = "serviceaccounts"
 _EXTRA = "authentication.kubernetes.io/"
@@ -38,31 +38,19 @@ _DELETION_LEEWAY = timedelta(seconds=60)
 """How long a token outlives the moment its pod was to be gone."""
 
 
-class WrongAudience(Unauthorized):
+class WrongAudience(CredentialsRefused):
     """Raised when a good token is for others than those who were asked; clients get a plain 401."""
 
     def __init__(self, found: Sequence[str], wanted: Sequence[str]) -> None:
-        super().__init__()
-        self.found = tuple(found)
-        self.wanted = tuple(wanted)
-
-    def __str__(self) -> str:
-        found, wanted = (
-            "[" + " ".join(quote(each) for each in audiences) + "]"
-            for audiences in (self.found, self.wanted)
-        )
-        return f"token audiences {found} is invalid for the target audiences {wanted}"
+        shown = ("[" + " ".join(map(quote, each)) + "]" for each in (found, wanted))
+        super().__init__("token audiences {} is invalid for the target audiences {}".format(*shown))
 
 
-class AccountNotFound(Unauthorized):
+class AccountNotFound(CredentialsRefused):
     """Raised when the account of a good token is gone; clients get a plain 401."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-
-    def __str__(self) -> str:
-        return f"serviceaccounts {quote(self.name)} not found"
+        super().__init__(f"serviceaccounts {quote(name)} not found")
 
 
 class ServiceAccountTokens:
@@ -130,7 +118,7 @@ class ServiceAccountTokens:
             return None
         now = self._clock.now().timestamp()
         if not claims.issued - _CLOCK_LEEWAY_S <= now <= claims.expires + _CLOCK_LEEWAY_S:
-            raise Unauthorized
+            raise CredentialsRefused(f"the token of {_describe(claims)} has expired")
         self._check_alive(claims)
         if set(wanted).isdisjoint(claims.audiences):
             raise WrongAudience(claims.audiences, wanted)
@@ -145,7 +133,8 @@ class ServiceAccountTokens:
         if not self._is_there(account, claims.account_uid):
             raise AccountNotFound(claims.account)
         if secret is None or not claims.is_held_by(secret.value, token):
-            raise Unauthorized
+            where = f"{claims.namespace}/{claims.secret}"
+            raise CredentialsRefused(f"the token is not the one of Secret {where}")
         if set(audiences).isdisjoint(self.audiences):
             raise WrongAudience(self.audiences, audiences)
         return build_account_user(claims.namespace, claims.account, uid=claims.account_uid)
@@ -155,13 +144,18 @@ class ServiceAccountTokens:
         if self._store.get(account) is None:
             raise AccountNotFound(claims.account)
         if not self._is_there(account, claims.account_uid):
-            raise Unauthorized
+            text = (
+                f"the token is of an earlier {_describe(claims)}, or of one that is being deleted"
+            )
+            raise CredentialsRefused(text)
         if claims.bound is None:
             return
         namespace = "" if claims.bound.kind == "node" else claims.namespace
         key = StoreKey(_RESOURCES[claims.bound.kind], namespace, claims.bound.name)
         if not self._is_there(key, claims.bound.uid):
-            raise Unauthorized
+            bound = f"{claims.bound.kind} {claims.bound.name}"
+            text = f"the token of {_describe(claims)} is bound to {bound}, which is gone"
+            raise CredentialsRefused(text)
 
     def _is_there(self, key: StoreKey, uid: str) -> bool:
         entry = self._store.get(key)
@@ -197,3 +191,7 @@ def build_account_user(
         ),
         extra=extra or {},
     )
+
+
+def _describe(claims: Claims) -> str:
+    return f"service account {claims.namespace}/{claims.account}"
