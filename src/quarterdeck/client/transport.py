@@ -26,6 +26,7 @@ from quarterdeck.client.throttle import Throttle
 from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.redaction import build_masker
 from quarterdeck.wire.status import from_response
 
 _MAX_ERROR_BODY = 1024 * 1024
@@ -129,7 +130,9 @@ class Transport:
                 wait = retry.delay_before_retry(outcome, tries=tries, is_read=request.is_read)
                 if wait is None:
                     with _translated(request, self.config):
-                        raise from_response(response.status, await response.read(_MAX_ERROR_BODY))
+                        body = await response.read(_MAX_ERROR_BODY)
+                        masker = build_masker(credentials.authorization)
+                        raise from_response(response.status, masker.mask_bytes(body))
             await self.clock.sleep(wait)
 
     async def _refresh_credentials(self, refused: Credentials) -> bool:

@@ -20,10 +20,11 @@ import msgspec
 from quarterdeck.kit import http, jws
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.oidc import Issuer, OidcError, find_address, list_audiences
-from quarterdeck.kit.redaction import Secret
+from quarterdeck.kit.redaction import Masker, Secret
 
 _TIMEOUT_S = 10.0
 _MAX_ANSWER_BYTES = 1024 * 1024
+_NO_SECRETS = Masker()
 _BASIC = "client_secret_basic"
 _POST = "client_secret_post"
 _SHOWN_CHARS = 200
@@ -174,17 +175,19 @@ class CodeFlow:
             verifier=attempt.verifier,
             redirect_uri=redirect_uri,
         )
+        masker = Masker(self.registration.client_secret, Secret(code), Secret(attempt.verifier))
         try:
             async with asyncio.timeout(_TIMEOUT_S), http.Client(tls=self._tls) as client:
                 response = await client.request("POST", url, headers=headers, body=body)
-                return read_id_token(response.status, await response.read(_MAX_ANSWER_BYTES))
+                answer = await response.read(_MAX_ANSWER_BYTES)
+                return read_id_token(response.status, answer, masker)
         except (http.HttpError, OSError, TimeoutError) as error:
             cause = str(error) or type(error).__name__
             raise OidcError(f"the token endpoint {url} does not answer: {cause}") from error
 
 
-def read_id_token(status: int, body: bytes) -> str:
-    """The ID token in an answer of a token endpoint.
+def read_id_token(status: int, body: bytes, masker: Masker = _NO_SECRETS) -> str:
+    """The ID token in an answer of a token endpoint; `masker` knows what was sent to it.
 
     Raises:
         OidcError: with the error that the issuer names. The answer itself is not repeated: it can
@@ -201,5 +204,5 @@ def read_id_token(status: int, body: bytes) -> str:
     if status == 200:
         raise OidcError("the token endpoint answered without an ID token")
     named = found.get("error")
-    cause = named[:_SHOWN_CHARS] if isinstance(named, str) else "no reason given"
+    cause = masker.mask(named)[:_SHOWN_CHARS] if isinstance(named, str) else "no reason given"
     raise OidcError(f"the token endpoint answered with status {status}: {cause}")

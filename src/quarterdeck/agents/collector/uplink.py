@@ -20,6 +20,7 @@ from quarterdeck.inventory.push.messages import (
     RegisterRequest,
 )
 from quarterdeck.kit.protowire import ProtobufError
+from quarterdeck.kit.redaction import Masker
 
 _MAX_RECEIVED = 64 * 1024 * 1024
 """The whole set of MetricSources is one message."""
@@ -39,8 +40,16 @@ class Disconnected(Exception):
 class Uplink:
     """One stream. `receive` must run while batches are sent."""
 
-    def __init__(self, call: Any, *, on_config: Callable[[ConfigUpdate], None]) -> None:
+    def __init__(
+        self,
+        call: Any,
+        *,
+        on_config: Callable[[ConfigUpdate], None],
+        masker: Masker | None = None,
+    ) -> None:
+        """`masker` takes the token out of what the hub says."""
         self._call = call
+        self._masker = masker or Masker()
         self._on_config = on_config
         self._acks: asyncio.Queue[Ack] = asyncio.Queue(maxsize=16)
         self._writing = asyncio.Lock()
@@ -75,7 +84,8 @@ class Uplink:
                     raise Disconnected(await self._describe_end())
                 response = decode_response(data)
             except grpc.aio.AioRpcError as error:
-                raise Disconnected(f"{error.code().name}: {error.details()}") from error
+                text = self._masker.mask(f"{error.code().name}: {error.details()}")
+                raise Disconnected(text) from error
             except ProtobufError as error:
                 raise Disconnected(f"the hub's answer cannot be read: {error}") from error
             self.accepted.set()
@@ -86,7 +96,7 @@ class Uplink:
 
     async def _describe_end(self) -> str:
         code, details = await self._call.code(), await self._call.details()
-        return f"{code.name}: {details or 'the hub ended the stream'}"
+        return self._masker.mask(f"{code.name}: {details or 'the hub ended the stream'}")
 
     async def _write(self, messages: Sequence[bytes]) -> None:
         import grpc.aio
@@ -123,7 +133,7 @@ async def dial(
         metadata = (("authorization", f"Bearer {settings.token.reveal()}"),)
         call = channel.stream_stream(METHOD)(metadata=metadata)
         try:
-            yield Uplink(call, on_config=on_config)
+            yield Uplink(call, on_config=on_config, masker=Masker(settings.token))
         finally:
             call.cancel()
 

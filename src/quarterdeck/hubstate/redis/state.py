@@ -21,6 +21,7 @@ from quarterdeck.hubstate.redis.commands import (
 )
 from quarterdeck.hubstate.redis.connect import POOL, close, connect
 from quarterdeck.hubstate.writes import Write
+from quarterdeck.kit.redaction import Masker
 
 _SCAN = 1000
 _MAX_CHECKED = 200_000
@@ -40,6 +41,7 @@ class RedisState:
         """
         self.address = address
         self._redis = connect(address)
+        self._masker = Masker(address.password)
         self._slots = asyncio.Semaphore(POOL)
         self._checked: dict[str, bytes] = {}
         """Types of keys that were looked at."""
@@ -233,16 +235,25 @@ class RedisState:
         """No exception of the library leaves this module."""
         from redis import exceptions
 
+        known = exceptions.RedisError, exceptions.RedisClusterException, OSError
         try:
             yield
-        except (exceptions.AuthenticationError, exceptions.AuthorizationError) as error:
-            raise StoreRefused(f"{self.address} refuses the credentials: {error}") from error
-        except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
-            raise StoreUnavailable(f"{self.address} cannot be reached: {error}") from error
-        except exceptions.RedisClusterException as error:
-            raise StoreUnavailable(f"{self.address} cannot be used: {error}") from error
-        except exceptions.RedisError as error:
-            raise StoreRefused(f"{self.address} refuses: {error}") from error
+        except known as error:
+            raise self._build_error(error) from error
+
+    def _build_error(self, error: Exception) -> StoreRefused | StoreUnavailable:
+        from redis import exceptions
+
+        text = self._masker.mask(str(error))
+        match error:
+            case exceptions.AuthenticationError() | exceptions.AuthorizationError():
+                return StoreRefused(f"{self.address} refuses the credentials: {text}")
+            case exceptions.ConnectionError() | exceptions.TimeoutError() | OSError():
+                return StoreUnavailable(f"{self.address} cannot be reached: {text}")
+            case exceptions.RedisClusterException():
+                return StoreUnavailable(f"{self.address} cannot be used: {text}")
+            case _:
+                return StoreRefused(f"{self.address} refuses: {text}")
 
 
 def _escape(prefix: str) -> str:

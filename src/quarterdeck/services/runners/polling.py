@@ -13,8 +13,9 @@ from quarterdeck.apis.hypervisor.jobs import Job, JobState, name_record, read_jo
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
-from quarterdeck.kit import duration, http, rfc3339
+from quarterdeck.kit import duration, http, redaction, rfc3339
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import Masker
 from quarterdeck.meta.identity import Key
 from quarterdeck.services.runners.events import JobEvent
 from quarterdeck.services.runners.matching import serves
@@ -150,17 +151,20 @@ class Poller:
         headers = [("Accept", "application/vnd.github+json"), ("User-Agent", "quarterdeck")]
         if place.token:
             headers.append(("Authorization", f"Bearer {place.token}"))
+        masker = Masker(redaction.Secret(place.token))
         try:
             answer = await self._github.request("GET", url, headers=headers)
             body = await answer.read(_LONGEST)
         except http.HttpError as error:
-            raise PollFailed(f"{place.url} cannot be reached: {error}") from error
+            text = masker.mask(f"{place.url} cannot be reached: {error}")
+            raise PollFailed(text) from error
         if answer.status != 200:
             raise PollFailed(f"{place.url} answered {answer.status} for {place.repository}")
         try:
             return msgspec.json.decode(body, type=type_)
         except msgspec.DecodeError as error:
-            raise PollFailed(f"{place.url} answered something else: {error}") from error
+            text = masker.mask(f"{place.url} answered something else: {error}")
+            raise PollFailed(text) from error
 
     async def _find_place(self, pool: RunnerPool) -> Place:
         config, polling = pool.spec.workload.config, pool.spec.polling

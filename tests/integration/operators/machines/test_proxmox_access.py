@@ -174,3 +174,15 @@ async def test_credentials_appear_in_no_log_and_no_error(caplog: pytest.LogCaptu
     for text in (*texts, caplog.text):
         assert TOKEN not in text
         assert PASSWORD.split()[0] not in text
+
+
+async def test_bare_credentials_that_the_server_repeats_are_masked() -> None:
+    async with open_rig() as rig:
+        for access in (BY_PASSWORD, settings_of(rig.fake).access):
+            async with _opened(rig, access=access) as provider:
+                secret = access.password if access.password.reveal() else access.token_secret
+                reason = f"nobody knows {secret.reveal()} here"
+                rig.fake.faults.append(Fault("GET /nodes$", 500, reason))
+                with pytest.raises(HypervisorError, match="nobody knows") as caught:
+                    await provider.list_nodes()
+                assert secret.reveal() not in str(caught.value)

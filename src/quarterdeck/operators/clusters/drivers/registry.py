@@ -16,7 +16,7 @@ import msgspec
 
 from quarterdeck.hubstate.registry_writes import RegistryFacts
 from quarterdeck.kit import http, json
-from quarterdeck.kit.redaction import redact
+from quarterdeck.kit.redaction import Masker, Secret
 from quarterdeck.operators.clusters.drivers.challenge import (
     Challenge,
     next_page,
@@ -57,7 +57,8 @@ class DockerRegistry:
         except TimeoutError:
             return _failed(f"request failed: no answer within {wanted.timeout_s:g} s")
         except (http.HttpError, ValueError) as error:
-            return _failed(f"request failed: {redact(str(error) or type(error).__name__)}")
+            masker = Masker(address.password)
+            return _failed(f"request failed: {masker.mask(str(error) or type(error).__name__)}")
         finally:
             await client.aclose()
 
@@ -86,15 +87,22 @@ class _Check:
         names: list[str] = []
         if self._wanted.catalog_limit is not None and answer.status == 200:
             names = await self._catalog(self._wanted.catalog_limit, challenge)
+        masker = self._build_masker()
         facts = RegistryFacts(
             available=True,
             response_time=answer.took_ms,
-            version=answer.headers.get("docker-distribution-api-version", ""),
+            version=masker.mask(answer.headers.get("docker-distribution-api-version", "")),
             repository_count=len(names),
             features=dict(sorted(self._features.items())),
-            repositories=tuple(names) if len(names) <= _SHOWN else (),
+            repositories=tuple(map(masker.mask, names)) if len(names) <= _SHOWN else (),
         )
         return RegistryReport(facts=facts, authenticated=authenticated)
+
+    def _build_masker(self) -> Masker:
+        """Takes out what this check has sent: a registry may repeat it in names and versions."""
+        password = self._address.password
+        pair = f"{self._address.username}:{password.reveal()}" if password.reveal() else ""
+        return Masker(password, Secret(pair), Secret(self._bearer))
 
     async def _probe(self) -> tuple[_Answer, Challenge | None]:
         """The first path that answers; with a token where the registry wants one."""

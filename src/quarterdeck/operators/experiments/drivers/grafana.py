@@ -3,7 +3,7 @@
 from typing import Any
 
 from quarterdeck.kit import http, json
-from quarterdeck.kit.redaction import Secret
+from quarterdeck.kit.redaction import Masker, Secret
 from quarterdeck.operators.experiments.observability import describe
 from quarterdeck.operators.experiments.ports import Datasource, GrafanaUnavailable
 
@@ -16,6 +16,7 @@ class GrafanaApi:
     def __init__(self, url: str, token: Secret[str], *, client: http.Client) -> None:
         self._url = url.rstrip("/")
         self._token = token
+        self._masker = Masker(token)
         self._client = client
 
     async def ensure(self, datasource: Datasource) -> None:
@@ -47,7 +48,9 @@ class GrafanaApi:
             )
             await response.read()
         except (http.HttpError, OSError, TimeoutError) as error:
-            raise GrafanaUnavailable(f"{method} {self._url}{path}: {error}") from error
+            text = f"{method} {self._url}{path}: {error}"
+            raise GrafanaUnavailable(self._masker.mask(text)) from error
         if response.status not in accept:
-            raise GrafanaUnavailable(f"{method} {self._url}{path} answered {response.status}")
+            text = f"{method} {self._url}{path} answered {response.status}"
+            raise GrafanaUnavailable(self._masker.mask(text))
         return response.status

@@ -16,6 +16,7 @@ from quarterdeck.kit.http import (
     ReadTimeout,
     TlsError,
 )
+from quarterdeck.kit.redaction import Masker
 from quarterdeck.operators.machines.drivers.proxmox.access import Access, choose_access
 from quarterdeck.operators.machines.drivers.proxmox.failure import read_failure
 from quarterdeck.operators.machines.drivers.proxmox.records import Ticket
@@ -55,6 +56,7 @@ class Api:
         self._client: Client | None = None
         self._opening = asyncio.Lock()
         self._timeout_s = min(settings.timeout_s, _REQUEST_S)
+        self._masker = Masker(settings.access.password, settings.access.token_secret)
 
     async def get(self, path: str, kind: type[R], query: Fields | None = None) -> R:
         """Read something.
@@ -85,6 +87,10 @@ class Api:
         kind = ("content-type", f"multipart/form-data; boundary={mark}")
         answer = await self._send("POST", path, body, kind)
         return self._convert(answer, str | None, path) or ""  # type: ignore[arg-type]  # a union
+
+    def mask(self, text: str) -> str:
+        """A text of the server that is shown, without the credentials."""
+        return self._masker.mask(text)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -124,7 +130,9 @@ class Api:
             content = await response.read(_LARGEST_ANSWER)
         except HttpError as error:
             raise _translate(error, operation) from error
-        return _open_envelope(operation, response, content)
+        if response.status >= 300:
+            content = self._masker.mask_bytes(content)
+        return _open_envelope(operation, response, content, self._masker)
 
     async def _open_client(self) -> Client:
         async with self._opening:
@@ -150,7 +158,9 @@ class Api:
             raise make_error(Code.CONFLICT, text) from error
 
 
-def _open_envelope(operation: str, response: ClientResponse, content: bytes) -> msgspec.Raw:
+def _open_envelope(
+    operation: str, response: ClientResponse, content: bytes, masker: Masker
+) -> msgspec.Raw:
     try:
         envelope = msgspec.json.decode(content, type=Envelope) if content else Envelope()
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
@@ -159,7 +169,7 @@ def _open_envelope(operation: str, response: ClientResponse, content: bytes) -> 
             raise make_error(Code.UNAVAILABLE, text, operation=operation) from error
         envelope = Envelope()
     if response.status >= 300:
-        reason = envelope.message or response.reason
+        reason = masker.mask(envelope.message or response.reason)
         raise read_failure(operation, response.status, reason, envelope.errors)
     return envelope.data
 

@@ -32,12 +32,13 @@ class Tasks:
         found = await self._fetch(upid, task)
         if found.status == "running":
             return TaskInfo(TaskState.RUNNING)
+        shown = self._api.mask(found.exitstatus)
         if found.exitstatus == "OK" or found.exitstatus.startswith("WARNINGS"):
-            return TaskInfo(TaskState.OK, "" if found.exitstatus == "OK" else found.exitstatus)
+            return TaskInfo(TaskState.OK, "" if found.exitstatus == "OK" else shown)
         if upid.type in _STARTS and await self._runs(upid):
-            text = f"the start reported a failure, but the VM runs: {found.exitstatus}"
+            text = f"the start reported a failure, but the VM runs: {shown}"
             return TaskInfo(TaskState.OK, text)
-        return TaskInfo(TaskState.FAILED, found.exitstatus or "the task ended without a result")
+        return TaskInfo(TaskState.FAILED, shown or "the task ended without a result")
 
     async def is_running(self, task: str) -> bool:
         """Whether a task is still under way."""

@@ -1,0 +1,189 @@
+"""Systems outside that repeat our credentials: known secrets are masked wherever it is shown.
+
+Each driver with a credential talks to a server that puts what it was sent into reasons, headers
+and names. Fleet servers are in `test_fleet_answers`.
+"""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from quarterdeck.agents.collector.uplink import Disconnected, Uplink
+from quarterdeck.client.client import Client
+from quarterdeck.client.config.cluster import ClusterConfig
+from quarterdeck.hubstate.errors import StoreRefused
+from quarterdeck.hubstate.redis.address import RedisAddress
+from quarterdeck.hubstate.redis.state import RedisState
+from quarterdeck.kit import http
+from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.authorization_code import read_id_token
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit.oidc import OidcError
+from quarterdeck.kit.redaction import Masker, Secret, build_masker
+from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
+from quarterdeck.operators.clusters.ports import RegistryAddress, RegistryCheck
+from quarterdeck.operators.experiments.drivers.grafana import GrafanaApi
+from quarterdeck.operators.experiments.ports import GrafanaUnavailable
+from quarterdeck.services.runners.polling import Place, Poller, PollFailed, _Runs
+from quarterdeck.wire.status import ApiError
+
+PASSWORD = "correct-horse-battery"
+
+
+@asynccontextmanager
+async def listening(handle: http.Handler) -> AsyncIterator[str]:
+    server = http.Server(handle)
+    listener = await server.listen("127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{listener.port}"
+    finally:
+        await server.close()
+
+
+def read_credential(request: http.Request) -> str:
+    """What a peer knows of our password: the header, and what is in it."""
+    header = request.headers.get("authorization") or ""
+    scheme, _, value = header.partition(" ")
+    if scheme == "Basic":
+        return f"{header} {base64.b64decode(value).decode()}"
+    return header
+
+
+async def test_registry_that_repeats_the_password_shows_none() -> None:
+    async def handle(request: http.Request) -> http.Response:
+        said = read_credential(request)
+        headers = [("docker-distribution-api-version", said)]
+        names = {"repositories": [f"team/{said.rpartition(':')[2]}", "team/app"]}
+        return http.Response(200, headers, kit_json.encode(names))
+
+    async with listening(handle) as address:
+        report = await DockerRegistry().check(
+            RegistryAddress(url=f"http://{address}", username="me", password=Secret(PASSWORD)),
+            RegistryCheck(catalog_limit=10),
+        )
+    assert report.facts.available
+    assert "team/app" in report.facts.repositories
+    check_masked(repr(report))
+
+
+async def test_registry_that_redirects_to_the_password_shows_none() -> None:
+    async def handle(request: http.Request) -> http.Response:
+        location = f"/loop/{read_credential(request).rpartition(':')[2]}"
+        return http.Response(302, [("location", location)], b"")
+
+    async with listening(handle) as address:
+        report = await DockerRegistry().check(
+            RegistryAddress(url=f"http://{address}", username="me", password=Secret(PASSWORD)),
+            RegistryCheck(),
+        )
+    assert "redirects" in str(report.facts.error)
+    check_masked(repr(report))
+
+
+async def test_api_server_that_repeats_the_token_shows_none() -> None:
+    async def handle(request: http.Request) -> http.Response:
+        message = f"invalid credential {read_credential(request)}"
+        body = {"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden"}
+        return http.Response(403, [], kit_json.encode({**body, "message": message}))
+
+    async with listening(handle) as address:
+        config = ClusterConfig(server=f"http://{address}", token=Secret(PASSWORD))
+        async with Client(config) as client:
+            with pytest.raises(ApiError, match="invalid credential") as caught:
+                await client.version()
+    check_masked(str(caught.value))
+
+
+async def test_redis_that_repeats_the_password_shows_none() -> None:
+    pytest.importorskip("redis")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(4096):
+            writer.write(f"-WRONGPASS {PASSWORD} is wrong\r\n".encode() * 4)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    state = RedisState(RedisAddress.parse(f"redis://:{PASSWORD}@127.0.0.1:{port}"))
+    try:
+        with pytest.raises(StoreRefused, match="credentials") as caught:
+            await state.get("a")
+    finally:
+        await state.aclose()
+        server.close()
+    check_masked(str(caught.value))
+
+
+async def test_hub_that_repeats_the_token_shows_none() -> None:
+    grpc = pytest.importorskip("grpc")
+
+    async def read() -> Any:
+        return grpc.aio.EOF
+
+    async def describe() -> str:
+        return f"token {PASSWORD} is unknown"
+
+    async def code() -> Any:
+        return SimpleNamespace(name="UNAUTHENTICATED")
+
+    call = SimpleNamespace(read=read, code=code, details=describe)
+    uplink = Uplink(call, on_config=lambda update: None, masker=Masker(Secret(PASSWORD)))
+    with pytest.raises(Disconnected, match="UNAUTHENTICATED") as caught:
+        await uplink.receive()
+    check_masked(str(caught.value))
+
+
+async def test_github_that_repeats_the_token_shows_none() -> None:
+    async def handle(request: http.Request) -> http.Response:
+        return http.Response(200, [], kit_json.encode({"workflow_runs": [{"id": PASSWORD}]}))
+
+    async with listening(handle) as address, http.Client() as web:
+        poller = Poller(None, web, SystemClock())  # type: ignore[arg-type]  # not asked here
+        with pytest.raises(PollFailed) as caught:
+            await poller._get(
+                f"http://{address}/", Place(f"http://{PASSWORD}", "a/b", PASSWORD), _Runs
+            )
+    check_masked(str(caught.value))
+
+
+async def test_grafana_that_cannot_be_reached_shows_no_token() -> None:
+    async with http.Client() as web:
+        grafana = GrafanaApi(f"http://127.0.0.1:1/{PASSWORD}", Secret(PASSWORD), client=web)
+        with pytest.raises(GrafanaUnavailable) as caught:
+            await grafana.delete("a")
+    check_masked(str(caught.value))
+
+
+async def test_issuer_that_repeats_the_client_secret_shows_none() -> None:
+    body = kit_json.encode({"error": f"{PASSWORD} is wrong"})
+    with pytest.raises(OidcError) as caught:
+        read_id_token(401, body, Masker(Secret(PASSWORD)))
+    check_masked(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("masker", "text"),
+    [
+        (build_masker(f"Bearer {PASSWORD}"), f"token {PASSWORD}"),
+        (
+            build_masker("Basic " + base64.b64encode(f"me:{PASSWORD}".encode()).decode()),
+            f"user me, password {PASSWORD}",
+        ),
+    ],
+)
+def test_credentials_of_headers_and_urls_are_masked(masker: Masker, text: str) -> None:
+    assert PASSWORD not in masker.mask(text)
+    assert PASSWORD.encode() not in masker.mask_bytes(text.encode())
+    assert masker.mask_bytes(b'{"a": "token"}') == b'{"a": "token"}'
+
+
+def check_masked(text: str) -> None:
+    """The password is there in no form, and something was in its place."""
+    assert "***" in text
+    assert Masker(Secret(PASSWORD), Secret(f"me:{PASSWORD}")).is_clean(text)
