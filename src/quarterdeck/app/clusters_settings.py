@@ -270,6 +270,26 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
             default_text="none; plain HTTP",
         ),
     ] = None
+    operators_url: Annotated[
+        str,
+        Option(
+            help="Metrics addresses of the operators, which `quarterdeck hub` asks why.",
+            env=("OPERATORS_URL",),
+            commands=(HUB,),
+            metavar="A,B",
+            default_text="none; the dashboard shows no reconciles",
+        ),
+    ] = ""
+    operators_ca_file: Annotated[
+        str,
+        Option(
+            help="Authority of the certificates of the operators.",
+            env=("OPERATORS_CA_FILE",),
+            commands=(HUB,),
+            metavar="FILE",
+            default_text="those of the system",
+        ),
+    ] = ""
     hub_anonymous: Annotated[
         bool,
         _api(Option(help="Answer viewers who are not logged in.", env=("HUB_ANONYMOUS",))),

@@ -110,11 +110,11 @@ def _alerts() -> Iterator[Document]:
 
 
 def _certificate(place: Place) -> Document:
-    service = f"quarterdeck-metrics.{place.namespace}.svc"
+    names = [f"quarterdeck-{each}.{place.namespace}.svc" for each in ("metrics", "replicas")]
     return {
         **build_object(place, "cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
         "spec": {
-            "dnsNames": [service, f"{service}.cluster.local"],
+            "dnsNames": [*names, *(f"{name}.cluster.local" for name in names)],
             "issuerRef": {"kind": "Issuer", "name": "quarterdeck-selfsigned"},
             "secretName": CERTIFICATE_SECRET,
         },

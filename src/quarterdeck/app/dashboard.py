@@ -1,8 +1,11 @@
 """The dashboard beside the hub API: in `up` for the local administrator, in `hub` for viewers."""
 
+import ssl
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quarterdeck.app.clusters_settings import Settings
+from quarterdeck.app.errors import SettingError
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.reconcile.journal import Journal
     from quarterdeck.services.hub.web.consoles import Locate
     from quarterdeck.services.hub.web.dashboard import Dashboard
+    from quarterdeck.services.hub.web.explanations import Explain
 
 
 def build_dashboard(
@@ -22,7 +26,7 @@ def build_dashboard(
     identity: "Identity",
     clock: Clock,
     is_loopback: bool = False,
-    journals: "Callable[[], Sequence[Journal]] | None" = None,
+    explain: "Explain | None" = None,
     find_console: "Locate | None" = None,
     hint: str = "",
 ) -> "Dashboard":
@@ -43,7 +47,7 @@ def build_dashboard(
         sessions=identity.sessions,
         transports=transports,
         consoles=Consoles(transports, find_console, clock=clock),
-        explanations=Explanations(transports, _build_explain(journals)),
+        explanations=Explanations(transports, explain),
         watches=Watches(transports, clock=clock),
         is_loopback=is_loopback,
         hint=hint,
@@ -51,11 +55,43 @@ def build_dashboard(
     )
 
 
-def _build_explain(
-    journals: "Callable[[], Sequence[Journal]] | None",
-) -> "Callable[[str, Key], list[dict[str, Any]]] | None":
-    if journals is None:
-        return None
+def explain_here(journals: "Callable[[], Sequence[Journal]]") -> "Explain":
+    """Explains by what operators of this process remember."""
     from quarterdeck.runtime.reconcile.journal import explain
 
-    return lambda kind, key: explain(journals(), kind, key)
+    async def find(kind: str, key: "Key") -> list[dict[str, Any]]:
+        return explain(journals(), kind, key)
+
+    return find
+
+
+def explain_elsewhere(
+    settings: Settings, config: ClusterConfig, *, clock: Clock
+) -> "Explain | None":
+    """Explains by asking operators in other processes; None if their address is not known.
+
+    Raises:
+        SettingError: if the authority of their certificates cannot be read.
+    """
+    urls = [each.strip() for each in settings.operators_url.split(",") if each.strip()]
+    if not urls:
+        return None
+    from quarterdeck.client.credentials import build_provider
+    from quarterdeck.services.hub.web.remote_journals import RemoteJournals
+
+    for url in urls:
+        if not url.startswith("https://"):
+            raise SettingError(f"invalid operators_url {url!r} (OPERATORS_URL): must be https://")
+    try:
+        tls = ssl.create_default_context(cafile=settings.operators_ca_file or None)
+    except OSError as error:
+        raise SettingError(
+            f"cannot read operators_ca_file {settings.operators_ca_file!r} "
+            f"(OPERATORS_CA_FILE): {error}"
+        ) from error
+    provider = build_provider(config, clock)
+
+    async def authorize() -> str:
+        return (await provider.credentials()).authorization
+
+    return RemoteJournals(urls, authorize=authorize, tls=tls).explain

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.console import DASHBOARD
-from quarterdeck.app.dashboard import build_dashboard
+from quarterdeck.app.dashboard import build_dashboard, explain_elsewhere, explain_here
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import Endpoint, Host
@@ -71,7 +71,7 @@ async def serve_hub_in_up(
                     clock=host.clock,
                     identity=identity,
                     is_loopback=True,
-                    journals=lambda: host.manager.journals,
+                    explain=explain_here(lambda: host.manager.journals),
                     find_console=host.find_console,
                     hint=f"The administrator's token is in {host.folder}/token.",
                 )
@@ -135,7 +135,10 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
             pages = await _open_metrics(page, registry, client.raw, clock=clock, log=log)
             stack.push_async_callback(pages.close)
             pages.start(tasks)
-            dashboard = build_dashboard(server.handle, config, identity=identity, clock=clock)
+            explain = explain_elsewhere(settings, config, clock=clock)
+            dashboard = build_dashboard(
+                server.handle, config, identity=identity, clock=clock, explain=explain
+            )
             stack.push_async_callback(dashboard.aclose)
             web = http.Server(dashboard.handle, clock=clock)
             stack.push_async_callback(web.drain, DRAIN_S)

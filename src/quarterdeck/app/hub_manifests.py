@@ -26,10 +26,19 @@ ENVIRONMENT = {
     "HUB_OIDC_CLIENT_SECRET": "oidc-client-secret",
     "HUB_OIDC_SCOPES": "oidc-scopes",
     "HUB_URL": "hub-url",
+    "OPERATORS_URL": "operators-url",
 }
 """Environment of the hub, by keys of the Secret; all but the first are optional."""
 STORAGE = ("REDIS_URL", "VM_ENABLED", "VM_ENDPOINT")
 """What the operators need too."""
+OPERATORS_CERTIFICATE = "quarterdeck-serving"
+"""The Secret that cert-manager fills for the operators; the hub reads its authority."""
+_OPERATORS_FOLDER = "/etc/quarterdeck/operators"
+_AUTHORITY = {
+    "secretName": OPERATORS_CERTIFICATE,
+    "items": [{"key": "ca.crt", "path": "ca.crt"}],
+    "optional": True,
+}
 
 
 def build_hub(namespace: str, image: str) -> dict[str, Document]:
@@ -50,6 +59,10 @@ def build_hub(namespace: str, image: str) -> dict[str, Document]:
                     "apiGroups": ["authorization.k8s.io"],
                     "resources": ["subjectaccessreviews"],
                     "verbs": ["create"],
+                },
+                {  # why: reconciles that the operators remember
+                    "nonResourceURLs": ["/explain/*"],
+                    "verbs": ["get"],
                 },
                 {  # groups of users on OpenShift
                     "apiGroups": ["user.openshift.io"],
@@ -136,7 +149,10 @@ def _deployment(namespace: str, image: str) -> Document:
                     "terminationGracePeriodSeconds": 30,
                     "securityContext": pod_security.POD,
                     "containers": [_container(image)],
-                    "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
+                    "volumes": [
+                        {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
+                        {"name": "operators", "secret": _AUTHORITY},
+                    ],
                 },
             },
         },
@@ -148,7 +164,10 @@ def _container(image: str) -> Document:
         "name": "hub",
         "image": image,
         "args": ["hub"],
-        "env": _environment(tuple(ENVIRONMENT)),
+        "env": [
+            *_environment(tuple(ENVIRONMENT)),
+            {"name": "OPERATORS_CA_FILE", "value": f"{_OPERATORS_FOLDER}/ca.crt"},
+        ],
         "ports": [
             {"name": "http", "containerPort": PORT, "protocol": "TCP"},
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
@@ -160,7 +179,10 @@ def _container(image: str) -> Document:
             "limits": {"cpu": "1", "memory": "256Mi"},
         },
         "securityContext": pod_security.CONTAINER,
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        "volumeMounts": [
+            {"name": "tmp", "mountPath": "/tmp"},
+            {"name": "operators", "mountPath": _OPERATORS_FOLDER, "readOnly": True},
+        ],
     }
 
 

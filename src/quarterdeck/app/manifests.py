@@ -12,6 +12,7 @@ from quarterdeck.app import (
     bootstrap_manifests,
     pod_security,
 )
+from quarterdeck.app.hub_manifests import LABELS as HUB_LABELS
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.app.webhooks import SECRET as WEBHOOK_SECRET
@@ -169,6 +170,7 @@ def manager(place: Place) -> dict[str, Document]:
     return {
         "manager": _deployment(place),
         "metrics_service": _metrics_service(place),
+        "replicas_service": _replicas_service(place),
         "webhook_service": _webhook_service(place),
         "network_policy": _network_policy(place),
         "disruption_budget": _disruption_budget(place),
@@ -255,6 +257,15 @@ def _metrics_service(place: Place) -> Document:
     }
 
 
+def _replicas_service(place: Place) -> Document:
+    """Every replica by name: the hub asks each of them why an object was reconciled."""
+    port = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}
+    return {
+        **build_object(place, "v1", "Service", f"{place.prefix}-replicas"),
+        "spec": {"clusterIP": "None", "selector": place.labels, "ports": [port]},
+    }
+
+
 def _webhook_service(place: Place) -> Document:
     """Where the API server reaches the webhooks; it calls Services on port 443 by default."""
     port = {"name": "webhooks", "port": 443, "protocol": "TCP", "targetPort": "webhooks"}
@@ -265,15 +276,16 @@ def _webhook_service(place: Place) -> Document:
 
 
 def _network_policy(place: Place) -> Document:
-    """Metrics from namespaces that say so; health and webhooks from the node; nothing else."""
+    """Metrics from namespaces that say so and the hub; health and webhooks from the node."""
     labelled = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
+    hub = {"podSelector": {"matchLabels": HUB_LABELS}}
     return {
         **build_object(place, "networking.k8s.io/v1", "NetworkPolicy", place.name),
         "spec": {
             "podSelector": {"matchLabels": place.labels},
             "policyTypes": ["Ingress"],
             "ingress": [
-                {"from": [labelled], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
+                {"from": [labelled, hub], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
                 {"ports": [{"port": HEALTH_PORT, "protocol": "TCP"}]},
                 {"ports": [{"port": WEBHOOK_PORT, "protocol": "TCP"}]},
             ],

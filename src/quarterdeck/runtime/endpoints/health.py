@@ -105,7 +105,7 @@ class HealthPages:
             case "explain" | "debug" | "loglevel" if header := find_cross_site_header(request):
                 return _text(403, f"Forbidden: requests of web pages are refused ({header})\n")
             case "explain":
-                return self._explain(path)
+                return self.explain(path)
             case "debug" if path == "/debug/state":
                 return _json(self._state())
             case "loglevel":
@@ -114,7 +114,8 @@ class HealthPages:
                 pages = "/healthz /readyz /explain/KIND/NAMESPACE/NAME /debug/state /loglevel"
                 return _text(404, f"not found; pages: {pages}\n")
 
-    def _explain(self, path: str) -> Response:
+    def explain(self, path: str) -> Response:
+        """The last reconciles that a path below `/explain` names; the caller checks who asks."""
         match path.split("/")[2:]:
             case [kind, namespace, name]:
                 found = explain(self._journals(), kind, Key(namespace, name))

@@ -77,7 +77,7 @@ class Endpoints:
         )  # few operators serve metrics to others
 
         authorizer = DelegatingAuthorizer(api, clock, rng)
-        self.metrics_url = await self._serve(authorizer.protect(self._show_metrics), bind)
+        self.metrics_url = await self._serve(authorizer.protect(self._show_guarded), bind)
 
     def start(self, tasks: Supervisor) -> None:
         """Renew the certificate that was made, or read again the one that was given."""
@@ -97,6 +97,12 @@ class Endpoints:
         self._servers.append(server)
         listener = await server.listen(bind.host, bind.port, tls=bind.tls)
         return listener.url
+
+    async def _show_guarded(self, request: http.Request) -> http.Response:
+        """Metrics, and reconciles for a hub that runs elsewhere."""
+        if request.path == "/explain" or request.path.startswith("/explain/"):
+            return self._pages.explain(request.path.rstrip("/"))
+        return await self._show_metrics(request)
 
     async def _show_metrics(self, request: http.Request) -> http.Response:
         if request.path.rstrip("/") != "/metrics":

@@ -5,7 +5,7 @@ somebody who may read a whole namespace those of that namespace, everybody else 
 the object itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -16,6 +16,7 @@ from quarterdeck.kit import json
 from quarterdeck.kit.http import Request, Response
 from quarterdeck.meta.identity import Key
 from quarterdeck.services.hub.web.kube_proxy import HEADERS, JSON, fail
+from quarterdeck.services.hub.web.remote_journals import JournalsUnreachable
 from quarterdeck.services.hub.web.viewer import Transports, Viewer
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.path import ResourcePath
@@ -24,8 +25,9 @@ from quarterdeck.wire.status import ApiError, BadRequest, ServiceUnavailable
 
 PATH = "/why"
 SHOWN = 20
-Explain = Callable[[str, Key], Sequence[dict[str, Any]]]
-"""The reconciles of an object by kind and key, one entry for each controller."""
+Explain = Callable[[str, Key], Awaitable[Sequence[dict[str, Any]]]]
+"""The reconciles of an object by kind and key, one entry for each controller. Raises
+`JournalsUnreachable`."""
 _REVIEWS = ResourcePath("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 _LISTS = ("causes", "reads", "writes")
 
@@ -34,7 +36,7 @@ class Explanations:
     """Answers `/why`."""
 
     def __init__(self, transports: Transports, explain: Explain | None) -> None:
-        """`explain` is None where the operators run in another process."""
+        """`explain` is None where the operators cannot be asked."""
         self._transports = transports
         self._explain = explain
 
@@ -44,16 +46,18 @@ class Explanations:
         if path is None or not path.name:
             return fail(BadRequest("path must name one object, such as /api/v1/namespaces/a"))
         if self._explain is None:
-            message = "the operators run in another process; use `quarterdeck why` there"
+            message = (
+                "the operators run in another process: set OPERATORS_URL, or use `quarterdeck why`"
+            )
             return _answer({"controllers": [], "message": message})
         transport = await self._transports.get(viewer)
         try:
             found = json.decode(await transport.send(get(path, GetOptions())))
-            controllers = self._explain(found["kind"], Key(path.namespace, path.name))
+            controllers = await self._explain(found["kind"], Key(path.namespace, path.name))
             keep = await _choose_filter(transport, path)
         except ApiError as error:
             return fail(error)
-        except ClientError as error:
+        except (ClientError, JournalsUnreachable) as error:
             return fail(ServiceUnavailable(str(error)))
         return _answer({"controllers": [_restrict(each, keep) for each in controllers]})
 
