@@ -5,6 +5,7 @@ committed together: a hub that is killed between the two writes stores the batch
 sent again, and one that is killed after the commit recognises it.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
@@ -45,6 +46,8 @@ class Ingest:
         self._options = options
         self._clock = clock
         self.metrics = metrics or IngesterMetrics()
+        self.slots = asyncio.Semaphore(options.max_parallel_batches)
+        """Held while a batch is in memory as objects, which are ten times its bytes."""
         self.intervals: Mapping[str, int] = {}
         """Seconds between two collections of each source."""
         self.stored = 0

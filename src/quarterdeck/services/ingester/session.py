@@ -33,6 +33,8 @@ from quarterdeck.services.ingester.options import IngesterOptions
 
 _log = get_logger("services.ingester")
 _MAX_VERSION = 128
+_SMALL_BYTES = 4096
+"""Heartbeats do not wait behind batches, else leases would end while the store is slow."""
 
 
 class Stream(Protocol):
@@ -139,6 +141,14 @@ class Session:
         data = reading.result()
         if data is None:
             return False
+        if len(data) > _SMALL_BYTES:
+            async with self._ingest.slots:
+                await self._answer(data)
+        else:
+            await self._answer(data)
+        return True
+
+    async def _answer(self, data: bytes) -> None:
         request = _decode(data)
         if request.metrics is not None:
             await self._take(request.metrics, len(data))
@@ -146,7 +156,6 @@ class Session:
             await self._renew(request.health)
         elif request.register is not None:
             raise ProtocolError("the collector has registered before on this stream")
-        return True
 
     async def _read(self) -> bytes | None:
         try:

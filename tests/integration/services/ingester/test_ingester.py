@@ -1,6 +1,7 @@
 """Collectors that follow the protocol, and what becomes of what they send."""
 
 import asyncio
+import contextlib
 from datetime import timedelta
 
 import grpc
@@ -16,6 +17,7 @@ from quarterdeck.hubstate.push import leases
 from quarterdeck.hubstate.writes import AddMembers, SetValue
 from quarterdeck.inventory.nodes import NodeFacts
 from quarterdeck.inventory.push.messages import (
+    ClusterMetrics,
     ConnectRequest,
     CustomCollectedResource,
     CustomResourceBatch,
@@ -240,3 +242,43 @@ async def test_collectors_without_numbers_are_served(hub: Hub) -> None:
         assert (await wire.push(batch)).success
         assert (await wire.push(batch)).success
     assert hub.ingester.statistics()["duplicates"] == 1
+
+
+@with_hub
+async def test_batches_beyond_the_limit_wait_and_heartbeats_do_not(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, limit = hub.history.write, hub.options.max_parallel_batches
+    clusters = [f"c{number}" for number in range(limit + 2)]
+    running, most, full, go_on = 0, 0, asyncio.Event(), asyncio.Event()
+
+    async def block(samples: list[Sample]) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        if running == limit:
+            full.set()
+        await go_on.wait()
+        running -= 1
+        await write(samples)
+
+    monkeypatch.setattr(hub.history, "write", block)
+    names = tuple(f"namespace-{number}" for number in range(1000))
+    batch = make_batch(4, cluster_metrics=ClusterMetrics(nodes=4, namespace_list=names))
+    async with contextlib.AsyncExitStack() as stack, asyncio.timeout(60):
+        wires = [
+            await stack.enter_async_context(hub.connect(each, await hub.issue(each)))
+            for each in clusters
+        ]
+        beating = await stack.enter_async_context(hub.connect("east", await hub.issue("east")))
+        for wire in wires:
+            await wire.send(ConnectRequest(metrics=batch))
+        await full.wait()
+        await beating.send(ConnectRequest(health=HealthReport(buffered_batches=5)))
+        while (lease := await leases.find_lease(hub.state, "east")) is None or (  # noqa: ASYNC110
+            lease.buffered_batches != 5
+        ):
+            await asyncio.sleep(0)
+        go_on.set()
+        assert all([(await wire.receive_ack()).success for wire in wires])
+    assert most == limit
