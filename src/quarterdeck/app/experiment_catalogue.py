@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterdeck.apis.experiments.v1alpha1 import GROUP
+from quarterdeck.app import experiment_loadgen
 from quarterdeck.app.experiment_templates import TEMPLATES
 from quarterdeck.operators.experiments.catalogue import REPOSITORY
 
@@ -187,7 +188,7 @@ _DURATION = {"name": "duration", "default": "60s", "description": "How long to r
 _LOADGEN = (
     _component(
         "k6-http-loadgen",
-        _chart("k6-http-loadgen", _GRAFANA, "k6-operator", "3.10.1"),
+        experiment_loadgen.build_source("k6-http-loadgen"),
         "k6 with a fixed number of users against one address",
         type_="workflow",
         parameters=(
@@ -198,12 +199,21 @@ _LOADGEN = (
     ),
     _component(
         "k6-gateway-loadtest",
-        _chart("k6-gateway-loadtest", _GRAFANA, "k6-operator", "3.10.1"),
+        experiment_loadgen.build_gateway_source("k6-gateway-loadtest"),
         "k6 against several gateways, one after the other",
         type_="workflow",
         parameters=(
             {"name": "targetEndpoint", "required": True, "description": "Cluster with gateways"},
-            {"name": "gateways", "default": "nginx,traefik,envoy"},
+            {
+                "name": "gateways",
+                "default": "nginx,traefik,envoy",
+                "description": "Names of gateways; each gets requests for NAME.local",
+            },
+            {
+                "name": "prometheusUrl",
+                "default": "",
+                "description": "Where k6 writes its metrics by remote write; nowhere if empty",
+            },
             _USERS,
             _DURATION,
         ),
