@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.go.test_oracles import build
 
 from quarterdeck.kit import http
 from quarterdeck.kit.redaction import Secret
@@ -33,14 +33,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     go = shutil.which("go")
     if go is None:
         pytest.skip("Go is not installed")
-    work = tmp_path_factory.mktemp("opamp") / "opamp"
-    shutil.copytree(HERE, work)
-    environment = {**os.environ, "GOFLAGS": "-mod=mod"}
-    for command in (("mod", "tidy"), ("build", "-o", "program", ".")):
-        done = subprocess.run([go, *command], cwd=work, env=environment, capture_output=True)
-        if done.returncode:
-            pytest.skip(f"the Go modules cannot be had: {done.stderr.decode()[-200:]}")
-    return work / "program"
+    return build(go, HERE.name, tmp_path_factory.mktemp("opamp"))
 
 
 def put(fleet: FleetServer, name: str) -> None:
