@@ -13,9 +13,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from quarterdeck.kit import http
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.services.fleet.auth import Tokens
+from quarterdeck.services.fleet.candidates import MEMBER
 from quarterdeck.services.fleet.persistence import Persistence, settle
 from quarterdeck.services.fleet.records import Collector, Pipeline
 from quarterdeck.services.fleet.service import MAX_TARGET, FleetServer
@@ -73,6 +76,23 @@ def pipeline(number: int, count: int, *, revision: int = 1) -> Pipeline:
     )
 
 
+def with_candidate(pipeline: Pipeline) -> Pipeline:
+    """The same in the middle of a rollout: a tenth of its collectors receive another text."""
+    candidate = {
+        "contents": f"{pipeline.contents}// candidate\n",
+        "matchers": list(pipeline.matchers),
+        "weight": 10,
+    }
+    return msgspec.structs.replace(pipeline, metadata={MEMBER: candidate})
+
+
+def pipelines(count: int) -> Iterator[Pipeline]:
+    """All of them; every tenth is being rolled out."""
+    for number in range(count):
+        found = pipeline(number, count)
+        yield with_candidate(found) if number % 10 == 0 else found
+
+
 def contents(number: int, revision: int) -> str:
     """A configuration of some lines; one pipeline in ten reads the collector's attributes."""
     host = 'argument.attributes.value["host"]' if number % 10 == 0 else '"fixed"'
@@ -89,7 +109,7 @@ def contents(number: int, revision: int) -> str:
 async def serve(store: Store, fleet: int, count: int) -> None:
     disk = Persistence(store)
     await settle([disk.put_collector(each) for each in collectors(fleet, count)])
-    await settle([disk.put_pipeline(pipeline(each, count)) for each in range(count)])
+    await settle([disk.put_pipeline(each) for each in pipelines(count)])
     server = FleetServer(store, Tokens.single(Secret(TOKEN)))
     limits = http.Limits(target_bytes=MAX_TARGET)
     async with http.Server(server.handle, limits=limits) as web, asyncio.TaskGroup() as tasks:

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
-import msgspec
-
 from bench import machine
 from bench.peers import fleet_server
 from bench.process import Child
@@ -33,7 +31,7 @@ def cases(scale: Scale) -> Sequence[Case]:
     fleet, count = scale.pick((300, 50), (10_000, 500), (10_000, 500))
     polls = scale.pick(300, 10_000, 30_000)
     growth = scale.pick((50, 100, 200), (125, 250, 500, 1_000), (125, 250, 500, 1_000, 2_000))
-    size = f"{fleet:,} collectors, {count} pipelines"
+    size = f"{fleet:,} collectors, {count} pipelines, every tenth in a rollout"
     wall = f"{size}; wall clock, server on one core and collectors on the other"
     polling = Series(lambda: _polling(fleet, count, polls), rounds=scale.pick(1, 3, 5))
     return [
@@ -67,7 +65,8 @@ def cases(scale: Scale) -> Sequence[Case]:
             name="plan a change of every pipeline",
             unit="s",
             open=lambda _: _planning(fleet, count),
-            note=f"{size}; who gains, loses or changes, and a diff of one configuration",
+            note=f"{fleet:,} collectors, {count} pipelines; who gains, loses or changes, and a "
+            "diff of one configuration",
         ),
         Case(
             name="match one collector, growth by pipelines", unit="µs", open=_matching, sizes=growth
@@ -283,20 +282,11 @@ def _registering(collectors: int, pipelines: int, count: int) -> Iterator[Conten
 
 @contextmanager
 def _computing(fleet: int, count: int) -> Iterator[Contenders]:
-    from quarterdeck.services.fleet.candidates import MEMBER
     from quarterdeck.services.fleet.configs import Configs
     from quarterdeck.services.fleet.pipelines import Pipelines
 
     plain = [fleet_server.pipeline(number, count) for number in range(count)]
-    candidate = {"contents": 'loki.write "candidate" {\n}\n', "weight": 10}
-    rolled = [
-        msgspec.structs.replace(
-            each, metadata={MEMBER: {**candidate, "matchers": list(each.matchers)}}
-        )
-        if number % 10 == 0
-        else each
-        for number, each in enumerate(plain)
-    ]
+    rolled = list(fleet_server.pipelines(count))
     collectors = list(fleet_server.collectors(fleet, count))
 
     def measure(pipelines: Pipelines) -> float:
