@@ -25,7 +25,7 @@ from quarterdeck.operators.pipelines.references import read_contents
 from quarterdeck.operators.pipelines.revisions import ensure_revisions, roll_back
 from quarterdeck.operators.pipelines.staging import clean_up, stage
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
-from quarterdeck.operators.pipelines.writes import Writes
+from quarterdeck.operators.pipelines.writes import RECREATION_WINDOW_S, Writes
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.telemetry.contents import ConfigType, check_ahead
 
@@ -80,7 +80,10 @@ class Pipelines:
             report.set_delivery(target.fleet.agents.get_known(ctx.status.current.id), ctx)
             self._metrics.set_delivery(ctx.key, ctx.status.current.delivery)
             self._metrics.count_reconcile("Pipeline", Reason.SYNCED)
-        return RequeueAfter(decision.after_s) if decision.after_s is not None else None
+        after_s = decision.after_s
+        if after_s is None and self._writes.describe_corrections(ctx):
+            after_s = RECREATION_WINDOW_S  # to see whether it is over
+        return RequeueAfter(after_s) if after_s is not None else None
 
     async def _build_target(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> SyncTarget:
         """Read, validate and build everything that is sent."""
@@ -140,13 +143,16 @@ class Pipelines:
                 self._metrics.count_drift("reported")
                 report.set_drifted(fields, ctx)
             case plan.Nothing(remote):
-                report.set_synced(target, remote, ctx)
+                drift = self._writes.describe_corrections(ctx)
+                report.set_synced(target, remote, ctx, drift=drift)
             case _:
                 done = await self._writes.perform(action, here, ctx)
                 if done.why is Reason.CORRECTED:
                     self._metrics.count_drift("corrected")
+                    self._writes.count_correction(ctx)
                 await here.fleet.read_revision(done.remote.id)
-                report.set_synced(target, done.remote, ctx)
+                drift = self._writes.describe_corrections(ctx)
+                report.set_synced(target, done.remote, ctx, drift=drift)
                 report.record_change(done.why, done.detail, ctx)
         await self._writes.remove_leftovers(target, ctx)
         if here is not target:

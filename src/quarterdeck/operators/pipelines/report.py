@@ -38,8 +38,13 @@ _SOURCES = {
 _MAX_MESSAGE = 4096
 
 
-def set_synced(target: SyncTarget, remote: Remote | None, ctx: Context[Pipeline]) -> None:
-    """Set the conditions of a synced pipeline; `remote` is None if nothing new is known of it."""
+def set_synced(
+    target: SyncTarget, remote: Remote | None, ctx: Context[Pipeline], *, drift: str = ""
+) -> None:
+    """Set the conditions of a synced pipeline; `remote` is None if nothing new is known of it.
+
+    `drift` says that it does not stay so.
+    """
     if remote is not None:
         _set_remote(remote, target.fleet, ctx)
     ctx.status.set(applied_hash=target.desired.hash, preview="")
@@ -48,14 +53,16 @@ def set_synced(target: SyncTarget, remote: Remote | None, ctx: Context[Pipeline]
         READY, TRUE, Reason.SYNCED, "the pipeline is synced to the fleet server"
     )
     ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, f"pipeline {identity} matches the spec")
-    _clear_conditions(ctx)
-
-
-def _clear_conditions(ctx: Context[Pipeline]) -> None:
-    if find(ctx.status.conditions, DRIFTED) is not None:
-        ctx.status.set_condition(DRIFTED, FALSE, Reason.IN_SYNC)
+    _set_drift(drift, ctx)
     if find(ctx.status.conditions, VALID) is not None:
         ctx.status.remove_condition(VALID)
+
+
+def _set_drift(text: str, ctx: Context[Pipeline]) -> None:
+    if text:
+        ctx.status.set_condition(DRIFTED, TRUE, Reason.DRIFTED, text)
+    elif find(ctx.status.conditions, DRIFTED) is not None:
+        ctx.status.set_condition(DRIFTED, FALSE, Reason.IN_SYNC)
 
 
 def set_rollout(decision: Decision, ctx: Context[Pipeline]) -> None:

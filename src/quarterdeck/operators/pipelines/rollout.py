@@ -38,6 +38,8 @@ class Observed(NamedTuple):
     now: datetime
     reports: PartDelivery | None = None
     """What collectors with the candidate report; None on a server that does not tell."""
+    doubt: str = ""
+    """Why the reports cannot be believed; no step ends on them."""
     approval: str = ""
     """The promote annotation."""
 
@@ -120,6 +122,8 @@ def _find_wait(
     if left_s > 0:
         text = f"the step lasts another {left_s:.0f} s"
         return _stay(rollout, before, index, seen, "Progressing", text, left_s=left_s)
+    if seen.doubt:
+        return _stay(rollout, before, index, seen, "Progressing", seen.doubt)
     if seen.reports is None and rollout.without_delivery == "Wait":
         text = f"the server does not tell what collectors report: {hint}"
         return _stay(rollout, before, index, seen, "WaitingForApproval", text)

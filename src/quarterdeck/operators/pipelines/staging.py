@@ -52,6 +52,7 @@ async def stage(target: SyncTarget, ctx: Context[Pipeline]) -> Staged:
         stable=hash_text(remote) if remote is not None and _is_stable(target, remote) else "",
         now=ctx.now(),
         reports=_find_reports(target, remote, deliveries),
+        doubt=_find_doubt(target, remote, deliveries) if is_native else "",
         approval=pipeline.metadata.annotations.get(PROMOTE, ""),
     )
     decision = rollout.decide(pipeline.spec.rollout, pipeline.status.rollout, seen)
@@ -160,6 +161,22 @@ def _find_reports(
     if remote is None or remote.id not in deliveries.pipelines:
         return PartDelivery(digest)
     return deliveries.pipelines[remote.id].get(digest)
+
+
+def _find_doubt(target: SyncTarget, remote: Remote | None, deliveries: Deliveries | None) -> str:
+    """What shows that the server does not report on what it was sent.
+
+    No report at all would otherwise look like a pipeline that no collector was chosen for.
+    """
+    if deliveries is None or remote is None:
+        return ""
+    found = deliveries.pipelines.get(remote.id)
+    if found is None:
+        return "the fleet server left the pipeline out of its reports"
+    known = {digest_contents(target.desired.contents), digest_contents(remote.contents)}
+    if any(each.assigned and each.digest not in known for each in found.parts):
+        return "the fleet server reports on texts that it was not sent"
+    return ""
 
 
 def _build_target(target: SyncTarget, remote: Remote | None, decision: Decision) -> SyncTarget:

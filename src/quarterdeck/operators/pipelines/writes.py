@@ -25,6 +25,8 @@ _UNDECIDED = (
 _TAKEN = (Code.ALREADY_EXISTS, Code.ABORTED)
 MAX_RECREATIONS = 3
 RECREATION_WINDOW_S = 600.0
+MANY_CORRECTIONS = 3
+"""Within the same time: then somebody else writes the pipeline too, or the server does not."""
 
 
 class Written(NamedTuple):
@@ -36,10 +38,11 @@ class Written(NamedTuple):
 
 
 class Writes:
-    """Performs plans; counts how often a pipeline was recreated."""
+    """Performs plans; counts how often a pipeline was recreated and corrected."""
 
     def __init__(self) -> None:
         self._recreations: dict[Key, list[float]] = {}
+        self._corrections: dict[Key, list[float]] = {}
         self._undecided: set[Key] = set()
 
     async def perform(
@@ -124,7 +127,25 @@ class Writes:
     def forget(self, key: Key) -> None:
         """Drop the state of an object."""
         self._recreations.pop(key, None)
+        self._corrections.pop(key, None)
         self._undecided.discard(key)
+
+    def count_correction(self, ctx: Context[Pipeline]) -> None:
+        """Count a correction of what was changed on the server."""
+        self._corrections.setdefault(ctx.key, []).append(ctx.clock.monotonic())
+
+    def describe_corrections(self, ctx: Context[Pipeline]) -> str:
+        """What to say of a pipeline that is corrected again and again; empty if it is not."""
+        now = ctx.clock.monotonic()
+        recent = [at for at in self._corrections.get(ctx.key, ()) if now - at < RECREATION_WINDOW_S]
+        self._corrections[ctx.key] = recent
+        if len(recent) < MANY_CORRECTIONS:
+            return ""
+        return (
+            f"corrected at least {MANY_CORRECTIONS} times within "
+            f"{RECREATION_WINDOW_S / 60:.0f} minutes: check for another client that changes it, or "
+            "a server that does not keep what it accepts"
+        )
 
     def _count_recreation(self, ctx: Context[Pipeline]) -> None:
         """Count a recreation; wait if another client deletes the pipeline repeatedly."""
