@@ -235,12 +235,11 @@ def too_long(field: str, value: object, limit: int) -> FieldError:
 
 def too_many(field: str, actual: int, limit: int) -> FieldError:
     """A list or map over its limit."""
-    unit = "item" if limit == 1 else "items"
     return FieldError(
         type=ErrorType.TOO_MANY,
         field=field,
         value=actual,
-        detail=f"must have at most {limit} {unit}",
+        detail=f"must have at most {limit} items",
     )
 
 

@@ -29,6 +29,7 @@ from quarterdeck.wire.status import (
     Details,
     Invalid,
     RequestEntityTooLarge,
+    UnsupportedMediaType,
 )
 
 _TYPE_META = ("apiVersion", "kind")
@@ -42,8 +43,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     """Change an object by a patch in any of the four forms."""
     options = PatchOptions.parse(call.request.query)
     media = decoder.get_content_type(call)
-    if media not in list_media_types(call):
-        raise decoder.build_unsupported(*list_media_types(call))
+    check_media_type(call, media)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == APPLY_PATCH:
         from quarterdeck.server.handlers import apply
@@ -75,6 +75,19 @@ def check_not_forced(options: PatchOptions) -> list[FieldError]:
     if options.force is None:
         return []
     return [forbidden("force", "may not be specified for non-apply patch")]
+
+
+def check_media_type(call: Call, media: str) -> None:
+    """Refuse media types that are no patches.
+
+    Raises:
+        UnsupportedMediaType: as the router of built-in kinds words it, or with those there are.
+    """
+    if media in list_media_types(call):
+        return
+    if call.resource.is_custom:
+        raise decoder.build_unsupported(*list_media_types(call))
+    raise UnsupportedMediaType("415: Unsupported Media Type", details=Details())
 
 
 def list_media_types(call: Call) -> tuple[str, ...]:

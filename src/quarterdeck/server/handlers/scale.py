@@ -110,8 +110,7 @@ async def patch(core: Core, call: Call) -> responses.Response:
     """PATCH of a scale."""
     options = PatchOptions.parse(call.request.query)
     media = decoder.get_content_type(call)
-    if media not in patching.list_media_types(call):
-        raise decoder.build_unsupported(*patching.list_media_types(call))
+    patching.check_media_type(call, media)
     if media == APPLY_PATCH:
         return await _apply(core, call, options)
     problems = patching.check_not_forced(options)
@@ -142,7 +141,7 @@ async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Res
     scale = _check_applied_scale(call, read.value)
 
     def merge(live: Object) -> Object:
-        if call.resource.is_custom and not _has_replica_owner(call, live):
+        if call.resource.is_custom and not field_managers.has_replica_owner(call.resource, live):
             raise ApiError(_NO_MANAGERS, code=500)
         check_name(call, scale["metadata"])
         wanted = _apply_scale(call, live, scale)
@@ -299,25 +298,6 @@ def _check_applied_scale(call: Call, config: Object) -> Object:
         f" float), got {get_go_type(replicas)}",
         code=500,
     )
-
-
-def _has_replica_owner(call: Call, live: Object) -> bool:
-    """Whether a manager owns the replica number of an object."""
-    config: Object = {}
-    call.resource.strategy.write_scale(config, 1)
-    return any(
-        _holds(entry.get("fieldsV1") or {}, config)
-        for entry in live["metadata"].get("managedFields") or ()
-    )
-
-
-def _holds(fields: Object, config: object) -> bool:
-    """Whether a set of fields has the one path that a configuration sets."""
-    if not isinstance(config, dict):
-        return True
-    [(name, part)] = config.items()
-    inner = fields.get(f"f:{name}")
-    return inner is not None and _holds(inner, part)
 
 
 def _show_scale_version(call: Call, error: Conflict) -> Conflict:

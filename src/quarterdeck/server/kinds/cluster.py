@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.metadata_validation import KNOWN_FINALIZERS
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
@@ -57,7 +59,17 @@ def _build_namespace_cells(value: Object, now: datetime) -> Sequence[object]:
     return (value["metadata"].get("name", ""), phase, format_creation_age(value, now))
 
 
+def _validate_namespace(value: Object, context: Context) -> Iterator[FieldError]:
+    for finalizer in get_items(value, "spec", "finalizers"):
+        problems = names.check_qualified_name(finalizer)
+        yield from (invalid("spec.finalizers", finalizer, problem) for problem in problems)
+        if not problems and "/" not in finalizer and finalizer not in KNOWN_FINALIZERS:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid("spec.finalizers", finalizer, text)
+
+
 NAMESPACE = Rules(
+    validate_new=_validate_namespace,
     default=_default_namespace,
     prepare_create=_prepare_namespace,
     prepare_update=_update_namespace,
@@ -82,9 +94,18 @@ def _default_node(value: Object) -> None:
     status = value.setdefault(STATUS, {})
     if status.get("capacity") and status.get("allocatable") is None:
         status["allocatable"] = dict(status["capacity"])
+    spec = get_mapping(value, "spec")
+    if (first := spec.get("podCIDR")) and (spec.get("podCIDRs") or [""])[0] != first:
+        spec["podCIDRs"] = [first]
+    elif spec.get("podCIDRs"):
+        spec["podCIDR"] = spec["podCIDRs"][0]
 
 
 def _validate_node(value: Object, context: Context) -> Iterator[FieldError]:
+    for index, network in enumerate(get_items(value, "spec", "podCIDRs")):
+        if not validators.is_network(network):
+            text = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            yield invalid(f"spec.podCIDRs[{index}]", network, text)
     seen: set[tuple[object, object]] = set()
     for index, taint in enumerate(get_items(value, "spec", "taints")):
         place = f"spec.taints[{index}]"
@@ -213,7 +234,15 @@ def _build_lease_cells(value: Object, now: datetime) -> Sequence[object]:
     return (value["metadata"].get("name", ""), holder, format_creation_age(value, now))
 
 
+def _drop_strategy(value: Object, *_: object) -> None:
+    """Drop what belongs to a feature of Kubernetes 1.32 that is off."""
+    for member in ("strategy", "preferredHolder"):
+        get_mapping(value, "spec").pop(member, None)
+
+
 LEASE = Rules(
+    prepare_create=_drop_strategy,
+    prepare_update=_drop_strategy,
     validate=_validate_lease,
     allows_unconditional_update=False,
     allows_create_on_update=True,

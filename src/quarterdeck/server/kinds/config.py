@@ -151,7 +151,17 @@ def _warn_of_annotations(value: Object, old: Object | None, context: Context) ->
     )
 
 
+def _keep_secret_names(value: Object, *_: object) -> None:
+    """A reference to a secret is its name; other members are dropped."""
+    if secrets := value.get("secrets"):
+        value["secrets"] = [
+            {name: each[name] for name in ("name",) if name in each} for each in secrets
+        ]
+
+
 SERVICE_ACCOUNT = Rules(
+    prepare_create=_keep_secret_names,
+    prepare_update=_keep_secret_names,
     warn=_warn_of_annotations,
     columns=(NAME, build_column("Secrets"), AGE),
     cells=_build_account_cells,

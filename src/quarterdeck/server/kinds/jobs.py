@@ -69,8 +69,11 @@ def _prepare_create(value: Object, context: Context) -> None:
     uid, name = metadata["uid"], metadata.get("name") or ""
     own = {_UID_LABEL: uid, _NAME_LABEL: name, "controller-uid": uid, "job-name": name}
     template = spec["template"].setdefault("metadata", {})
-    template["labels"] = {**(template.get("labels") or {}), **own}
-    metadata["labels"] = {**(metadata.get("labels") or {}), **own}
+    labels = template.get("labels") or {}
+    if (metadata.get("labels") or {}) == labels:
+        # labels that were defaulted from the template stay those of the template
+        metadata["labels"] = {**labels, **own}
+    template["labels"] = {**labels, **own}
     if spec.get("selector") is None:
         spec["selector"] = {}
     selector = spec["selector"]
@@ -109,7 +112,8 @@ def _validate_job(value: Object, context: Context) -> Iterator[FieldError]:
         labels = get_mapping(spec, "template", "metadata", "labels")
         if not validators.matches_selector(spec["selector"], labels):
             text = "`selector` does not match template `labels`"
-            yield invalid("spec.template.metadata.labels", validators.format_go_map(labels), text)
+            shown = validators.format_go_map(get_field(spec, "template", "metadata", "labels"))
+            yield invalid("spec.template.metadata.labels", shown, text)
     yield from validate_job_spec(spec, "spec")
 
 

@@ -4,15 +4,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quarterdeck.kit.quantity import Quantity, QuantityError
+from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
+from quarterdeck.server.kinds.resource_names import (
+    validate_container_resource_name,
+    validate_resource_name,
+)
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import NAME, UNKNOWN, build_column
 from quarterdeck.server.registry.resource import Context, Object
 
 _MEMBERS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 _ONE = Quantity.of(1)
 
 
@@ -33,11 +39,19 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, limit in enumerate(get_items(value, "spec", "limits")):
         place, kind = f"spec.limits[{index}]", limit.get("type") or ""
+        yield from _validate_type(f"{place}.type", kind)
         if kind in seen:
             yield duplicate(f"{place}.type", kind)
         seen.add(kind)
         for member in _MEMBERS:
             for name, amount in sorted((limit.get(member) or {}).items()):
+                if kind != "Pod" or not member.startswith("default"):
+                    check = (
+                        validate_container_resource_name
+                        if kind in ("Container", "Pod")
+                        else validate_resource_name
+                    )
+                    yield from check(f"{place}.{member}[{name}]", name)
                 yield from validators.validate_quantity(f"{place}.{member}[{name}]", amount)
         if kind == "Pod":
             for member in ("default", "defaultRequest"):
@@ -47,9 +61,16 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
         if kind == "PersistentVolumeClaim" and not _has_storage(limit):
             text = "either minimum or maximum storage value is required, but neither was provided"
             yield required(f"{place}.limits", text)
-        names = {name for member in _MEMBERS for name in limit.get(member) or {}}
-        for name in sorted(names):
+        found = {name for member in _MEMBERS for name in limit.get(member) or {}}
+        for name in sorted(found):
             yield from _compare(place, name, limit)
+
+
+def _validate_type(path: str, kind: str) -> Iterator[FieldError]:
+    problems = names.check_qualified_name(kind)
+    yield from (invalid(path, kind, problem) for problem in problems)
+    if not problems and "/" not in kind and kind not in _TYPES:
+        yield invalid(path, kind, "must be a standard limit type or fully qualified")
 
 
 def _has_storage(limit: Object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import get_items, get_mapping
+from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.services import load_balancer_addresses
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.templates import format_selector
@@ -163,6 +163,42 @@ def _validate_class(value: Object, context: Context) -> Iterator[FieldError]:
     else:
         for problem in names.check_dns1123_subdomain(host):
             yield invalid("spec.controller", host, problem)
+    parameters = get_mapping(value, "spec").get("parameters")
+    if parameters is not None:
+        yield from _validate_parameters(parameters, "spec.parameters")
+
+
+def _default_class(value: Object) -> None:
+    parameters = get_mapping(value, "spec").get("parameters")
+    if parameters is not None:
+        set_defaults(parameters, scope="Cluster")
+
+
+def _validate_parameters(parameters: Object, path: str) -> Iterator[FieldError]:
+    group = parameters.get("apiGroup")
+    if group is not None:
+        for problem in names.check_dns1123_subdomain(group):
+            yield invalid(f"{path}.apiGroup", group, problem)
+    for member in ("kind", "name"):
+        text = parameters.get(member)
+        if not text:
+            yield required(f"{path}.{member}", f"{member} is required")
+        else:
+            for problem in names.check_path_segment(text):
+                yield invalid(f"{path}.{member}", text, problem)
+    scope, namespace = parameters.get("scope"), parameters.get("namespace")
+    if scope not in _SCOPES:
+        yield not_supported(f"{path}.scope", scope or "", _SCOPES)
+    elif scope == "Cluster" and namespace is not None:
+        yield forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
+    elif scope == "Namespace" and namespace is None:
+        yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+    elif scope == "Namespace":
+        for problem in names.check_dns1123_label(namespace):
+            yield invalid(f"{path}.namespace", namespace, problem)
+
+
+_SCOPES = ("Cluster", "Namespace")
 
 
 def _build_class_cells(value: Object, now: datetime) -> Sequence[object]:
@@ -182,6 +218,7 @@ def _build_class_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 INGRESS_CLASS = Rules(
+    default=_default_class,
     validate=_validate_class,
     validate_change=lambda value, old, context: validators.validate_immutable(
         "spec.controller",

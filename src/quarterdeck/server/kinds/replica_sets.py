@@ -100,7 +100,8 @@ def _validate_controller(value: Object, context: Context) -> Iterator[FieldError
     labels = get_mapping(spec, "template", "metadata", "labels")
     if selector and any(labels.get(key) != each for key, each in selector.items()):
         text = "`selector` does not match template `labels`"
-        yield invalid("spec.template.metadata.labels", validators.format_go_map(labels), text)
+        shown = validators.format_go_map(get_field(spec, "template", "metadata", "labels"))
+        yield invalid("spec.template.metadata.labels", shown, text)
     yield from validate_pod_template(get_mapping(spec, "template"), "spec.template")
 
 

@@ -19,7 +19,6 @@ from quarterdeck.server.registry.printer import (
     build_column,
     build_wide_column,
     format_creation_age,
-    format_first,
 )
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -231,101 +230,4 @@ SERVICE = Rules(
         build_wide_column("Selector"),
     ),
     cells=_build_cells,
-)
-
-
-# endpoints ---------------------------------------------------------------------------------------
-
-
-def _default_endpoints(value: Object) -> None:
-    for subset in get_items(value, "subsets"):
-        for port in get_items(subset, "ports"):
-            if not port.get("protocol"):
-                port["protocol"] = "TCP"
-
-
-def _build_endpoints_cells(value: Object, now: datetime) -> Sequence[object]:
-    shown: list[str] = []
-    for subset in get_items(value, "subsets"):
-        addresses = [each.get("ip") or "" for each in get_items(subset, "addresses")]
-        ports = get_items(subset, "ports")
-        if not ports:
-            shown += addresses
-        shown += [f"{address}:{port.get('port')}" for port in ports for address in addresses]
-    return (
-        value["metadata"].get("name", ""),
-        format_first(shown, 3, empty=NONE),
-        format_creation_age(value, now),
-    )
-
-
-def _validate_endpoints(value: Object, context: Context) -> Iterator[FieldError]:
-    for index, subset in enumerate(get_items(value, "subsets")):
-        place = f"subsets[{index}]"
-        for member in ("addresses", "notReadyAddresses"):
-            for at, address in enumerate(get_items(subset, member)):
-                ip = address.get("ip") or ""
-                if not _is_address(ip):
-                    text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-                    yield invalid(f"{place}.{member}[{at}].ip", ip, text)
-        for at, port in enumerate(get_items(subset, "ports")):
-            yield from validators.validate_port(f"{place}.ports[{at}].port", port.get("port") or 0)
-
-
-ENDPOINTS = Rules(
-    default=_default_endpoints,
-    validate=_validate_endpoints,
-    allows_create_on_update=True,
-    columns=(NAME, build_column("Endpoints"), AGE),
-    cells=_build_endpoints_cells,
-)
-
-
-def _default_slice(value: Object) -> None:
-    for port in get_items(value, "ports"):
-        set_defaults(port, name="", protocol="TCP")
-
-
-def _validate_slice(value: Object, context: Context) -> Iterator[FieldError]:
-    kinds = ("FQDN", "IPv4", "IPv6")
-    if not value.get("addressType"):
-        yield required("addressType")
-    elif value["addressType"] not in kinds:
-        yield not_supported("addressType", value["addressType"], kinds)
-    for index, endpoint in enumerate(get_items(value, "endpoints")):
-        if not endpoint.get("addresses"):
-            text = "must contain at least 1 address"
-            yield required(f"endpoints[{index}].addresses", text)
-
-
-def _build_slice_cells(value: Object, now: datetime) -> Sequence[object]:
-    ports = [str(port.get("port") or port.get("name") or "*") for port in get_items(value, "ports")]
-    addresses = [
-        str(a) for each in get_items(value, "endpoints") for a in each.get("addresses") or ()
-    ]
-    return (
-        value["metadata"].get("name", ""),
-        value.get("addressType") or "",
-        format_first(ports, 3),
-        format_first(addresses, 3),
-        format_creation_age(value, now),
-    )
-
-
-ENDPOINT_SLICE = Rules(
-    default=_default_slice,
-    validate=_validate_slice,
-    validate_change=lambda value, old, context: validators.validate_immutable(
-        "addressType", value.get("addressType"), old.get("addressType")
-    ),
-    generation_fields=("endpoints", "ports", "addressType"),
-    labels_bump_generation=True,
-    columns=(
-        NAME,
-        build_column("AddressType"),
-        build_column("Ports"),
-        build_column("Endpoints"),
-        AGE,
-    ),
-    cells=_build_slice_cells,
 )

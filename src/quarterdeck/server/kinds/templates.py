@@ -36,7 +36,8 @@ def validate_template(
         _has_terms(selector) and not validators.matches_selector(selector or {}, labels)
     ):
         text = "`selector` does not match template `labels`"
-        yield invalid(f"{path}.template.metadata.labels", validators.format_go_map(labels), text)
+        shown = validators.format_go_map(get_field(template, "metadata", "labels"))
+        yield invalid(f"{path}.template.metadata.labels", shown, text)
     yield from validate_pod_template(template, f"{path}.template", other_volumes=other_volumes)
     policy = get_field(template, "spec", "restartPolicy")
     if policy and policy not in policies:

@@ -231,8 +231,10 @@ def format_go_strings(texts: Sequence[str]) -> Bare:
     return Bare("[]string{" + ", ".join(quote(text) for text in texts) + "}")
 
 
-def format_go_map(texts: Mapping[str, str]) -> Bare:
+def format_go_map(texts: Mapping[str, str] | None) -> Bare:
     """Format a map of strings as Go prints it."""
+    if texts is None:
+        return Bare("map[string]string(nil)")
     members = (f"{quote(key)}:{quote(texts[key])}" for key in sorted(texts))
     return Bare("map[string]string{" + ", ".join(members) + "}")
 

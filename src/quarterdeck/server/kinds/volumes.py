@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
@@ -142,6 +143,10 @@ def _default_volume(value: Object) -> None:
         set_defaults(host, type="")
 
 
+def _prepare_volume(value: Object, context: Context) -> None:
+    value["status"] = {"phase": "Pending", "lastPhaseTransitionTime": format_time(context.now)}
+
+
 def _validate_volume(value: Object, context: Context) -> Iterator[FieldError]:
     spec = get_mapping(value, "spec")
     modes = get_items(spec, "accessModes")
@@ -214,7 +219,7 @@ def _find_volume_warnings(value: Object, old: Object | None, context: Context) -
 VOLUME = Rules(
     default=_default_volume,
     warn=_find_volume_warnings,
-    prepare_create=lambda value, context: value.__setitem__("status", {"phase": "Pending"}),
+    prepare_create=_prepare_volume,
     validate=_validate_volume,
     validate_change=_validate_volume_update,
     status_updates_labels=True,

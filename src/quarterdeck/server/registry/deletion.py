@@ -8,6 +8,8 @@ from quarterdeck.wire.query import DeleteOptions
 
 ORPHAN = "orphan"
 """The finalizer that waits until the dependents are orphaned."""
+_WITHOUT_DEPENDENTS = frozenset({"events"})
+"""Resources that the garbage collector does not know: their deletion waits for nothing."""
 FOREGROUND = "foregroundDeletion"
 """The finalizer that waits until the dependents are gone."""
 
@@ -17,7 +19,9 @@ def begin_deletion(
 ) -> tuple[bool, bool]:
     """Mark an object as being deleted, in place; whether it is kept, and whether it changed."""
     strategy, metadata = resource.strategy, value["metadata"]
-    finalizers = _compute_finalizers(metadata.get("finalizers") or [], options)
+    finalizers = list(metadata.get("finalizers") or ())
+    if resource.stored_name not in _WITHOUT_DEPENDENTS:
+        finalizers = _compute_finalizers(finalizers, options)
     is_changed = finalizers != (metadata.get("finalizers") or [])
     if finalizers:
         metadata["finalizers"] = finalizers

@@ -6,6 +6,7 @@ The order of the errors is Kubernetes', because messages list them in it.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from quarterdeck.kit.rfc3339 import parse as parse_time
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, quote, required, too_long
 
@@ -35,14 +36,14 @@ def validate_metadata(
     else:
         errors.append(required("metadata.name", "name or generateName is required"))
     errors += _check_namespace(metadata.get("namespace") or "", namespaced=namespaced)
-    errors += _check_contents(metadata)
+    errors += validate_contents(metadata)
+    if metadata.get("finalizers"):
+        errors += check_finalizer_names(metadata)
     return errors
 
 
-def validate_metadata_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
-    """Find what is wrong with changed metadata; members nobody may change are restored before
-    this.
-    """
+def validate_immutables(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
+    """Find changes of members nobody may change; most are restored before this."""
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         before = set(old.get("finalizers") or ())
@@ -62,11 +63,21 @@ def validate_metadata_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> 
         if (new.get(member) or "") != (old.get(member) or "")
     ]
     errors += [
-        invalid(f"metadata.{member}", new.get(member), "field is immutable")
+        invalid(f"metadata.{member}", _show_member(new.get(member)), "field is immutable")
         for member in ("deletionTimestamp", "deletionGracePeriodSeconds")
         if new.get(member) != old.get(member)
     ]
-    return errors + _check_contents(new)
+    return errors
+
+
+def _show_member(value: object) -> object:
+    """A time as Go prints it, without quotes; others as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return Bare(f"{parse_time(value):%Y-%m-%d %H:%M:%S} +0000 UTC")
+    except ValueError:
+        return value
 
 
 def validate_finalizers(metadata: Mapping[str, Any]) -> list[FieldError]:
@@ -110,7 +121,8 @@ def _check_namespace(namespace: str, *, namespaced: bool) -> list[FieldError]:
     return [invalid(path, namespace, problem) for problem in names.check_dns1123_label(namespace)]
 
 
-def _check_contents(metadata: Mapping[str, Any]) -> list[FieldError]:
+def validate_contents(metadata: Mapping[str, Any]) -> list[FieldError]:
+    """Find what is wrong with labels, annotations and owners."""
     errors: list[FieldError] = []
     if labels := metadata.get("labels"):
         errors += validate_labels(labels, "metadata.labels")
@@ -118,8 +130,6 @@ def _check_contents(metadata: Mapping[str, Any]) -> list[FieldError]:
         errors += _check_annotations(annotations)
     if owners := metadata.get("ownerReferences"):
         errors += _check_owners(owners)
-    if finalizers := metadata.get("finalizers"):
-        errors += _check_finalizers(finalizers)
     return errors
 
 
@@ -154,7 +164,8 @@ def _check_owners(owners: Sequence[Mapping[str, Any]]) -> list[FieldError]:
                         f" references for {controller} and {owner.get('kind')}/{owner.get('name')}",
                     )
                 )
-            controller = f"{owner.get('kind')}/{owner.get('name')}"
+            else:
+                controller = f"{owner.get('kind')}/{owner.get('name')}"
     return errors
 
 
@@ -164,7 +175,7 @@ def _check_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
     if not api_version or api_version.count("/") > 1:
         errors.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
     if not kind:
-        errors.append(invalid(f"{path}.kind", kind, "must not be empty"))
+        errors.append(invalid(f"{path}.kind", kind, "kind must not be empty"))
     errors += [
         invalid(f"{path}.{member}", "", f"{member} must not be empty")
         for member in ("name", "uid")
@@ -179,8 +190,10 @@ def _check_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
     return errors
 
 
-def _check_finalizers(finalizers: Sequence[str]) -> list[FieldError]:
+def check_finalizer_names(metadata: Mapping[str, Any]) -> list[FieldError]:
+    """Find finalizers that are no qualified names, and those that exclude each other."""
     path = "metadata.finalizers"
+    finalizers: Sequence[str] = metadata.get("finalizers") or ()
     errors: list[FieldError] = []
     for finalizer in finalizers:
         errors += [
@@ -190,7 +203,7 @@ def _check_finalizers(finalizers: Sequence[str]) -> list[FieldError]:
         errors.append(
             invalid(
                 path,
-                Bare("[" + " ".join(finalizers) + "]"),
+                Bare("[]string{" + ", ".join(quote(each) for each in finalizers) + "}"),
                 "finalizer orphan and foregroundDeletion cannot be both set",
             )
         )
@@ -198,10 +211,16 @@ def _check_finalizers(finalizers: Sequence[str]) -> list[FieldError]:
 
 
 def _show_owner(owner: Mapping[str, Any]) -> str:
-    api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
-    name, uid = owner.get("name", ""), owner.get("uid", "")
-    return f"{api_version}, Kind={kind}, Name={name}, UID={uid}"
+    """An owner reference in Go's syntax; what a pointer points to is not shown there."""
+    texts = (("APIVersion", "apiVersion"), ("Kind", "kind"), ("Name", "name"), ("UID", "uid"))
+    flags = (("Controller", "controller"), ("BlockOwnerDeletion", "blockOwnerDeletion"))
+    members = [f"{go}:{quote(owner.get(name) or '')}" for go, name in texts]
+    members += [
+        f"{go}:(*bool)({'nil' if owner.get(name) is None else '0xc000000000'})"
+        for go, name in flags
+    ]
+    return "v1.OwnerReference{" + ", ".join(members) + "}"
 
 
 def _show_owners(owners: Sequence[Mapping[str, Any]]) -> str:
-    return "[" + "; ".join(_show_owner(owner) for owner in owners) + "]"
+    return "[]v1.OwnerReference{" + ", ".join(map(_show_owner, owners)) + "}"

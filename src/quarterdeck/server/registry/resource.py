@@ -272,6 +272,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return GVK(self.gvr.group, self.gvr.version, self.kind)
 
     @property
+    def error_group(self) -> str:
+        """The group that validation errors name: events are core objects in both their groups."""
+        return "" if self.gvr.group == "events.k8s.io" else self.gvr.group
+
+    @property
     def api_version(self) -> str:
         """The `apiVersion` of its objects."""
         return self.gvr.api_version

@@ -8,6 +8,7 @@ from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.deletion import is_finished
+from quarterdeck.server.registry.metadata_checks import validate_changed_metadata
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.write import field_managers
@@ -23,7 +24,6 @@ from quarterdeck.server.write.result import (
     build_result,
     get_current,
     run_validation,
-    validate_finalizers_of,
     wait_for_completion,
     with_metadata_errors,
 )
@@ -141,7 +141,7 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
     if uid and uid != old.get("uid") and call.verb == "patch":
         problem = invalid("metadata.uid", uid, "field is immutable")
         raise Invalid.of(
-            call.resource.kind, call.path.name, [problem], group=call.resource.gvr.group
+            call.resource.kind, call.path.name, [problem], group=call.resource.error_group
         )
     if uid and uid != old.get("uid"):
         raise _build_uid_conflict(call, uid, old.get("uid") or "")
@@ -208,17 +208,18 @@ def _keep_metadata(metadata: Object, before: Object) -> None:
 
 
 def _validate_changed(call: Call, value: Object, old: Object, context: Context) -> None:
-    problems = rules.validate_metadata_update(value["metadata"], old["metadata"])
     strategy = call.resource.strategy
-    # Kubernetes checks the metadata twice on update, and lists what it finds twice
+    problems = validate_changed_metadata(
+        call.resource, context.subresource, value["metadata"], old["metadata"]
+    )
     errors = [
         *problems,
-        *problems,
-        *validate_finalizers_of(call, value["metadata"]),
         *strategy.validate_update(value, old, with_metadata_errors(context, problems)),
     ]
     if errors:
-        raise Invalid.of(call.resource.kind, call.path.name, errors, group=call.resource.gvr.group)
+        raise Invalid.of(
+            call.resource.kind, call.path.name, errors, group=call.resource.error_group
+        )
     for warning in rules.find_finalizer_warnings(value["metadata"]):
         call.warn(warning)
     for warning in strategy.find_warnings(value, old, context):

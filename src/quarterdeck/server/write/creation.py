@@ -126,7 +126,7 @@ def _validate_new(core: Core, call: Call, value: Object, context: Context) -> No
     errors = [*problems, *strategy.validate_create(value, with_metadata_errors(context, problems))]
     if errors:
         raise Invalid.of(
-            call.resource.kind, metadata.get("name") or "", errors, group=call.resource.gvr.group
+            call.resource.kind, metadata.get("name") or "", errors, group=call.resource.error_group
         )
     for warning in rules.find_finalizer_warnings(metadata):
         call.warn(warning)

@@ -87,7 +87,6 @@ async def _begin_or_delete(
             stored = await core.conversions.convert_to_stored(call.resource, value)
             encode = build_encoder(value, call.resource, stored=stored)
             await core.store.delete(entry.key, encode, expected=entry.revision)
-            value["metadata"]["resourceVersion"] = old["metadata"].get("resourceVersion")
         return WriteResult(value, None, deleted=True, size=len(entry.value))
     if is_changed and not options.dry_run:
         stored = await core.conversions.convert_to_stored(call.resource, value)

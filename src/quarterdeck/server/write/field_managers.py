@@ -80,6 +80,8 @@ def track_fields(
         value["metadata"].pop("managedFields", None)
         return value
     subresource = call.path.subresource
+    if subresource == SCALE and old is not None and not has_replica_owner(call.resource, old):
+        return value  # a Scale that nobody owns anything of is not tracked
     keeper = core.field_managers.get(core, call.resource, subresource)
     # Kubernetes notes no time for what was written through `scale`
     now = "" if subresource == SCALE else format_time(core.clock.now())
@@ -87,6 +89,25 @@ def track_fields(
     if subresource == SCALE and old is not None:
         _disown_zero(call.resource, tracked, old)
     return tracked
+
+
+def has_replica_owner(resource: Resource, live: Object) -> bool:
+    """Whether a manager owns the replica number of an object."""
+    config: Object = {}
+    resource.strategy.write_scale(config, 1)
+    return any(
+        _holds(entry.get("fieldsV1") or {}, config)
+        for entry in live["metadata"].get("managedFields") or ()
+    )
+
+
+def _holds(fields: Object, config: object) -> bool:
+    """Whether a set of fields has the one path that a configuration sets."""
+    if not isinstance(config, dict):
+        return True
+    [(name, part)] = config.items()
+    inner = fields.get(f"f:{name}")
+    return inner is not None and _holds(inner, part)
 
 
 def _disown_zero(resource: Resource, value: Object, old: Object) -> None:

@@ -120,7 +120,7 @@ class FieldManager:
         if not managed.owners and _get_metadata(live).get("uid"):
             return after
         if not (self._fits(after) and self._fits(before)):
-            return _with_entries(after, managed)
+            return after
         try:
             managed = self._update(before, after, managed, manager or "unknown", now)
         except (ItemError, ConversionFailed):
@@ -130,7 +130,7 @@ class FieldManager:
     def _fits(self, value: dict[str, Any]) -> bool:
         """Whether an object has the types of the schema; those of built-in kinds always do.
 
-        Kubernetes leaves the entries as they are where it does not.
+        Kubernetes forgets the entries where it does not.
         """
         if self._type_name:
             return True

@@ -76,6 +76,6 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
 
 def test_deleted_objects_take_no_new_finalizers() -> None:
     old = {"name": "a", "deletionTimestamp": "now", "finalizers": ["a/b"]}
-    assert not metadata_validation.validate_metadata_update({**old, "finalizers": []}, old)
-    found = metadata_validation.validate_metadata_update({**old, "finalizers": ["a/b", "c/d"]}, old)
+    assert not metadata_validation.validate_immutables({**old, "finalizers": []}, old)
+    found = metadata_validation.validate_immutables({**old, "finalizers": ["a/b", "c/d"]}, old)
     assert 'found new finalizers []string{"c/d"}' in str(found[0])

@@ -1,0 +1,63 @@
+"""IP addresses and host names in the objects of built-in kinds."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from quarterdeck.meta import names
+from quarterdeck.meta.field import FieldError, invalid, required
+
+VALID_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def parse_address(text: str) -> _Address | None:
+    """Parse an IP address; none if it is none."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def validate_endpoint_address(path: str, text: str, *, family: str = "") -> Iterator[FieldError]:
+    """Check an address that traffic is sent to; `family` is IPv4, IPv6 or either."""
+    address = parse_address(text)
+    if address is None or (family and f"IPv{address.version}" != family):
+        yield invalid(path, text, f"must be a valid {family} address" if family else VALID_ADDRESS)
+    if address is None:
+        yield invalid(path, text, "must be a valid IP address")
+        return
+    if address.is_unspecified:
+        yield invalid(path, text, f"may not be unspecified ({text})")
+    if address.is_loopback:
+        yield invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        text_of_range = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+        yield invalid(path, text, text_of_range)
+    if _is_link_local_multicast(address):
+        text_of_range = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        yield invalid(path, text, text_of_range)
+
+
+def _is_link_local_multicast(address: _Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        return address in ipaddress.IPv4Network("224.0.0.0/24")
+    return address in ipaddress.IPv6Network("ff02::/16")
+
+
+def validate_domain_name(path: str, text: str) -> Iterator[FieldError]:
+    """Check a fully qualified domain name; a dot may end it."""
+    if not text:
+        yield required(path)
+        return
+    name = text.removesuffix(".")
+    problems = names.check_dns1123_subdomain(name)
+    yield from (invalid(path, name, problem) for problem in problems)
+    if problems:
+        return
+    labels = name.split(".")
+    if len(labels) < 2:
+        yield invalid(path, name, "should be a domain with at least two segments separated by dots")
+        return
+    for label in labels:
+        if label_problems := names.check_dns1123_label(label):
+            yield invalid(path, label, ",".join(label_problems))
