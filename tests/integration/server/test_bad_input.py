@@ -55,7 +55,7 @@ async def test_bad_body_is_a_bad_request(serving: Any, body: bytes, text: str) -
         pytest.param(b'[{"op":"fly"}]', JSON_PATCH, 422, id="json patch unknown op"),
         pytest.param(b'[{"op":"remove","path":"/nope"}]', JSON_PATCH, 422, id="json patch path"),
         pytest.param(
-            b'[{"op":"replace","path":"","value":1}]', JSON_PATCH, 422, id="not an object"
+            b'[{"op":"replace","path":"","value":[]}]', JSON_PATCH, 422, id="not an object"
         ),
         pytest.param(b'[{"op":"remove","path":"/metadata"}]', JSON_PATCH, 400, id="no metadata"),
         pytest.param(b'{"metadata":null}', MERGE, 400, id="null metadata"),

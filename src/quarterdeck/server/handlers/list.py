@@ -7,7 +7,7 @@ so that others get their turns; all of it is read from one snapshot.
 from quarterdeck.meta.field import quote
 from quarterdeck.server.core import Core
 from quarterdeck.server.read import continue_token
-from quarterdeck.server.read.options import EXACT
+from quarterdeck.server.read.options import EXACT, NOT_OLDER
 from quarterdeck.server.read.page import Page, collect_page
 from quarterdeck.server.read.resource_version import parse_version, wait_for_version
 from quarterdeck.server.read.selection import Selection, parse_selection
@@ -95,7 +95,8 @@ def _parse_list_version(selection: Selection, options: ListOptions) -> int:
     Kubernetes words a bad one by where it reads: its cache, or the store behind it, which pages,
     exact versions and events are read from.
     """
-    is_cached = not options.limit and options.resource_version_match != EXACT
+    match = options.resource_version_match
+    is_cached = match == NOT_OLDER or (not options.limit and match != EXACT)
     try:
         return parse_version(options.resource_version)
     except ApiError as error:

@@ -193,7 +193,7 @@ def _parse_json_patch(core: Core, document: Any) -> Patch:
         )
     _check_json_patch(document)
     try:
-        operations = json_patch.parse(document)
+        operations = [each for each in json_patch.parse(document) if not _replaces_by_scalar(each)]
     except json_patch.JsonPatchError as error:
         raise build_rejection() from error
 
@@ -204,6 +204,13 @@ def _parse_json_patch(core: Core, document: Any) -> Patch:
             raise build_rejection() from error
 
     return apply
+
+
+def _replaces_by_scalar(operation: json_patch.Operation) -> bool:
+    """Whether an operation puts a scalar in the place of the whole object: that does nothing."""
+    if operation.op is not json_patch.Op.REPLACE or operation.path:
+        return False
+    return not isinstance(operation.value, dict | list)
 
 
 def _check_json_patch(document: Any) -> None:
@@ -236,9 +243,19 @@ def _build_strategic_patch(call: Call, document: Object) -> Patch:
         try:
             return _check_object(strategic.apply(value, document, call.resource.node))
         except strategic.StrategicMergeError as error:
-            raise BadRequest(str(error)) from error
+            raise _build_merge_error(error.code, str(error)) from error
 
     return apply
+
+
+def _build_merge_error(code: int, text: str) -> ApiError:
+    match code:
+        case 400:
+            return BadRequest(text)
+        case 422:
+            return build_rejection()
+        case _:
+            return ApiError(text, code=500)
 
 
 def _check_object(value: Any) -> Object:

@@ -119,6 +119,7 @@ def _build_integer_column(name: str) -> Column:
 
 
 DAEMON_SET = Rules(
+    validates_twice=True,
     default=_default_daemon_set,
     prepare_create=lambda value, context: _count_template(value, 1),
     prepare_update=_prepare_daemon_set_update,

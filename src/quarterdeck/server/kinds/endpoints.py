@@ -211,6 +211,7 @@ def _build_slice_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 ENDPOINT_SLICE = Rules(
+    required_lists=(("endpoints",), ("ports",)),
     default=_default_slice,
     validate=_validate_slice,
     validate_change=_validate_slice_update,

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from quarterdeck.meta.field import FieldError, invalid, required
+from quarterdeck.kit.rfc3339 import parse as parse_time
+from quarterdeck.meta import names
+from quarterdeck.meta.field import Bare, FieldError, invalid, quote, required
 from quarterdeck.server.kinds.fields import get_field, get_mapping
 from quarterdeck.server.kinds.strategy import Rules, get_text
 from quarterdeck.server.registry.printer import (
@@ -36,6 +38,23 @@ _REFERENCE_FIELDS = (
     "fieldPath",
 )
 
+_GO_REFERENCE = (
+    ("Kind", "kind"),
+    ("Namespace", "namespace"),
+    ("Name", "name"),
+    ("UID", "uid"),
+    ("APIVersion", "apiVersion"),
+    ("ResourceVersion", "resourceVersion"),
+    ("FieldPath", "fieldPath"),
+)
+_IMMUTABLE_FIELDS = (
+    *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp"),
+    *("count", "reason", "type", "eventTime", "action", "related"),
+    *("reportingComponent", "reportingInstance"),
+)
+_TEXT_LIMIT = 128
+_MESSAGE_LIMIT = 1024
+
 
 def to_core(value: Object) -> Object:
     """The stored form of an event of the newer group."""
@@ -62,27 +81,100 @@ def to_new(value: Object) -> Object:
 
 
 def _validate(event: Object, context: Context) -> Iterator[FieldError]:
-    """Check an event of the core group: its namespace is that of its object."""
-    involved = get_mapping(event, "involvedObject")
-    namespace, home = involved.get("namespace") or "", event["metadata"].get("namespace") or ""
-    if not namespace:
-        if home not in ("default", "kube-system"):
-            yield invalid("involvedObject.namespace", namespace, "does not match event.namespace")
-    elif namespace != home:
+    """Check an event of the core group."""
+    yield from _validate_common(event, reporter="reportingComponent")
+
+
+def _validate_common(event: Object, *, reporter: str) -> Iterator[FieldError]:
+    """Check what holds in both groups: events with a time of their own say who reports what."""
+    namespace = get_mapping(event, "involvedObject").get("namespace") or ""
+    home = event["metadata"].get("namespace") or ""
+    homes = ("default", "kube-system") if event.get("eventTime") else ("", "default")
+    is_elsewhere = namespace != home and not event.get("eventTime")
+    if (not namespace and home not in homes) or (namespace and is_elsewhere):
         yield invalid("involvedObject.namespace", namespace, "does not match event.namespace")
+    if not event.get("eventTime"):
+        return
+    controller = event.get("reportingComponent") or ""
+    if not controller:
+        yield required(reporter)
+    for problem in names.check_qualified_name(controller):
+        yield invalid(reporter, controller, problem)
+    for member in ("reportingInstance", "action", "reason"):
+        if not event.get(member):
+            yield required(member)
+        yield from _validate_length(member, event.get(member) or "", _TEXT_LIMIT)
+    yield from _validate_length("message", event.get("message") or "", _MESSAGE_LIMIT)
+
+
+def _validate_length(path: str, text: str, limit: int) -> Iterator[FieldError]:
+    if len(text.encode()) > limit:
+        yield invalid(path, "", f"can have at most {limit} characters")
+
+
+def _validate_both(event: Object, context: Context) -> Iterator[FieldError]:
+    """Check an event of `events.k8s.io`, new or changed."""
+    yield from _validate_common(to_core(event), reporter="reportingController")
 
 
 def _validate_new(event: Object, context: Context) -> Iterator[FieldError]:
-    """Check an event of `events.k8s.io`: time, reporter and action are required."""
-    yield from _validate(to_core(event), context)
-    for member in ("reportingController", "reportingInstance", "action", "reason"):
-        if not event.get(member):
-            yield required(member)
-    if not event.get("eventTime"):
+    """Check a new event of `events.k8s.io`, which has none of the deprecated members."""
+    core = to_core(event)
+    yield from _validate_series(core)
+    if not core.get("eventTime"):
         yield required("eventTime")
-    if event.get("type") not in ("Normal", "Warning"):
-        kind = event.get("type") or ""
-        yield invalid("type", "", f"has invalid value: {kind}")
+    if core.get("type") not in ("Normal", "Warning"):
+        yield invalid("type", "", f"has invalid value: {core.get('type') or ''}")
+    for member in ("firstTimestamp", "lastTimestamp", "count"):
+        if core.get(member):
+            yield invalid(member, "", "needs to be unset")
+    source = get_mapping(core, "source")
+    if source.get("component") or source.get("host"):
+        yield invalid("source", "", "needs to be unset")
+
+
+def _validate_series(core: Object) -> Iterator[FieldError]:
+    series = core.get("series")
+    if series is None:
+        return
+    if (series.get("count") or 0) < 2:
+        yield invalid("series.count", "", "should be at least 2")
+    if not series.get("lastObservedTime"):
+        yield required("series.lastObservedTime")
+
+
+def _validate_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    """Refuse changes by `events.k8s.io` of anything but the series."""
+    event, before = to_core(value), to_core(old)
+    if event.get("series") != before.get("series"):
+        yield from _validate_series(event)
+    for member in _IMMUTABLE_FIELDS:
+        name = "reportingController" if member == "reportingComponent" else member
+        if (event.get(member) or None) != (before.get(member) or None):
+            yield invalid(name, _show_member(member, event.get(member)), "field is immutable")
+
+
+def _show_member(member: str, value: Any) -> object:
+    """A member as Go prints it."""
+    if member in ("involvedObject", "related"):
+        reference = value or {}
+        shown = ", ".join(f"{go}:{quote(reference.get(name) or '')}" for go, name in _GO_REFERENCE)
+        return Bare(f"core.ObjectReference{{{shown}}}")
+    if member == "source":
+        source = value or {}
+        component, host = source.get("component") or "", source.get("host") or ""
+        return Bare(f"core.EventSource{{Component:{quote(component)}, Host:{quote(host)}}}")
+    if member.endswith(("Time", "Timestamp")):
+        return Bare(_show_time(value))
+    return value if value is not None else (0 if member == "count" else "")
+
+
+def _show_time(text: str | None) -> str:
+    if not text:
+        return "0001-01-01 00:00:00 +0000 UTC"
+    moment = parse_time(text)
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC"
 
 
 def _build_cells(value: Object, now: datetime) -> Sequence[object]:
@@ -162,7 +254,9 @@ CORE_EVENT = Rules(
     cells=_build_cells,
 )
 NEW_EVENT = Rules(
+    validate=_validate_both,
     validate_new=_validate_new,
+    validate_change=_validate_change,
     allows_create_on_update=True,
     to_stored=to_core,
     to_served=to_new,

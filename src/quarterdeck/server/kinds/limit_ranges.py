@@ -128,6 +128,7 @@ def _get(limit: Mapping[str, Any], member: str, name: str) -> Quantity | None:
 
 
 LIMIT_RANGE = Rules(
+    required_lists=(("spec", "limits"),),
     default=_default,
     validate=_validate,
     allows_create_on_update=True,

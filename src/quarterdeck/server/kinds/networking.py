@@ -191,11 +191,16 @@ def _validate_parameters(parameters: Object, path: str) -> Iterator[FieldError]:
         yield not_supported(f"{path}.scope", scope or "", _SCOPES)
     elif scope == "Cluster" and namespace is not None:
         yield forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
-    elif scope == "Namespace" and namespace is None:
-        yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
     elif scope == "Namespace":
-        for problem in names.check_dns1123_label(namespace):
-            yield invalid(f"{path}.namespace", namespace, problem)
+        yield from _validate_parameters_namespace(f"{path}.namespace", namespace)
+
+
+def _validate_parameters_namespace(path: str, namespace: str | None) -> Iterator[FieldError]:
+    if namespace is None:
+        yield required(path, "`parameters.scope` is set to 'Namespace'")
+        return
+    for problem in names.check_dns1123_label(namespace):
+        yield invalid(path, namespace, problem)
 
 
 _SCOPES = ("Cluster", "Namespace")

@@ -99,6 +99,8 @@ def _build_role_cells(value: Object, now: datetime) -> Sequence[object]:
 _ROLE_COLUMNS = (NAME, shown_column("Created At", "date", text=AGE_TEXT))
 
 ROLE = Rules(
+    required_lists=(("rules",),),
+    validates_twice=True,
     prepare_create=_prepare_role,
     validate=_validate_role,
     name="path",
@@ -107,6 +109,8 @@ ROLE = Rules(
     cells=_build_role_cells,
 )
 CLUSTER_ROLE = Rules(
+    required_lists=(("rules",),),
+    validates_twice=True,
     validate=_validate_cluster_role,
     name="path",
     allows_create_on_update=True,
@@ -216,6 +220,7 @@ _BINDING_COLUMNS = (
 )
 
 ROLE_BINDING = Rules(
+    validates_twice=True,
     default=_default_binding,
     validate=_validate_binding,
     validate_change=_validate_binding_update,
@@ -225,6 +230,7 @@ ROLE_BINDING = Rules(
     cells=_build_binding_cells,
 )
 CLUSTER_ROLE_BINDING = Rules(
+    validates_twice=True,
     default=_default_binding,
     validate=_validate_cluster_binding,
     validate_change=_validate_binding_update,

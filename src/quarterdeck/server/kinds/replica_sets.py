@@ -67,6 +67,7 @@ _REPLICA_COLUMNS: tuple[Column, ...] = (
 )
 
 REPLICA_SET = Rules(
+    validates_twice=True,
     default=_default_replicas,
     validate=_validate_replica_set,
     validate_change=lambda value, old, context: validate_selector_update(value, old),
@@ -112,6 +113,7 @@ def _build_controller_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 REPLICATION_CONTROLLER = Rules(
+    validates_twice=True,
     default=_default_controller,
     validate=_validate_controller,
     generation_fields=("spec",),

@@ -69,7 +69,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     validate_new: Callable[[Object, Context], FieldErrors] = find_no_errors
     validate_change: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
     """What may not change; asked on the main endpoint only."""
+    validates_twice: bool = False
+    """Whether Kubernetes checks changed objects twice, and lists what it finds twice."""
     warn: Callable[[Object, Object | None, Context], Sequence[str]] = find_no_warnings
+
+    required_lists: tuple[tuple[str, ...], ...] = ()
+    """Paths of lists that are always written, as null when they are empty."""
 
     name: names.NameKind = "subdomain"
     generation_fields: tuple[str, ...] = ()
@@ -196,6 +201,7 @@ class BuiltinStrategy:
         if self.has_status and not self.rules.keeps_status_on_create:
             value[STATUS] = builtins.build_zero(self.gvk).get(STATUS, {})
         self.rules.prepare_create(value, context)
+        self._drop_empty_lists(value)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         """Each endpoint changes its own part."""
@@ -207,6 +213,16 @@ class BuiltinStrategy:
             else:
                 value.pop(STATUS, None)
         self.rules.prepare_update(value, old, context)
+        self._drop_empty_lists(value)
+
+    def _drop_empty_lists(self, value: Object) -> None:
+        """Make required lists null when they are empty: protobuf, which Kubernetes stores, does."""
+        for *parents, last in self.rules.required_lists:
+            place: Object = value
+            for name in parents:
+                place = place.get(name) or {}
+            if place.get(last) == []:
+                place[last] = None
 
     def _keep_all_but_status(self, value: Object, old: Object) -> None:
         for member in (value.keys() | old.keys()) - {STATUS, "metadata"}:
@@ -228,10 +244,10 @@ class BuiltinStrategy:
         """Check a changed object; writes of the status change nothing that is checked."""
         if context.subresource == STATUS:
             return []
-        return [
-            *self.rules.validate(value, context),
-            *self.rules.validate_change(value, old, context),
-        ]
+        errors = [*self.rules.validate(value, context)]
+        if errors and self.rules.validates_twice:
+            errors *= 2
+        return [*errors, *self.rules.validate_change(value, old, context)]
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """One of the counted members changed."""

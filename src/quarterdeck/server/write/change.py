@@ -8,7 +8,7 @@ from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.deletion import is_finished
-from quarterdeck.server.registry.metadata_checks import validate_changed_metadata
+from quarterdeck.server.registry.metadata_checks import get_kind_checks, validate_changed_metadata
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.write import field_managers
@@ -140,8 +140,9 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
     if uid and uid != old.get("uid") and call.verb == "patch":
         problem = invalid("metadata.uid", uid, "field is immutable")
+        count = 1 + get_kind_checks(call.resource, call.path.subresource).changes
         raise Invalid.of(
-            call.resource.kind, call.path.name, [problem], group=call.resource.error_group
+            call.resource.kind, call.path.name, [problem] * count, group=call.resource.error_group
         )
     if uid and uid != old.get("uid"):
         raise _build_uid_conflict(call, uid, old.get("uid") or "")
@@ -198,6 +199,7 @@ def _keep_metadata(metadata: Object, before: Object) -> None:
             metadata[name] = before[name]
         else:
             metadata.pop(name, None)
+    metadata.pop("selfLink", None)
     # once set they stay; a client that sets them itself is refused by validation
     if before.get("deletionTimestamp"):
         metadata["deletionTimestamp"] = before["deletionTimestamp"]

@@ -38,6 +38,8 @@ async def create(
     """
     strategy, metadata = call.resource.strategy, value["metadata"]
     check_namespace(call, metadata)
+    if track:
+        _drop_system_fields(metadata)
     has_version = track and _is_resource_version(metadata.get("resourceVersion"))
     context = core.build_context(call.user.name, call.path.namespace)
     manager = write_options.manager if track else None
@@ -134,9 +136,13 @@ def _validate_new(core: Core, call: Call, value: Object, context: Context) -> No
         call.warn(warning)
 
 
-def _fill_metadata(core: Core, strategy: Strategy, metadata: Object, context: Context) -> None:
+def _drop_system_fields(metadata: Object) -> None:
+    """Drop what only the server sets; Kubernetes forgets to do so for applied objects."""
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)
+
+
+def _fill_metadata(core: Core, strategy: Strategy, metadata: Object, context: Context) -> None:
     metadata.pop("resourceVersion", None)
     metadata["uid"] = generate_uid(core.random)
     metadata["creationTimestamp"] = format_time(context.now)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from quarterdeck.meta.field import format_go_value
 from quarterdeck.wire import status
 
 
@@ -49,7 +50,8 @@ def list_of_lists() -> StrategicMergeError:
 
 def no_merge_key(item: Any, key: str) -> StrategicMergeError:
     """An item without the key that tells it from the others."""
-    return StrategicMergeError(f"map: {item} does not contain declared merge key: {key}")
+    shown = format_go_value(item)
+    return StrategicMergeError(f"map: {shown} does not contain declared merge key: {key}")
 
 
 def bad_merge_key(key: Any, item: Any) -> StrategicMergeError:
@@ -59,4 +61,5 @@ def bad_merge_key(key: Any, item: Any) -> StrategicMergeError:
 
 def bad_directive(directive: Any, item: Any) -> StrategicMergeError:
     """A `$patch` that is none of replace, delete, merge."""
-    return StrategicMergeError(f"unknown patch type: {directive} in map: {item}")
+    shown, place = format_go_value(directive), format_go_value(item)
+    return StrategicMergeError(f"unknown patch type: {shown} in map: {place}")

@@ -326,7 +326,7 @@ KINDS: list[tuple[str, str, dict[str, Any], str]] = [
     (
         "events.k8s.io/v1",
         "Event",
-        {"regarding": {"namespace": "g"}},
+        {"regarding": {"namespace": "g"}, "eventTime": "2024-01-02T03:04:05.000000Z"},
         "reportingController: Required value",
     ),
     (
