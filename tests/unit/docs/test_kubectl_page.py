@@ -56,7 +56,7 @@ COMMANDS = {
     "version",
     "wait",
 }
-REFUSED = ("attach", "exec", "logs", "port-forward", "top")
+REFUSED = ("attach", "exec", "port-forward", "top")
 HEAD = """# kubectl
 
 What is tried with the real kubectl against `quarterdeck server --simulate-workloads`, and holds.
@@ -83,7 +83,8 @@ versions and addresses are masked;
 TAIL = """
 ## Refused
 No container runs behind this API: {refused}
-end with a plain sentence that says so.
+end with a plain sentence that says so. `logs` prints the lines that an annotation of a simulated
+pod asks for.
 Service accounts get tokens (`kubectl create token`) that authenticate; roles and bindings say what
 they may do. See [Compatibility](compatibility.md).
 """
