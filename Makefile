@@ -113,6 +113,10 @@ descriptions: $(STAMP) ## Install Kubernetes' own descriptions for kubectl expla
 verify: $(STAMP) ## Fail if a generated file is not what `make update` would write
 	@$(BIN)/python -m quarterdeck.codegen verify
 
+.PHONY: docs
+docs: ## Build the documentation into build/site, a folder for each version; links are checked
+	@bash tools/docs.sh $(PYTHON) $(TOOLS)
+
 ##@ Measure and build
 
 .PHONY: bench

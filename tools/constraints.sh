@@ -15,3 +15,5 @@ extras=(--extra redis --extra obstore --extra otel --extra speed)
 compile constraints.txt "${extras[@]}" --group dev --group clients --group bench
 compile constraints-test.txt -c constraints.txt "${extras[@]}" --group dev --group clients
 compile constraints-run.txt -c constraints.txt --extra redis --extra speed --group build
+echo mkdocs-material | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+    --no-header --no-emit-index-url --no-annotate - -o constraints-docs.txt

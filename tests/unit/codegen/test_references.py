@@ -1,0 +1,51 @@
+"""Pages that are generated from code: what is declared stands on them, with its meaning."""
+
+import re
+
+import pytest
+
+from quarterdeck.codegen import conditions, environment, python_api
+from quarterdeck.operators.applications.conditions import Reason as ApplicationReason
+from quarterdeck.operators.clusters.conditions import Reason as ClusterReason
+from quarterdeck.operators.experiments.conditions import EventReason
+from quarterdeck.operators.experiments.conditions import Reason as ExperimentReason
+from quarterdeck.operators.machines.conditions import Reason as MachineReason
+from quarterdeck.operators.pipelines.conditions import Reason as PipelineReason
+
+REASONS = (ApplicationReason, ClusterReason, ExperimentReason, MachineReason, PipelineReason)
+
+
+def test_every_reason_is_listed_and_no_row_is_without_a_meaning() -> None:
+    [page] = conditions.files()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page.text, flags=re.M))
+    assert [name for name, meaning in rows.items() if not meaning.strip()] == []
+    declared = {str(reason) for reasons in REASONS for reason in reasons}
+    assert [name for name in sorted(declared) if f"`{name}`" not in page.text] == []
+
+
+def test_events_that_only_mark_progress_are_listed() -> None:
+    [page] = conditions.files()
+    assert [reason for reason in EventReason if f"`{reason}`" not in page.text] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["LOG_LEVEL", "METRICS_BIND_ADDRESS", "REDIS_HOST", "INGESTER_PORT", "LEASE_NAME"]
+)
+def test_variables_of_the_originals_are_listed(name: str) -> None:
+    [page] = environment.files()
+    assert f"`{name}`" in page.text
+
+
+@pytest.mark.parametrize(
+    "heading", ["### Manager", "### Controller", "### Context", "## quarterdeck.testing"]
+)
+def test_what_faces_export_is_listed(heading: str) -> None:
+    [page] = python_api.files()
+    assert f"\n{heading}\n" in page.text
+
+
+def test_every_exported_definition_has_a_text() -> None:
+    [page] = python_api.files()
+    parts = re.split(r"^### ", page.text, flags=re.M)[1:]
+    empty = [part.split("\n", 1)[0] for part in parts if not part.partition("```\n\n")[2].strip()]
+    assert empty == []
