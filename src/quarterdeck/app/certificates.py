@@ -43,6 +43,8 @@ _REQUESTS = {
         "kubernetes-admin", _AUTHORITY_LIFE, organization="system:masters"
     ),
 }
+RENEWED = tuple(_REQUESTS)
+"""The certificates that every start renews before they end."""
 
 
 class Certificates(msgspec.Struct, frozen=True, kw_only=True):

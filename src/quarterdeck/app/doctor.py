@@ -6,16 +6,20 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import quarterdeck
+from quarterdeck.app.certificate_check import NEAR, check_certificates
+from quarterdeck.app.certificates import RENEWED, Certificates
 from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.resolution import Effective, list_fields
 from quarterdeck.app.settings import Port, Settings
+from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import redact
 from quarterdeck.storage.lockfile import find_holder
 
@@ -71,7 +75,15 @@ def _format_value(name: str, value: object) -> str:
 
 async def check(settings: Settings) -> list[Finding]:
     """Checks of everything that `up` needs."""
-    return [_python(), _loop(), *_ports(settings), _data(settings), await _kubectl(), _versions()]
+    return [
+        _python(),
+        _loop(),
+        *_ports(settings),
+        _data(settings),
+        *_certificates(settings, SystemClock().now()),
+        await _kubectl(),
+        _versions(),
+    ]
 
 
 def _python() -> Finding:
@@ -126,6 +138,24 @@ def _data(settings: Settings) -> Finding:
             "free space, or choose another folder with --data-dir",
         )
     return Finding("data", Health.OK, text)
+
+
+def _certificates(settings: Settings, now: datetime) -> Iterator[Finding]:
+    """Certificates that ended or will soon; a start renews those of the server, and no others."""
+    kept = Certificates(folder=settings.data_dir / "pki")
+    fixes = {kept.certificate(name): "the next start renews it" for name in RENEWED}
+    fixes[kept.certificate("authority")] = f"move {kept.folder} away to make a new authority"
+    if settings.in_memory:
+        fixes = {}
+    if settings.metrics_cert_path is not None:
+        fixes[settings.metrics_cert_path / "tls.crt"] = "replace it"
+    found = [*check_certificates(fixes, now)]
+    for each in found:
+        is_renewed = each.path.stem in RENEWED and each.path.parent == kept.folder
+        health = Health.BAD if each.is_expired and not is_renewed else Health.NOTE
+        yield Finding("certificate", health, f"{each.text}; {fixes[each.path]}")
+    if not found and any(path.is_file() for path in fixes):
+        yield Finding("certificates", Health.OK, f"none ends within {NEAR.days} days")
 
 
 def _existing(folder: Path) -> Path:

@@ -2,6 +2,14 @@
 
 import random
 
+MAX_RETRY_AFTER_S = 300.0
+"""The longest pause that a server can ask for: a mistake of its own must not stop us for days."""
+
+
+def bound_retry_after(seconds: float | None) -> float:
+    """Bound what a server asked for in Retry-After; 0 where it asked for nothing."""
+    return min(max(float(seconds or 0), 0.0), MAX_RETRY_AFTER_S)
+
 
 class Backoff:
     """Exponential delays: `initial * factor**n`, at most `cap`.

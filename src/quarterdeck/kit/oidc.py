@@ -17,6 +17,8 @@ from quarterdeck.kit import http, jws
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.clock import Clock
 
+NOT_BEFORE_LEEWAY_S = 300
+"""How far the issuer's clock may be ahead, as in Kubernetes. The end of a token has no leeway."""
 DISCOVERY_PATH = "/.well-known/openid-configuration"
 DEFAULT_ALGORITHMS = ("RS256",)
 _REFETCH_S = 10.0
@@ -65,7 +67,7 @@ def check_id_token(
     expires, begins = claims.get("exp"), claims.get("nbf", 0)
     if not isinstance(expires, int | float) or not isinstance(begins, int | float):
         raise OidcError("the token has no valid times")
-    if not begins <= now < expires:
+    if not begins - NOT_BEFORE_LEEWAY_S <= now < expires:
         raise OidcError("the token has expired, or is not valid yet")
     for name, value in expected.required_claims.items():
         if claims.get(name) != value:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from quarterdeck.kit.backoff import bound_retry_after
 from quarterdeck.wire.status import ApiError
 
 
@@ -52,7 +53,7 @@ def parse_failure(raw: bytes) -> Failure:
         status.code,
         status.reason,
         status.message,
-        float(retry_after) if isinstance(retry_after, int) else 0.0,
+        bound_retry_after(retry_after if isinstance(retry_after, int) else 0),
     )
 
 
@@ -61,5 +62,6 @@ def classify_failure(error: BaseException) -> Failure:
     if isinstance(error, StreamBroken):
         return error.failure
     if isinstance(error, ApiError):
-        return Failure(error.code, error.reason, error.message, float(error.retry_after_s or 0))
+        after_s = bound_retry_after(error.retry_after_s)
+        return Failure(error.code, error.reason, error.message, after_s)
     return Failure(0, type(error).__name__, str(error))

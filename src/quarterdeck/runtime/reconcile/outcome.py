@@ -14,6 +14,7 @@ from typing import ClassVar
 import msgspec
 
 from quarterdeck.client.errors import ClientError
+from quarterdeck.kit.backoff import bound_retry_after
 from quarterdeck.kit.redaction import redact
 from quarterdeck.runtime.reconcile.result import (
     Done,
@@ -153,7 +154,7 @@ def classify_error(error: Exception, *, is_timeout: bool = False) -> Outcome:
         case Conflict():
             return Conflicted("Conflict", message)
         case ApiError():
-            after_s = float(error.retry_after_s) if error.retry_after_s else None
+            after_s = bound_retry_after(error.retry_after_s) or None
             return Failed(error.reason or "ApiError", message, after_s)
         case ClientError():
             return Failed("Unreachable", message)

@@ -1,0 +1,50 @@
+"""Checks of the certificates that a start would use, for `quarterdeck doctor`."""
+
+import ssl
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.server.authentication.certificate import CertificateError, parse_validity
+
+NEAR = timedelta(days=30)
+"""A certificate that ends within this is named."""
+
+
+class CheckedCertificate(NamedTuple):
+    """A certificate that somebody has to look at."""
+
+    path: Path
+    text: str
+    is_expired: bool = True
+    """Whether it is of no use now: past its end, before its beginning, or no certificate."""
+
+
+def check_certificates(paths: Iterable[Path], now: datetime) -> Iterator[CheckedCertificate]:
+    """Find certificates that have expired, are not valid yet, or end soon; the others are fine."""
+    for path in paths:
+        try:
+            der = ssl.PEM_cert_to_DER_cert(_take_first(path.read_text(encoding="ascii")))
+            begins, ends = parse_validity(der)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, CertificateError):
+            yield CheckedCertificate(path, f"{path} is not a readable PEM certificate")
+            continue
+        if now >= ends:
+            yield CheckedCertificate(path, f"{path} expired at {format_time(ends)}")
+        elif now < begins:
+            text = f"{path} is not valid before {format_time(begins)}; check the clock"
+            yield CheckedCertificate(path, text)
+        elif now > ends - NEAR:
+            yield CheckedCertificate(
+                path, f"{path} expires at {format_time(ends)}", is_expired=False
+            )
+
+
+def _take_first(text: str) -> str:
+    """The first certificate of a chain: the one that is shown."""
+    end = "-----END CERTIFICATE-----"
+    return text.partition(end)[0].strip() + f"\n{end}\n"
