@@ -2,6 +2,7 @@
 
 const KEY = "quarterdeck-theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
+const paper = matchMedia("print");
 
 function choose(): "dark" | "light" {
   const chosen = localStorage.getItem(KEY);
@@ -10,7 +11,7 @@ function choose(): "dark" | "light" {
 }
 
 export function applyTheme(): void {
-  document.documentElement.dataset.theme = choose();
+  document.documentElement.dataset.theme = paper.matches ? "light" : choose();
 }
 
 export function toggleTheme(): void {
@@ -19,3 +20,4 @@ export function toggleTheme(): void {
 }
 
 dark.addEventListener("change", applyTheme);
+paper.addEventListener("change", applyTheme); // paper is white

@@ -7,6 +7,8 @@ const ROW = 36;
 const EXTRA = 6;
 /** Rows are added and removed in groups of this many, so that most scrolling renders nothing. */
 const STEP = 4;
+/** On paper there is no scrolling: so many rows are printed. */
+const PRINTED = 2_000;
 
 export interface Column<Row> {
   id: string;
@@ -104,12 +106,17 @@ function useRange(scroller: { current: HTMLDivElement | null }): { first: number
     const plan = () => {
       frame ||= requestAnimationFrame(measure);
     };
+    const showAll = () => setRange({ first: 0, last: PRINTED });
     measure();
+    addEventListener("beforeprint", showAll);
+    addEventListener("afterprint", measure);
     node.addEventListener("scroll", plan, { passive: true });
     const observer = new ResizeObserver(plan);
     observer.observe(node);
     return () => {
       cancelAnimationFrame(frame);
+      removeEventListener("beforeprint", showAll);
+      removeEventListener("afterprint", measure);
       node.removeEventListener("scroll", plan);
       observer.disconnect();
     };
