@@ -314,6 +314,15 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     oauth_header_groups: Annotated[
         str, _api(_text("OAUTH_HEADER_GROUPS", "Header with the user's groups.", "NAME"))
     ] = "X-Forwarded-Groups"
+    swagger_enabled: Annotated[
+        bool,
+        _api(
+            Option(
+                help="Show the endpoints of the hub API as a page at /api/v1/swagger.",
+                env=("SWAGGER_ENABLED",),
+            )
+        ),
+    ] = False
     cors_origins: Annotated[
         tuple[str, ...],
         _api(_text("CORS_ORIGINS", "Web pages of other sites that may ask.", "A,B", "none")),

@@ -208,7 +208,7 @@ def build_hub(
         viewer_s=settings.rbac_cache_ttl,
         per_user=settings.max_policies_per_user,
     )
-    return HubServer(
+    server = HubServer(
         state,
         history,
         identity.authenticator,
@@ -218,3 +218,5 @@ def build_hub(
         limits=limits,
         origins=settings.cors_origins,
     )
+    server.has_reference_page = settings.swagger_enabled
+    return server

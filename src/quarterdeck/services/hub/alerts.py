@@ -1,6 +1,6 @@
 """What is wrong with a cluster: conditions that are not as they should be, and rules. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -56,7 +56,15 @@ def find_alerts(
         *rules,
         *(_foreign_alert(cluster, each) for each in others),
     ]
-    return sorted(found, key=lambda each: (_ORDER.index(each.severity), each.source, each.object))
+    return sort_alerts(found)
+
+
+def sort_alerts(alerts: Iterable[Alert]) -> list[Alert]:
+    """Alerts, worst first."""
+    return sorted(
+        alerts,
+        key=lambda each: (_ORDER.index(each.severity), each.cluster, each.source, each.object),
+    )
 
 
 def _cluster_alerts(cluster: str, status: Any, conditions: Sequence[Row]) -> Iterator[Alert]:

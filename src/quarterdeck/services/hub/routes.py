@@ -5,7 +5,16 @@ from typing import Any
 from quarterdeck.inventory.access.explanation import Explanation
 from quarterdeck.services.hub.alerts import Alert
 from quarterdeck.services.hub.audit import Record
-from quarterdeck.services.hub.endpoints import auth, clusters, contents, custom, history, registries
+from quarterdeck.services.hub.endpoints import (
+    alerts,
+    auth,
+    clusters,
+    contents,
+    custom,
+    history,
+    registries,
+)
+from quarterdeck.services.hub.endpoints.alerts import AlertEndpoints
 from quarterdeck.services.hub.endpoints.auth import AuthEndpoints
 from quarterdeck.services.hub.endpoints.clusters import ClusterEndpoints
 from quarterdeck.services.hub.endpoints.contents import ContentEndpoints
@@ -19,6 +28,8 @@ from quarterdeck.services.hub.router import Endpoint, Login, Route
 API = "/api/v1"
 STREAM = f"{API}/events/stream"
 OPENAPI = f"{API}/openapi.json"
+SWAGGER = f"{API}/swagger"
+"""Where the page about the API is, if it is served: also as index.html, as before."""
 _Rows = list[dict[str, Any]]
 
 
@@ -119,19 +130,33 @@ def cluster_routes(clusters_: ClusterEndpoints, contents_: ContentEndpoints) -> 
         ),
         Route(
             "GET",
-            f"{one}/alerts",
-            contents_.alerts,
-            "What is wrong, worst first",
-            list[Alert],
-            contents.AlertParameters,
-        ),
-        Route(
-            "GET",
             f"{one}/events",
             contents_.events,
             "What happened, newest first",
             _Rows,
             contents.EventParameters,
+        ),
+    ]
+
+
+def alert_routes(alerts_: AlertEndpoints) -> list[Route]:
+    """What is wrong."""
+    return [
+        Route(
+            "GET",
+            f"{API}/alerts",
+            alerts_.fleet,
+            "What is wrong with the clusters that may be seen, worst first",
+            list[Alert],
+            alerts.FleetAlertParameters,
+        ),
+        Route(
+            "GET",
+            f"{API}/clusters/{{name}}/alerts",
+            alerts_.cluster,
+            "What is wrong with a cluster, worst first",
+            list[Alert],
+            alerts.AlertParameters,
         ),
     ]
 

@@ -16,6 +16,7 @@ from quarterdeck.services.hub.alert_rules import AlertRules
 from quarterdeck.services.hub.audit import AuditLog, Record
 from quarterdeck.services.hub.call import Call, Page
 from quarterdeck.services.hub.catalog import Catalog
+from quarterdeck.services.hub.endpoints.alerts import AlertEndpoints
 from quarterdeck.services.hub.endpoints.auth import AuthEndpoints
 from quarterdeck.services.hub.endpoints.clusters import ClusterEndpoints
 from quarterdeck.services.hub.endpoints.contents import ContentEndpoints
@@ -33,6 +34,7 @@ from quarterdeck.services.hub.openapi import build_document
 from quarterdeck.services.hub.paging import page_headers
 from quarterdeck.services.hub.policies import Policies, PolicyLimits
 from quarterdeck.services.hub.reading import HubReader
+from quarterdeck.services.hub.reference_page import HEADERS, build_page
 from quarterdeck.services.hub.router import (
     Login,
     Match,
@@ -106,6 +108,8 @@ class HubServer:
             ]
         )
         self._document: dict[str, object] | None = None
+        self.has_reference_page = False
+        """Whether `/api/v1/swagger` shows the endpoints, as SWAGGER_ENABLED says."""
 
     def _list_routes(
         self,
@@ -127,7 +131,8 @@ class HubServer:
         return [
             *routes.other_routes(HealthEndpoints(state), RegistryEndpoints(reader)),
             *routes.auth_routes(auth),
-            *routes.cluster_routes(ClusterEndpoints(reader), ContentEndpoints(reader, rules.find)),
+            *routes.cluster_routes(ClusterEndpoints(reader), ContentEndpoints(reader)),
+            *routes.alert_routes(AlertEndpoints(reader, rules.find)),
             *routes.custom_routes(custom),
             *routes.history_routes(HistoryEndpoints(reader, history, catalog)),
         ]
@@ -148,7 +153,9 @@ class HubServer:
         answer = await self._answer(request)
         took_s = self._clock.monotonic() - began
         self._metrics.observe(_name_method(request.method), path, answer.status, took_s)
-        answer.headers = [*answer.headers, *SECURITY, *self._cors(request)]
+        own = {name for name, _ in answer.headers}
+        security = [each for each in SECURITY if each[0] not in own]
+        answer.headers = [*answer.headers, *security, *self._cors(request)]
         return answer
 
     async def _answer(self, request: Request) -> Answer:
@@ -158,6 +165,8 @@ class HubServer:
             if request.method == "OPTIONS":
                 allowed = self.router.list_methods(request.path)
                 return Response(204, [("Allow", ", ".join(allowed))])
+            if self.has_reference_page and _is_reference(request):
+                return self._show_reference()
             match = self.router.find(request.method, request.path)
             viewer = await self._authenticate(request, match.route)
             if match.route.is_stream:
@@ -216,9 +225,16 @@ class HubServer:
         return self._streams.open(request, look, count=self._metrics.count_stream)
 
     async def _openapi(self, _: Call) -> dict[str, object]:
+        return self._describe()
+
+    def _describe(self) -> dict[str, object]:
         if self._document is None:
             self._document = build_document(self.router.routes)
         return self._document
+
+    def _show_reference(self) -> Response:
+        page = build_page(self._describe(), document_url=routes.OPENAPI)
+        return Response(200, list(HEADERS), page)
 
     def _cors(self, request: Request) -> Headers:
         """Headers for pages of other sites; credentials only for sites that are named."""
@@ -247,6 +263,11 @@ class HubServer:
                 peer=request.peer.host,
             )
         )
+
+
+def _is_reference(request: Request) -> bool:
+    at = request.path.rstrip("/").removesuffix("/index.html")
+    return request.method == "GET" and at == routes.SWAGGER
 
 
 _JSON = ("Content-Type", "application/json")

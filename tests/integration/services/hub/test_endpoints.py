@@ -208,6 +208,23 @@ async def test_alerts_come_from_conditions(world: Make) -> None:
         assert await w.get("/clusters/dev-1/alerts", "alice") == []
 
 
+async def test_alerts_of_the_fleet_are_those_of_clusters_that_may_be_seen(world: Make) -> None:
+    async with world() as w:
+        of_all = await w.get("/alerts", "root")
+        by_cluster = [
+            alert
+            for each in await w.get("/clusters", "root")
+            for alert in await w.get(f"/clusters/{each['name']}/alerts", "root")
+        ]
+        assert sorted(map(str, of_all)) == sorted(map(str, by_cluster))
+        assert {each["cluster"] for each in of_all} >= {"dev-1"}
+        assert await w.get("/alerts?cluster=prod-east&severity=info", "root") == []
+        await w.policy("p", rules=[rule("prod-*")])
+        assert "dev-1" not in {each["cluster"] for each in await w.get("/alerts", "alice")}
+        await w.policy("p", rules=[rule("*")])
+        assert "dev-1" in {each["cluster"] for each in await w.get("/alerts", "alice")}
+
+
 async def test_events_are_those_of_the_cluster(world: Make) -> None:
     async with world() as w:
         (event,) = await w.get("/clusters/dev-1/events", "root")

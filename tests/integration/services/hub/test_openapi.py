@@ -5,6 +5,8 @@ from contextlib import AbstractAsyncContextManager
 
 from tests.integration.services.hub.conftest import World
 
+from quarterdeck.kit.http import Request, Response
+
 Make = Callable[[], AbstractAsyncContextManager[World]]
 
 
@@ -21,6 +23,22 @@ async def test_every_route_is_described(world: Make) -> None:
         operations = [each for path in document["paths"].values() for each in path.values()]
         names = [each["operationId"] for each in operations]
         assert len(names) == len(set(names))
+
+
+async def test_page_about_the_api_is_shown_where_it_is_enabled(world: Make) -> None:
+    async with world() as w:
+        assert (await w.ask("api:/swagger/index.html")).status == 404
+        w.hub.has_reference_page = True
+        for path in ("swagger", "swagger/", "swagger/index.html"):
+            answer = await w.hub.handle(Request.of("GET", f"/api/v1/{path}"))
+            assert isinstance(answer, Response) and answer.status == 200
+            names = [name.lower() for name, _ in answer.headers]
+            assert len(names) == len(set(names))
+            assert dict(answer.headers)["Content-Type"] == "text/html; charset=utf-8"
+            text = answer.body.decode()
+            assert "<script" not in text
+            for route in w.hub.router.routes:
+                assert f"{route.method} {route.path}" in text
 
 
 async def test_every_reference_has_a_target(world: Make) -> None:

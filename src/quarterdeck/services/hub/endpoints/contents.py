@@ -1,23 +1,19 @@
-"""What is on a cluster: nodes, operators, namespaces, alerts, events."""
+"""What is on a cluster: nodes, operators, namespaces, events."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 
 from quarterdeck.inventory.access.filters import Item
-from quarterdeck.inventory.access.viewer import ClusterAccess, Viewer
+from quarterdeck.inventory.access.viewer import ClusterAccess
 from quarterdeck.services.hub import views
-from quarterdeck.services.hub.alerts import Alert, find_alerts
 from quarterdeck.services.hub.call import Call, Page
 from quarterdeck.services.hub.endpoints.clusters import require_cluster
 from quarterdeck.services.hub.errors import AccessDenied, NotFound
 from quarterdeck.services.hub.paging import Paging, slice_page
 from quarterdeck.services.hub.reading import HubReader
 
-FindAlerts = Callable[[Viewer, str, Mapping[str, str]], Awaitable[list[Alert]]]
-"""The alerts of rules about a cluster, given its labels."""
 NODE_POINTS = 100
 KINDS = ("pods", "deployments", "services", "statefulsets", "daemonsets")
 
@@ -49,12 +45,6 @@ class NamespaceParameters(Paging, frozen=True, kw_only=True):
     with_resource_counts: bool = False
 
 
-class AlertParameters(Paging, frozen=True, kw_only=True):
-    """Filters of alerts."""
-
-    severity: str = ""
-
-
 class EventParameters(Paging, frozen=True, kw_only=True):
     """How many events."""
 
@@ -73,9 +63,8 @@ class NamespaceItem(msgspec.Struct, frozen=True, kw_only=True):
 class ContentEndpoints:
     """Endpoints below /clusters/{name}."""
 
-    def __init__(self, reader: HubReader, rules: FindAlerts) -> None:
+    def __init__(self, reader: HubReader) -> None:
         self._reader = reader
-        self._rules = rules
 
     async def nodes(self, call: Call) -> Page:
         """Nodes that may be seen."""
@@ -130,32 +119,6 @@ class ContentEndpoints:
         page = slice_page(names, wanted)
         items = await self._count(call.values["name"], page.items, access=access, wanted=wanted)
         return msgspec.structs.replace(page, items=items)
-
-    async def alerts(self, call: Call) -> Page:
-        """What is wrong with a cluster, worst first."""
-        wanted = call.parameters(AlertParameters)
-        access = await require_cluster(call, self._reader)
-        name = call.values["name"]
-        found = find_alerts(
-            name,
-            status=views.hide_message(await self._reader.part(name, "status") or {}, access),
-            conditions=views.keep_conditions(await self._reader.rows(name, "conditions"), access),
-            nodes=views.keep_nodes(await self._reader.nodes(name), access.filter_of("nodes")),
-            cluster_operators=views.keep_operators(
-                await self._reader.rows(name, "cluster_operators"), access.filter_of("operators")
-            ),
-            info=await self._reader.part(name, "info"),
-            others=await self._reader.alerts(name),
-            rules=await self._rules(call.viewer, name, await self._reader.labels_of(name) or {}),
-        )
-        filter_ = access.filter_of("alerts")
-        shown = [
-            each
-            for each in found
-            if filter_.passes(Item(name=each.name, namespaces=each.namespaces))
-            and wanted.severity in ("", each.severity)
-        ]
-        return slice_page(shown, wanted)
 
     async def events(self, call: Call) -> Page:
         """What happened to a cluster, newest first."""

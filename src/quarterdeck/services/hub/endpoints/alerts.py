@@ -1,0 +1,96 @@
+"""What is wrong: with one cluster, and with every cluster that may be seen."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from quarterdeck.inventory.access.filters import Item
+from quarterdeck.inventory.access.viewer import ClusterAccess, Viewer
+from quarterdeck.services.hub import views
+from quarterdeck.services.hub.alerts import Alert, find_alerts, sort_alerts
+from quarterdeck.services.hub.call import Call, Page
+from quarterdeck.services.hub.endpoints.clusters import require_cluster
+from quarterdeck.services.hub.paging import Paging, slice_page
+from quarterdeck.services.hub.reading import HubReader
+
+FindAlerts = Callable[[Viewer, str, Mapping[str, str]], Awaitable[list[Alert]]]
+"""The alerts of rules about a cluster, given its labels."""
+_AT_ONCE = 32
+"""Clusters that are read at the same time."""
+
+
+class AlertParameters(Paging, frozen=True, kw_only=True):
+    """Filters of alerts."""
+
+    severity: str = ""
+
+
+class FleetAlertParameters(AlertParameters, frozen=True, kw_only=True):
+    """Filters of alerts of many clusters."""
+
+    cluster: tuple[str, ...] = ()
+
+
+class AlertEndpoints:
+    """Endpoints /alerts and /clusters/{name}/alerts."""
+
+    def __init__(self, reader: HubReader, rules: FindAlerts) -> None:
+        self._reader = reader
+        self._rules = rules
+
+    async def cluster(self, call: Call) -> Page:
+        """What is wrong with a cluster, worst first."""
+        wanted = call.parameters(AlertParameters)
+        access = await require_cluster(call, self._reader)
+        name = call.values["name"]
+        labels = await self._reader.labels_of(name) or {}
+        found = await self._find(call.viewer, name, labels, access)
+        return slice_page(_keep(found, wanted.severity), wanted)
+
+    async def fleet(self, call: Call) -> Page:
+        """What is wrong with the clusters that may be seen, worst first."""
+        wanted = call.parameters(FleetAlertParameters)
+        names = await self._reader.cluster_names()
+        labels = await self._reader.labels(names)
+        visible = [
+            (name, access)
+            for name in names
+            if (not wanted.cluster or name in wanted.cluster)
+            and (access := call.viewer.decide_cluster(name, labels[name])).is_visible
+        ]
+        found: list[Alert] = []
+        for first in range(0, len(visible), _AT_ONCE):
+            lists = await asyncio.gather(
+                *(
+                    self._find(call.viewer, name, labels[name], access)
+                    for name, access in visible[first : first + _AT_ONCE]
+                )
+            )
+            found += [alert for each in lists for alert in each]
+        return slice_page(_keep(sort_alerts(found), wanted.severity), wanted)
+
+    async def _find(
+        self, viewer: Viewer, name: str, labels: Mapping[str, str], access: ClusterAccess
+    ) -> list[Alert]:
+        reader = self._reader
+        found = find_alerts(
+            name,
+            status=views.hide_message(await reader.part(name, "status") or {}, access),
+            conditions=views.keep_conditions(await reader.rows(name, "conditions"), access),
+            nodes=views.keep_nodes(await reader.nodes(name), access.filter_of("nodes")),
+            cluster_operators=views.keep_operators(
+                await reader.rows(name, "cluster_operators"), access.filter_of("operators")
+            ),
+            info=await reader.part(name, "info"),
+            others=await reader.alerts(name),
+            rules=await self._rules(viewer, name, labels),
+        )
+        filter_ = access.filter_of("alerts")
+        return [
+            each
+            for each in found
+            if filter_.passes(Item(name=each.name, namespaces=each.namespaces))
+        ]
+
+
+def _keep(alerts: list[Alert], severity: str) -> list[Alert]:
+    return [each for each in alerts if severity in ("", each.severity)]
