@@ -221,6 +221,10 @@ def _check_json_patch(document: Any) -> None:
             f"{start} {name_json_type(document)} into Go value of type []handlers.jsonPatchOp"
         )
     for each in document:
+        if isinstance(each, str):
+            raise BadRequest(
+                "json: cannot unmarshal string into Go value of type jsonpatch.Operation"
+            )
         if each is not None and not isinstance(each, dict):
             raise BadRequest(
                 f"{start} {name_json_type(each)} into Go value of type handlers.jsonPatchOp"

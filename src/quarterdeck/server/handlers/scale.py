@@ -97,7 +97,7 @@ async def update(core: Core, call: Call) -> responses.Response:
     validation = parse_field_validation(options)
     scale = await core.worker.run(
         len(body),
-        lambda: _decode_scale(call, decoder.decode_document(body, media), validation),
+        lambda: _decode_sent(call, decoder.decode_document(body, media), validation),
     )
     check_name(call, scale["metadata"])
     written = await write.update(
@@ -239,10 +239,6 @@ def _decode_scale(call: Call, document: object, validation: str) -> Object:
     if not isinstance(document, dict):
         raise BadRequest(f"couldn't get version/kind; {explain_non_object(document)}")
     kind, api_version = document.get("kind"), document.get("apiVersion")
-    if call.resource.is_custom and api_version not in (None, "", SCALE_KIND.api_version):
-        raise BadRequest(
-            'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:100"'
-        )
     check_builtin_type(
         str(kind or SCALE_KIND.kind), str(api_version or SCALE_KIND.api_version), SCALE_KIND
     )
@@ -259,6 +255,22 @@ def _decode_scale(call: Call, document: object, validation: str) -> Object:
         for each in unknown:
             call.warn(each)
     return {"metadata": {}, **decoded.object}
+
+
+def _decode_sent(call: Call, document: object, validation: str) -> Object:
+    """A Scale that is put; Kubernetes cannot say what is wrong with that of a custom object.
+
+    Raises:
+        BadRequest: if it is none.
+    """
+    try:
+        return _decode_scale(call, document, validation)
+    except BadRequest as error:
+        if not call.resource.is_custom or "strict decoding error" in error.message:
+            raise
+        raise BadRequest(
+            'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:100"'
+        ) from error
 
 
 def _decode_patched(call: Call, patched: Object, validation: str) -> Object:

@@ -61,7 +61,7 @@ def _check_custom_type(call: Call, value: Object, gvk: GVK, *, body: bytes) -> N
         raise build_unrecognized(f"Object 'Kind' is missing in '{decode_text(body)}'", gvk, body)
     if api_version is None and "apiVersion" in value:
         raise BadRequest(
-            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: .apiVersion'
+            f'{gvk.kind} in version "" cannot be handled as a {gvk.kind}: .apiVersion'
             " accessor error: <nil> is of the type <nil>, expected string"
         )
     if api_version != gvk.api_version:

@@ -110,8 +110,18 @@ async def _store_new(
         entry = await ticket
         await wait_for_completion(core, call, entry)
         return await build_result(core, call, value, entry, created=True)
+    raise _build_already_exists(core, call, metadata["name"])
+
+
+def _build_already_exists(core: Core, call: Call, name: str) -> AlreadyExists:
+    """Build the 409 for a name that is taken; it says so if that object is being deleted."""
     gvr = call.resource.gvr
-    raise AlreadyExists.of(gvr.resource, metadata["name"], group=gvr.group)
+    error = AlreadyExists.of(gvr.resource, name, group=gvr.group)
+    key = StoreKey(call.resource.stored_name, call.path.namespace, name)
+    present = core.store.get_pending(key)
+    if present is None or b'"deletionTimestamp"' not in present.value:
+        return error
+    return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
 
 
 def _is_resource_version(text: str | None) -> bool:
