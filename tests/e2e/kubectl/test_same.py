@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]
 HERE = Path(__file__).parent / "same"
 PROSE = "descriptions and enumerations are not part of the table of kinds"
 PATCHED = "a patch that does not fit names the field; Kubernetes prints the whole object"
-GO = "Kubernetes prints a structure of its own source code"
 KNOWN = {
     "explain widget": PROSE,
     "explain pods --recursive": PROSE,
@@ -28,10 +27,6 @@ KNOWN = {
     'patch deploy app -p \'{"spec":{"replicas":"x"}}\'': PATCHED,
     'patch cm applied --type=merge -p \'{"data":"x"}\'': PATCHED,
     "apply -f widget-unknown.yaml": PATCHED,
-    "create quota q2 --hard=pods=1.5,count/jobs.batch=2,requests.cpu=-1": GO,
-    "get svc -o wide": "there is no service `kubernetes`: nothing can reach it from a pod",
-    "get pc": "the two system classes are known to admission and not stored",
-    "api-resources --namespaced=false -o name": "component statuses are not served",
 }
 MASKS = [
     (re.compile(pattern), mask)

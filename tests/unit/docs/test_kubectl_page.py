@@ -73,7 +73,7 @@ This page is written from the sources of `tests/e2e/kubectl` by
 """
 SAME = """
 ## Compared with Kubernetes
-{count} commands print the same against kube-apiserver v1.32.4 (without controllers; times, uids,
+{count} commands print the same against kube-apiserver v1.32.10 (without controllers; times, uids,
 versions and addresses are masked;
 `tests/e2e/kubectl/test_same.py`, where KUBE_APISERVER and ETCD name the programs). The others:
 
