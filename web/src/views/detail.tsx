@@ -2,6 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { type KubeObject, type Resource, linkTo } from "../api/objects";
+import { mayI } from "../api/session";
+import { useAsync } from "../store/async";
 import { assess } from "../store/health";
 import { useObject } from "../store/live";
 import { Empty, HealthBadge, Loading, PageHead } from "../ui/basics";
@@ -20,6 +22,7 @@ export function Detail<Item>(props: {
   const live = useObject(resource, namespace, name);
   const object: KubeObject | undefined = live.items[0];
   const page = linkTo(resource, namespace, name);
+  const mayEdit = useAsync(() => mayI("update", resource, namespace, name), [page]).value ?? false;
   return (
     <>
       <PageHead
@@ -33,9 +36,11 @@ export function Detail<Item>(props: {
             <a class="button" href={`${page}?tab=yaml`}>
               YAML
             </a>
-            <a class="button" href={`${page}?tab=edit`}>
-              Edit
-            </a>
+            {mayEdit && (
+              <a class="button" href={`${page}?tab=edit`}>
+                Edit
+              </a>
+            )}
           </>
         }
       >
