@@ -1,13 +1,15 @@
 """What changes appears by itself, and after a lost connection nothing is missing."""
 
 import re
+from urllib.parse import unquote
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.e2e.dashboard.conftest import WAIT_MS, Demo
 
 pytestmark = pytest.mark.slow
 expect.set_options(timeout=WAIT_MS)
+PATTERN = re.compile(r"/watch\?.*configmaps")
 
 
 def test_objects_appear_and_go_by_themselves(page: Page, demo: Demo) -> None:
@@ -35,6 +37,27 @@ def test_a_lost_connection_is_shown_and_what_was_missed_arrives(page: Page, demo
     # the watch went on from its resourceVersion: nothing was listed again
     assert [url for url in listed if "/k8s/api/v1/configmaps" in url] == []
     demo.call("DELETE", "/api/v1/namespaces/default/configmaps/while-offline")
+
+
+def test_a_watch_that_is_too_old_is_listed_again(page: Page, demo: Demo) -> None:
+    def expire(route: Route) -> None:
+        """Answer as a server does that has compacted what the watches would continue from."""
+        watches = re.findall(r"w=(\w+)~", unquote(route.request.url))
+        ends = [
+            f'event: end\ndata: {{"w":"{each}","error":{{"code":410}}}}\n\n' for each in watches
+        ]
+        demo.create_config_map("while-expired")
+        body = "event: open\ndata: {}\n\n" + "".join(ends)
+        route.fulfill(status=200, content_type="text/event-stream", body=body)
+
+    page.route(PATTERN, expire, times=1)
+    page.goto(f"{demo.url}/objects/core/v1/configmaps")
+    expect(page.get_by_role("link", name="while-expired")).to_be_visible()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    demo.create_config_map("after-expired")
+    expect(page.get_by_role("link", name="after-expired")).to_be_visible()
+    for name in ("while-expired", "after-expired"):
+        demo.call("DELETE", f"/api/v1/namespaces/default/configmaps/{name}")
 
 
 @pytest.fixture
