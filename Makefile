@@ -66,7 +66,8 @@ test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 	@bash tools/helm.sh $(TOOLS)
 	@bash tools/s3.sh $(TOOLS) $(VENV)
 	@bash tools/alloy.sh $(TOOLS)
-	@QUARTERDECK_FULL=1 $(BIN)/python -m pytest -n auto $(ARGS)
+	@QUARTERDECK_FULL=1 QUARTERDECK_REQUIRE_TOOLS="$(QUARTERDECK_REQUIRE_TOOLS) helm" \
+		$(BIN)/python -m pytest -n auto $(ARGS)
 
 .PHONY: coverage
 coverage: $(STAMP) ## Measure branch coverage of src by unit, contract and integration tests (COVERAGE_FLOOR=)

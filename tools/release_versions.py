@@ -41,6 +41,8 @@ def compare_versions(found: Mapping[str, str | None]) -> list[str]:
     for part, version in found.items():
         if version is None:
             problems.append(f"{part}: not found; run make image, which builds everything")
+        elif (part, version) == ("changelog", "Unreleased"):
+            problems.append(f"changelog: the newest heading is Unreleased; name it {wanted}")
         elif version != wanted:
             problems.append(f"{part}: version {version}, expected {wanted} as in the package")
     return problems
