@@ -121,6 +121,13 @@ def _decode(document: object, name: str) -> Decoded:
         return Decoded({}, find_first_error(document, f"#{name}") or error.format_message())
 
 
+def find_conversion_error(document: object, gvk: GVK) -> str | None:
+    """What keeps an unstructured object from being converted to a kind, in Go's words."""
+    from quarterdeck.meta.builtins import unstructured
+
+    return unstructured.find_conversion_error(document, f"#{_find_type_name(gvk)}")
+
+
 def _find_type_name(gvk: GVK) -> str:
     name = table.find_kind_type(gvk.api_version, gvk.kind)
     if name is None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.meta import builtins
 from quarterdeck.meta.field import FieldError, forbidden, format_go_value, invalid
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
@@ -33,6 +34,7 @@ from quarterdeck.wire.status import (
 )
 
 _TYPE_META = ("apiVersion", "kind")
+_DIRECTIVES = ("$patch", "$retainKeys")
 _OPERATION_TEXTS = ("op", "path", "from")
 
 Patch = Callable[[Object], Object]
@@ -63,11 +65,25 @@ async def handle(core: Core, call: Call) -> responses.Response:
         if not patches:
             patches.append(read_patch(core, call, body, media))
         patched = patches[0](copy_object(old))
-        shown = format_go_value(kit_json.decode(body)) if media == STRATEGIC_MERGE_PATCH else ""
+        shown = _show_strategic_patch(body) if media == STRATEGIC_MERGE_PATCH else ""
         return shape_patched(call, patched, validation, shown=shown)
 
     written = await write.update(core, call, change, write_options)
     return await create.build_response(core, call, written)
+
+
+def _show_strategic_patch(body: bytes) -> str:
+    """A strategic merge patch as errors show it: without the directives of its first levels."""
+    document = kit_json.decode(body)
+    shown = {
+        name: _without_directives(each) if isinstance(each, dict) else each
+        for name, each in document.items()
+    }
+    return format_go_value(_without_directives(shown))
+
+
+def _without_directives(document: Object) -> Object:
+    return {name: each for name, each in document.items() if name not in _DIRECTIVES}
 
 
 def check_not_forced(options: PatchOptions) -> list[FieldError]:
@@ -118,7 +134,8 @@ def shape_patched(call: Call, value: Any, validation: str, *, shown: str = "") -
         shaped = decoder.shape_object(call, value, gvk, field_validation=validation)
     except BadRequest as error:
         prefix = f"cannot be handled as a {gvk.kind}: "
-        problem = invalid("patch", text, error.message.rpartition(prefix)[2])
+        why = builtins.find_conversion_error(value, gvk) if shown else None
+        problem = invalid("patch", text, why or error.message.rpartition(prefix)[2])
         raise Invalid.of("", "", [problem]) from error
     check_namespace(call, shaped["metadata"])
     check_name(call, shaped["metadata"])

@@ -296,6 +296,14 @@ class FieldManager:
             manager, operation, api_version=self._api_version, subresource=self._subresource
         )
 
+    def _find_conversion_error(self, merged: dict[str, Any]) -> str | None:
+        from quarterdeck.meta import builtins
+        from quarterdeck.meta.identity import GVK
+
+        group, _, version = self._api_version.rpartition("/")
+        kind = GVK(group, version, str(merged.get("kind") or ""))
+        return builtins.find_conversion_error(merged, kind) if builtins.is_builtin(kind) else None
+
     def _build_empty(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The object before its creation: Go's zero values for a built-in kind."""
         kind = {name: config[name] for name in ("apiVersion", "kind") if name in config}
@@ -319,7 +327,7 @@ class FieldManager:
             raise ApiError(
                 f"failed to convert new object ({self._name_of(config)}) to proper version: unable"
                 f" to convert unstructured object to {version}, Kind={config.get('kind', '')}:"
-                f" {decoded.error}"
+                f" {self._find_conversion_error(merged) or decoded.error}"
             )
         return decoded.object
 
