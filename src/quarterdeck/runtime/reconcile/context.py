@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from quarterdeck.kit.clock import Clock
-from quarterdeck.meta.identity import Key
+from quarterdeck.meta.identity import GVK, Key
 from quarterdeck.meta.objects import (
     Object,
     build_owner_reference,
@@ -144,15 +144,34 @@ class Context(Generic[T]):
             return await self.api.apply_document(manifest, force=force)
         return await self.api.apply(type(child), self._desired(child, owned=owned), force=force)
 
+    @overload
     async def apply_all(
         self, children: "Iterable[Object]", *, prune: "Sequence[type[Object]]" = ()
-    ) -> "Sequence[Object]":
-        """Apply this set of owned children in order, then delete what else we own of `prune`."""
-        applied = [await self.apply(child) for child in children]
-        keep = {(type(child), child.key) for child in applied}
+    ) -> "Sequence[Object]": ...
+
+    @overload
+    async def apply_all(
+        self,
+        children: "Iterable[Object | Mapping[str, Any]]",
+        *,
+        prune: "Sequence[type[Object]]" = (),
+    ) -> "Sequence[Object | dict[str, Any]]": ...
+
+    async def apply_all(
+        self,
+        children: "Iterable[Object | Mapping[str, Any]]",
+        *,
+        prune: "Sequence[type[Object]]" = (),
+    ) -> "Sequence[Object | dict[str, Any]]":
+        """Apply this set of owned children in order, then delete what else we own of `prune`.
+
+        Children may be plain dictionaries, as in `apply`.
+        """
+        applied: list[Object | dict[str, Any]] = [await self.apply(child) for child in children]
+        keep = {_identify(child) for child in applied}
         for kind in prune:
             for obj in await self.list_owned(kind):
-                if (kind, obj.key) not in keep and not obj.is_deleting:
+                if _identify(obj) not in keep and not obj.is_deleting:
                     await self.api.delete(obj, propagation="Background")
         return applied
 
@@ -182,6 +201,14 @@ class Context(Generic[T]):
             message=message,
             action=action or "Reconcile",
         )
+
+
+def _identify(child: Object | Mapping[str, Any]) -> tuple[str, str, Key]:
+    """Group, kind and key of an object, whether it has a type or not."""
+    if isinstance(child, Mapping):
+        gvk, metadata = GVK.of(child["apiVersion"], child["kind"]), child["metadata"]
+        return gvk.group, gvk.kind, Key(metadata.get("namespace", ""), metadata["name"])
+    return child.KIND.group, child.KIND.kind, child.key
 
 
 def place_manifest(manifest: Mapping[str, Any], owner: Object, *, owned: bool) -> dict[str, Any]:
