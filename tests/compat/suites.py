@@ -36,9 +36,17 @@ GO_SUITES = (
     ),
 )
 
+CLIENTS = {
+    "kubernetes, kubernetes_asyncio, kr8s, lightkube (Python)": "tests/e2e/clients",
+    "kopf": "tests/e2e/clients",
+    "@kubernetes/client-node 1.4": "tests/compat/node",
+}
+"""Client libraries that a program of ours uses as their users do, and where it is."""
+
 NO_DRIVER = {
     "kubectl's command tests": "they live in Kubernetes' own repository and need its build",
+    "controller-runtime 0.25": "not yet",
+    "the Rust client": "not yet",
     "operators of rabbitmq, karpenter and gateway-api": "not yet",
-    "the Node and Rust clients": "no driver yet; the Python ones are in tests/e2e/clients",
 }
 """Suites that nothing here runs, and why."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tests.compat.suites import GO_SUITES, NO_DRIVER
+from tests.compat.suites import CLIENTS, GO_SUITES, NO_DRIVER
 
 from quarterdeck.meta import builtins
 from quarterdeck.server import router
@@ -61,7 +61,10 @@ own authority; requests to other signers wait for these.
 """
 REFUSED = """## Refused
 - Node authorization: kubelets are users like others, with the roles they are given.
-- Client certificates of an unknown authority end the TLS handshake; Kubernetes answers with a 401.
+- Client certificates that are expired, of an unknown authority or not for clients end the TLS
+  handshake, also beside a good token. kube-apiserver 1.32 takes any certificate and answers with a
+  401, or by the token. Python's `ssl` cannot do that: it verifies what it asks for, and has no
+  callback that could let a certificate pass. The log says who was refused and why.
 - The TLS handshake does not name the authorities of client certificates: Python's `ssl` cannot.
 - Strategic merge patches of custom resources: 415, as in Kubernetes.
 """
@@ -95,7 +98,17 @@ def rendered() -> str:
         f"| {DEFINITIONS}.apiextensions.k8s.io/v1 | CustomResourceDefinition | all | status | |",
         "| custom resources | any | all | status, scale | |",
     ]
-    lines += ["", *_list_plugins(), "", RELEASES, SIMULATED, STORED, REFUSED]
+    lines += [
+        "",
+        *_list_plugins(),
+        "",
+        SUITES,
+        _render_suites(),
+        RELEASES,
+        SIMULATED,
+        STORED,
+        REFUSED,
+    ]
     absent = _absent({each.gvr for each in served})
     lines += [
         "Resources of Kubernetes that are not served:",
@@ -123,12 +136,15 @@ def _list_plugins() -> list[str]:
 
 
 def _render_suites() -> str:
-    rows = ["| suite | packages | known to fail |", "| --- | --- | --- |"]
+    rows = [
+        "| suite or client | packages, or where its program is | known to fail |",
+        "| --- | --- | --- |",
+    ]
     for suite in GO_SUITES:
         packages = ", ".join(each.strip("./") for each in suite.packages)
         known = "; ".join(f"{name}: {reason}" for name, reason in suite.known.items())
         rows.append(f"| {suite.name} ({suite.version}) | {packages} | {known or 'nothing'} |")
-    rows.append("| clients: kubernetes, kubernetes_asyncio, kopf, kr8s, lightkube | | nothing |")
+    rows += [f"| {name} | {place} | nothing |" for name, place in CLIENTS.items()]
     rows.append("| published manifests (`QUARTERDECK_COMPAT_MANIFESTS`) | | |")
     missing = [f"- {name}: {reason}" for name, reason in NO_DRIVER.items()]
     return "\n".join([*rows, "", "Without a driver:", *missing, ""])
