@@ -4,7 +4,7 @@ import asyncio
 
 from quarterdeck.client import Client, load_config
 from quarterdeck.meta.kinds import KindInfo
-from quarterdeck.meta.objects import Object, ObjectMeta, Struct
+from quarterdeck.meta.objects import Object, Struct
 from quarterdeck.runtime import Manager, Registration, Spoke, Webhooks
 
 
@@ -40,15 +40,14 @@ def to_hub(alarm: AlarmV1) -> Alarm:
     hour, colon, minute = alarm.spec.at.partition(":")
     if not (colon and hour.isdecimal() and minute.isdecimal()):
         raise ValueError(f"spec.at: {alarm.spec.at!r} is not a time; write it as HH:MM")
-    metadata = ObjectMeta(name=alarm.metadata.name, namespace=alarm.metadata.namespace)
-    return Alarm(metadata=metadata, spec=AlarmSpec(hour=int(hour), minute=int(minute)))
+    spec = AlarmSpec(hour=int(hour), minute=int(minute))
+    return Alarm(metadata=alarm.metadata, spec=spec)  # labels and annotations are ours to keep
 
 
 def from_hub(alarm: Alarm) -> AlarmV1:
     """v2 to v1."""
-    metadata = ObjectMeta(name=alarm.metadata.name, namespace=alarm.metadata.namespace)
     at = f"{alarm.spec.hour:02}:{alarm.spec.minute:02}"
-    return AlarmV1(metadata=metadata, spec=AlarmSpecV1(at=at))
+    return AlarmV1(metadata=alarm.metadata, spec=AlarmSpecV1(at=at))
 
 
 def build_webhooks() -> Webhooks:

@@ -14,12 +14,13 @@ from quarterdeck.testing import eventually
 from quarterdeck.wire.status import ApiError
 
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-METADATA = ObjectMeta(name="a", namespace="default")
+METADATA = ObjectMeta(name="a", namespace="default", labels={"floor": "2"})
 
 
 @given(st.builds(AlarmSpec, hour=st.integers(0, 23), minute=st.integers(0, 59)))
 def test_there_and_back_is_the_same(spec: AlarmSpec) -> None:
-    assert to_hub(from_hub(Alarm(metadata=METADATA, spec=spec))).spec == spec
+    alarm = Alarm(metadata=METADATA, spec=spec)
+    assert to_hub(from_hub(alarm)) == alarm
 
 
 async def test_both_versions_are_served(client: Client) -> None:
@@ -31,7 +32,9 @@ async def test_both_versions_are_served(client: Client) -> None:
             return True
 
         await eventually(is_converted)
-        assert (await client.get(Alarm, "a", "default")).spec == AlarmSpec(hour=7, minute=30)
+        found = await client.get(Alarm, "a", "default")
+        assert found.spec == AlarmSpec(hour=7, minute=30)
+        assert found.metadata.labels == {"floor": "2"}
         with pytest.raises(ApiError, match="write it as HH:MM"):
             late = ObjectMeta(name="b", namespace="default")
             await client.create(AlarmV1(metadata=late, spec=AlarmSpecV1(at="late")))
