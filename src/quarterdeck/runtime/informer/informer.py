@@ -14,6 +14,7 @@ import msgspec
 from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Form, Reader, Watcher
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.tasks import raise_if_cancelled
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.retention import RetentionPolicy
@@ -174,6 +175,7 @@ class Informer(Generic[T]):
     async def _run_reflector(self, namespace: str) -> None:
         reflector = self._reflectors[namespace]
         while True:
+            raise_if_cancelled()  # a stream that broke at the same moment has caught it
             match reflector.next_action(self._clock.monotonic()):
                 case Wait(seconds):
                     self._check_synced()
