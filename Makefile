@@ -66,7 +66,7 @@ test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 	@bash tools/helm.sh $(TOOLS)
 	@bash tools/s3.sh $(TOOLS) $(VENV)
 	@bash tools/alloy.sh $(TOOLS)
-	@QUARTERDECK_FULL=1 QUARTERDECK_REQUIRE_TOOLS="$(QUARTERDECK_REQUIRE_TOOLS) helm" \
+	@QUARTERDECK_FULL=1 QUARTERDECK_REQUIRE_TOOLS="$(QUARTERDECK_REQUIRE_TOOLS) helm containerd ctr runc" \
 		$(BIN)/python -m pytest -n auto $(ARGS)
 
 .PHONY: coverage

@@ -19,6 +19,8 @@ declare -A packages=(
     [mcopy]=mtools
     [mkfs.vfat]=dosfstools
     [openssl]=openssl
+    [containerd]=containerd
+    [runc]=runc
     [chromium]=chromium
     [/usr/bin/python3]=python3
 )
