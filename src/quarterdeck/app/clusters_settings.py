@@ -6,11 +6,12 @@ from typing import Annotated
 import msgspec
 
 from quarterdeck.app.oidc_settings import OidcSettings
-from quarterdeck.app.settings import HUB, RUN, UP, Option, Port
+from quarterdeck.app.settings import HUB, INGESTER, RUN, UP, Option, Port
 from quarterdeck.kit.redaction import Secret
 
 _DAY_S = 86_400
-_EVERYWHERE = (UP, RUN, HUB)
+_EVERYWHERE = (UP, RUN, HUB, INGESTER)
+_PUSH = (UP, RUN, INGESTER)
 _API = (UP, HUB)
 
 
@@ -29,8 +30,13 @@ def _text(env: str, text: str, metavar: str = "TEXT", default_text: str = "") ->
 
 
 def _shared(option: Option) -> Option:
-    """A setting of `quarterdeck hub` too."""
+    """A setting of `quarterdeck hub` and `quarterdeck ingester` too."""
     return msgspec.structs.replace(option, commands=_EVERYWHERE)
+
+
+def _push(option: Option) -> Option:
+    """A setting of `quarterdeck ingester` too."""
+    return msgspec.structs.replace(option, commands=_PUSH)
 
 
 def _api(option: Option) -> Option:
@@ -84,20 +90,23 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
 
     reconciliation_interval: Annotated[
         int,
-        _number("RECONCILIATION_INTERVAL", "Seconds between two readings of a cluster.", 30),
+        _push(_number("RECONCILIATION_INTERVAL", "Seconds between two readings of a cluster.", 30)),
     ] = 30
     operator_scan_interval: Annotated[
-        int, _number("OPERATOR_SCAN_INTERVAL", "Seconds between two scans for operators.", 60)
+        int,
+        _push(_number("OPERATOR_SCAN_INTERVAL", "Seconds between two scans for operators.", 60)),
     ] = 300
     connect_timeout: Annotated[
         int, _number("CONNECT_TIMEOUT", "Seconds a connection test may take.", 5)
     ] = 10
     cache_ttl: Annotated[
-        int, _number("CACHE_TTL", "Seconds that findings live in the store.", 60)
+        int, _push(_number("CACHE_TTL", "Seconds that findings live in the store.", 60))
     ] = 600
     metrics_retention: Annotated[
         int,
-        _number("METRICS_RETENTION", "Seconds that points of nodes and registries live.", 300),
+        _push(
+            _number("METRICS_RETENTION", "Seconds that points of nodes and registries live.", 300)
+        ),
     ] = 3600
     policy_validation_interval: Annotated[
         int,
@@ -165,22 +174,32 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     ingester_enabled: Annotated[
         bool, Option(help="Serve collectors of push mode.", env=("INGESTER_ENABLED",))
     ] = True
+    ingester_external: Annotated[
+        bool,
+        Option(
+            help="Leave collectors to `quarterdeck ingester`, which uses the same Redis.",
+            env=("INGESTER_EXTERNAL",),
+            commands=(RUN,),
+        ),
+    ] = False
     ingester_tls_enabled: Annotated[
-        bool, Option(help="Serve collectors over TLS.", env=("INGESTER_TLS_ENABLED",))
+        bool, _push(Option(help="Serve collectors over TLS.", env=("INGESTER_TLS_ENABLED",)))
     ] = True
     ingester_tls_cert: Annotated[
-        str, _text("INGESTER_TLS_CERT", "Certificate of the ingester.", "FILE")
+        str, _push(_text("INGESTER_TLS_CERT", "Certificate of the ingester.", "FILE"))
     ] = "/etc/ingester-tls/tls.crt"
     ingester_tls_key: Annotated[
-        str, _text("INGESTER_TLS_KEY", "Key file of the ingester.", "FILE")
+        str, _push(_text("INGESTER_TLS_KEY", "Key file of the ingester.", "FILE"))
     ] = "/etc/ingester-tls/tls.key"
     ingester_tls_client_ca: Annotated[
         str,
-        _text(
-            "INGESTER_TLS_CLIENT_CA",
-            "Authority of collectors' certificates; collectors must show one.",
-            "FILE",
-            "none; tokens alone are asked for",
+        _push(
+            _text(
+                "INGESTER_TLS_CLIENT_CA",
+                "Authority of collectors' certificates; collectors must show one.",
+                "FILE",
+                "none; tokens alone are asked for",
+            )
         ),
     ] = ""
     ingester_tls_use_system_ca: Annotated[

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from quarterdeck.app import hub_manifests, ingester_manifests, monitoring
+from quarterdeck.app import (
+    hub_manifests,
+    ingester_deployment,
+    ingester_manifests,
+    monitoring,
+)
 from quarterdeck.app.manifests import HERE, LABELS, Document, Place, build_object
 
 CERTIFICATE_SECRET = "quarterdeck-serving"
@@ -26,6 +31,9 @@ def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
         "hub": hub_manifests.build_hub(place.namespace, place.image),
         "hub-impersonation": hub_manifests.build_impersonation(place.namespace),
         "ingester": ingester_manifests.build_ingester(place.namespace, place.labels),
+        "ingester-deployment": ingester_deployment.build_ingester_deployment(
+            place.namespace, place.image
+        ),
     }
 
 
@@ -36,6 +44,11 @@ def build_component_patches(place: Place = HERE) -> dict[str, dict[str, Document
         "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, place.name)},
         "ingester": {
             "manager_ingester": ingester_manifests.build_manager_patch(
+                place.namespace, place.name, place.image
+            )
+        },
+        "ingester-deployment": {
+            "manager_ingester": ingester_deployment.build_manager_patch(
                 place.namespace, place.name, place.image
             )
         },

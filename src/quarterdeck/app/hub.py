@@ -132,7 +132,7 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
             )
             tasks = await stack.enter_async_context(Supervisor("hub-api"))
             tasks.spawn(server.run(), name="hub-api")
-            pages = await _open_metrics(page, registry, client.raw, clock=clock, log=log)
+            pages = await open_metrics(page, registry, client.raw, clock=clock, log=log)
             stack.push_async_callback(pages.close)
             pages.start(tasks)
             explain = explain_elsewhere(settings, config, clock=clock)
@@ -170,7 +170,7 @@ def _open_certificate(
     return certificate.context
 
 
-async def _open_metrics(
+async def open_metrics(
     page: "MetricsPage | None", registry: Registry, api: "Api", *, clock: Clock, log: "Logger"
 ) -> "Endpoints":
     """The metrics page, shown to callers that the API server vouches for; none if switched off."""

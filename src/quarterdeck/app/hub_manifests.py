@@ -117,7 +117,7 @@ def build_impersonation(namespace: str) -> dict[str, Document]:
 
 def build_manager_patch(namespace: str, manager: str) -> Document:
     """The operators with the same Redis and history, and so two replicas that share clusters."""
-    container = {"name": "manager", "env": _environment(STORAGE)}
+    container = {"name": "manager", "env": build_environment(STORAGE)}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -165,7 +165,7 @@ def _container(image: str) -> Document:
         "image": image,
         "args": ["hub"],
         "env": [
-            *_environment(tuple(ENVIRONMENT)),
+            *build_environment(tuple(ENVIRONMENT)),
             {"name": "OPERATORS_CA_FILE", "value": f"{_OPERATORS_FOLDER}/ca.crt"},
         ],
         "ports": [
@@ -186,7 +186,8 @@ def _container(image: str) -> Document:
     }
 
 
-def _environment(names: tuple[str, ...]) -> list[Document]:
+def build_environment(names: tuple[str, ...]) -> list[Document]:
+    """Variables of a container, from the Secret."""
     return [
         {
             "name": name,

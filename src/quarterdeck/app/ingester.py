@@ -60,12 +60,18 @@ def add_ingester(
         ingester = Ingester(
             state,
             history,
-            options=build_options(host, settings),
+            options=build_options(
+                settings, port=host.settings.ingester_port, serving_files=host.serving_files
+            ),
             clock=host.clock,
             metrics=IngesterMetrics(host.manager.metrics.registry),
         )
         await serve_ingester(ingester, hub, address, clock=host.clock)
 
+    if settings.ingester_external:
+        if not (settings.redis_url or settings.redis_host):
+            hub.ingester_problem = "an external ingester needs a Redis to share; set REDIS_URL"
+        return address
     if settings.ingester_enabled:
         host.manager.add_runnable("ingester", run, needs_leader=not hub.is_shared)
     else:
@@ -96,14 +102,16 @@ async def serve_ingester(
         await clock.sleep(_RETRY_S)
 
 
-def build_options(host: Host, settings: Settings) -> "IngesterOptions":
+def build_options(
+    settings: Settings, *, port: int, serving_files: tuple[Path, Path] | None = None
+) -> "IngesterOptions":
     """What the ingester is told; in `up` it shows the API server's certificate."""
     from quarterdeck.client.config.locate import is_in_cluster
     from quarterdeck.services.ingester.options import IngesterOptions, TlsFiles
 
     certificate, key = Path(settings.ingester_tls_cert), Path(settings.ingester_tls_key)
-    if host.serving_files is not None:
-        certificate, key = host.serving_files
+    if serving_files is not None:
+        certificate, key = serving_files
     client_authority = settings.ingester_tls_client_ca
     tls = TlsFiles(
         certificate=certificate,
@@ -112,7 +120,7 @@ def build_options(host: Host, settings: Settings) -> "IngesterOptions":
     )
     return IngesterOptions(
         host=_ALL_INTERFACES if is_in_cluster() else _LOOPBACK,
-        port=host.settings.ingester_port,
+        port=port,
         tls=tls if settings.ingester_tls_enabled else None,
         interval_s=settings.reconciliation_interval,
         scan_interval_s=settings.operator_scan_interval,

@@ -1,9 +1,9 @@
 """The ingester in a cluster: Service, NetworkPolicy, and what the manager needs for it. Pure.
 
-The ingester is part of the manager, so it has no Deployment of its own; a Redis shared by replicas
-lets each of them serve. Its certificate is the Secret `ingester-serving-cert`, which OpenShift
-makes for the annotated Service, and cert-manager or people elsewhere. Its authority is the
-ConfigMap `ingester-ca`, which OpenShift fills, and of which collectors get a copy.
+This ingester is part of the manager; `ingester_deployment` has one with a Deployment of its own.
+Its certificate is the Secret `ingester-serving-cert`, which OpenShift makes for the annotated
+Service, and cert-manager or people elsewhere. Its authority is the ConfigMap `ingester-ca`, which
+OpenShift fills, and of which collectors get a copy.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ NAME = "clusterpulse-ingester"
 CERTIFICATE_SECRET = "ingester-serving-cert"
 AUTHORITY_MAP = "ingester-ca"
 PORT = 9443
-_FOLDER = "/etc/ingester-tls"
+FOLDER = "/etc/ingester-tls"
 _OPENSHIFT = "service.beta.openshift.io"
 
 
@@ -49,7 +49,7 @@ def build_manager_patch(namespace: str, manager: str, image: str) -> Document:
         "name": "manager",
         "env": [{"name": "COLLECTOR_IMAGE", "value": image}],
         "ports": [{"name": "ingester", "containerPort": PORT, "protocol": "TCP"}],
-        "volumeMounts": [{"name": "ingester-tls", "mountPath": _FOLDER, "readOnly": True}],
+        "volumeMounts": [{"name": "ingester-tls", "mountPath": FOLDER, "readOnly": True}],
     }
     secret = {"secretName": CERTIFICATE_SECRET, "optional": True}
     volumes = [{"name": "ingester-tls", "secret": secret}]

@@ -17,6 +17,7 @@ LogFormat = Literal["", "console", "json"]
 UP = "up"
 RUN = "run"
 HUB = "hub"
+INGESTER = "ingester"
 DEFAULT_HTTP_PORT = Port(3000)
 """Of `up`; in `run` the plain port is off unless it is named."""
 
@@ -112,6 +113,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="Port of the collector ingester; 0 for any free port, others are at least 1024.",
             env=("QUARTERDECK_INGESTER_PORT", "INGESTER_PORT"),
+            commands=(UP, RUN, INGESTER),
             metavar="N",
             minimum=1024,
             is_clamped=True,
@@ -144,7 +146,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="HOST:PORT of metrics instead of --metrics-port; 0 disables metrics.",
             env=("METRICS_BIND_ADDRESS",),
-            commands=(UP, RUN, HUB),
+            commands=(UP, RUN, HUB, INGESTER),
             metavar="ADDRESS",
         ),
     ] = ""
@@ -153,7 +155,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="Folder with tls.crt and tls.key for metrics.",
             env=("METRICS_CERT_PATH",),
-            commands=(RUN, HUB),
+            commands=(RUN, HUB, INGESTER),
             metavar="DIR",
             default_text="a self-signed certificate",
         ),
@@ -163,7 +165,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="Serve metrics without TLS and authentication; allowed on loopback only.",
             env=("METRICS_INSECURE",),
-            commands=(UP, RUN, HUB),
+            commands=(UP, RUN, HUB, INGESTER),
         ),
     ] = False
     health_port: Annotated[
@@ -182,17 +184,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Annotated[
         Path | None,
         Option(
-            help="Kubeconfig: up writes it, run and hub read it.",
-            commands=(UP, RUN, HUB),
+            help="Kubeconfig: up writes it, run, hub and ingester read it.",
+            commands=(UP, RUN, HUB, INGESTER),
             metavar="PATH",
-            default_text="in the data folder for up, as kubectl does for run and hub",
+            default_text="in the data folder for up, as kubectl does for the others",
         ),
     ] = None
     context: Annotated[
         str,
         Option(
             help="Context of the kubeconfig.",
-            commands=(RUN, HUB),
+            commands=(RUN, HUB, INGESTER),
             metavar="NAME",
             default_text="the current context",
         ),
@@ -279,7 +281,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="Log level: debug, info, warning or error.",
             env=("LOG_LEVEL",),
-            commands=(UP, RUN, HUB),
+            commands=(UP, RUN, HUB, INGESTER),
         ),
     ] = "info"
     log_format: Annotated[
@@ -287,7 +289,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="Log format: console or json.",
             env=("LOG_FORMAT",),
-            commands=(UP, RUN, HUB),
+            commands=(UP, RUN, HUB, INGESTER),
             default_text="console on a terminal, else json",
         ),
     ] = ""

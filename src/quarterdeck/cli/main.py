@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "bootstrap": "Run the bootstrap service of machines alone",
     "machine-agent": "Prove a machine to the bootstrap service, from inside it",
     "hub": "Run the hub API alone",
+    "ingester": "Serve collectors alone, beside operators on the same Redis",
     "collector": "Read the cluster it runs on, and push to a hub",
     "clusters": "Connect clusters to the hub, and show all of them",
     "pipelines": "Check pipelines in files, import pipelines of a fleet server",

@@ -70,6 +70,22 @@ def test_every_document_is_an_object() -> None:
     assert all(each["apiVersion"] for each in documents)
 
 
+def test_ingester_gets_pods_of_its_own_where_that_is_asked_for() -> None:
+    own = ("--set", "services.ingester.ownDeployment=true")
+    rendered = run("helm", *TEMPLATE, *NAMESPACE, *EVERYTHING, *own)
+    documents = [each for each in yaml.load_all(rendered) if each]
+    names = {(each["kind"], each["metadata"]["name"]): each for each in documents}
+    assert len(names) == len(documents), "two objects of one name"
+    for kind in ("Deployment", "Service", "ServiceAccount", "NetworkPolicy", "PodDisruptionBudget"):
+        assert (kind, "clusterpulse-ingester") in names
+    deployment = names["Deployment", "clusterpulse-ingester"]["spec"]
+    service = names["Service", "clusterpulse-ingester"]["spec"]
+    assert service["selector"] == deployment["selector"]["matchLabels"]
+    operator = names["Deployment", "quarterdeck-clusters"]["spec"]["template"]["spec"]
+    environment = {each["name"]: each.get("value") for each in operator["containers"][0]["env"]}
+    assert environment["INGESTER_EXTERNAL"] == "true"
+
+
 def test_lint_finds_nothing() -> None:
     assert "0 chart(s) failed" in run("helm", "lint", "--strict", str(CHART))
 

@@ -51,3 +51,26 @@ def test_the_service_the_certificate_and_the_authority_are_those_of_the_defaults
     (port,) = container["ports"]
     service = build_components(HERE)["ingester"]["service"]
     assert service["spec"]["ports"][0]["targetPort"] == port["name"]
+
+
+async def test_an_api_server_takes_the_ingester_with_a_deployment_of_its_own() -> None:
+    name = "ingester-deployment"
+    documents = build_components(HERE)[name]
+    async with Cluster() as cluster:
+        api = cluster.client.raw
+        await definitions.apply(
+            api, [namespace(HERE), *documents.values(), manager(HERE)["manager"]]
+        )
+    kinds = {each["kind"] for each in documents.values()}
+    assert {"Deployment", "Service", "ServiceAccount", "NetworkPolicy"} <= kinds
+    pod = documents["deployment"]["spec"]["template"]
+    assert documents["service"]["spec"]["selector"] == pod["metadata"]["labels"]
+    (container,) = pod["spec"]["containers"]
+    known = {each for field in list_fields() for each in field.option.env}
+    patch = build_component_patches(HERE)[name]["manager_ingester"]
+    (patched,) = patch["spec"]["template"]["spec"]["containers"]
+    assert {each["name"] for each in (*container["env"], *patched["env"])} <= known
+    policy = documents["network_policy"]["spec"]
+    assert policy["podSelector"]["matchLabels"] == pod["metadata"]["labels"]
+    rights = [(rule["resources"], rule["verbs"]) for rule in documents["role"]["rules"]]
+    assert rights == [(["tokenreviews"], ["create"]), (["subjectaccessreviews"], ["create"])]
