@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import replica_status, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_warnings import find_template_warnings
@@ -119,6 +119,7 @@ def _build_integer_column(name: str) -> Column:
 
 
 DAEMON_SET = Rules(
+    validate_status=replica_status.build_status_validator(replica_status.DAEMON_SET),
     validates_twice=True,
     default=_default_daemon_set,
     prepare_create=lambda value, context: _count_template(value, 1),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import replica_status, validators
 from quarterdeck.server.kinds.fields import get_field, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_warnings import find_template_warnings
@@ -98,6 +98,7 @@ def _build_deployment_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 DEPLOYMENT = Rules(
+    validate_status=replica_status.build_status_validator(replica_status.DEPLOYMENT),
     default=_default_deployment,
     validate=_validate_deployment,
     validate_change=lambda value, old, context: validate_selector_update(value, old),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, invalid, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import replica_status, validators
 from quarterdeck.server.kinds.fields import get_field, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_warnings import find_template_warnings
@@ -67,6 +67,7 @@ _REPLICA_COLUMNS: tuple[Column, ...] = (
 )
 
 REPLICA_SET = Rules(
+    validate_status=replica_status.build_status_validator(replica_status.REPLICA_SET),
     validates_twice=True,
     default=_default_replicas,
     validate=_validate_replica_set,
@@ -113,6 +114,7 @@ def _build_controller_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 REPLICATION_CONTROLLER = Rules(
+    validate_status=replica_status.build_status_validator(replica_status.REPLICA_SET),
     validates_twice=True,
     default=_default_controller,
     validate=_validate_controller,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import replica_status, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_warnings import find_template_warnings
@@ -111,6 +111,7 @@ def _build_stateful_set_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 STATEFUL_SET = Rules(
+    validate_status=replica_status.build_status_validator(replica_status.STATEFUL_SET),
     default=_default_stateful_set,
     validate=_validate_stateful_set,
     validate_change=_validate_stateful_set_update,

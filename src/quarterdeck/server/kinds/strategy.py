@@ -69,6 +69,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     validate_new: Callable[[Object, Context], FieldErrors] = find_no_errors
     validate_change: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
     """What may not change; asked on the main endpoint only."""
+    validate_status: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
+    """Asked of changes through the status endpoint only."""
     validates_twice: bool = False
     """Whether Kubernetes checks changed objects twice, and lists what it finds twice."""
     warn: Callable[[Object, Object | None, Context], Sequence[str]] = find_no_warnings
@@ -241,9 +243,9 @@ class BuiltinStrategy:
         return [*self.rules.validate(value, context), *self.rules.validate_new(value, context)]
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
-        """Check a changed object; writes of the status change nothing that is checked."""
+        """Check a changed object, or its changed status."""
         if context.subresource == STATUS:
-            return []
+            return [*self.rules.validate_status(value, old, context)]
         errors = [*self.rules.validate(value, context)]
         if errors and self.rules.validates_twice:
             errors *= 2

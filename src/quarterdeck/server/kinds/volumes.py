@@ -3,10 +3,20 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.kit.quantity import Quantity
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.meta.field import FieldError, forbidden, invalid, required
+from quarterdeck.meta.field import (
+    Bare,
+    FieldError,
+    forbidden,
+    invalid,
+    not_supported,
+    quote,
+    required,
+)
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import (
     AGE,
@@ -154,12 +164,14 @@ def _validate_volume(value: Object, context: Context) -> Iterator[FieldError]:
         yield required("spec.accessModes")
     for mode in modes:
         yield from validators.validate_enum("spec.accessModes", mode, _MODES)
-    if not get_field(spec, "capacity", "storage"):
+    capacity = get_mapping(spec, "capacity")
+    if not capacity:
         yield required("spec.capacity")
-    else:
-        yield from validators.validate_quantity(
-            "spec.capacity[storage]", spec["capacity"]["storage"]
-        )
+    if set(capacity) != {"storage"}:
+        shown = _format_resources(spec.get("capacity"))
+        yield not_supported("spec.capacity", shown, ("storage",))
+    for name, amount in sorted(capacity.items()):
+        yield from validators.validate_quantity(f"spec.capacity[{name}]", amount)
     policy = spec.get("persistentVolumeReclaimPolicy")
     yield from validators.validate_enum("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
     sources = [
@@ -169,6 +181,17 @@ def _validate_volume(value: Object, context: Context) -> Iterator[FieldError]:
         yield required("spec", "must specify a volume type")
     elif len(sources) > 1:
         yield forbidden(f"spec.{sources[1]}", "may not specify more than 1 volume type")
+
+
+def _format_resources(resources: Object | None) -> Bare:
+    """Quantities by name as Go prints them."""
+    if resources is None:
+        return Bare("core.ResourceList(nil)")
+    members = (
+        f"{quote(name)}:{format_go_quantity(Quantity.parse(str(resources[name])))}"
+        for name in sorted(resources)
+    )
+    return Bare("core.ResourceList{" + ", ".join(members) + "}")
 
 
 def _validate_volume_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:

@@ -40,7 +40,7 @@ def decode(token: str, namespace: str | None) -> Position:
     document = _parse_document(token)
     version, revision, start = document.get("v"), document.get("rv"), document.get("start")
     if version != _VERSION:
-        raise _build_refusal(f'server does not recognize this encoded version "{version or ""}"')
+        raise _build_refusal(f"server does not recognize this encoded version {version or ''}")
     if not isinstance(revision, int) or revision == 0:
         raise _build_refusal(f"incorrect encoded start resourceVersion (version {_VERSION})")
     if not isinstance(start, str) or not start:

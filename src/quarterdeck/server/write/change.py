@@ -219,13 +219,19 @@ def _validate_changed(call: Call, value: Object, old: Object, context: Context) 
         *strategy.validate_update(value, old, with_metadata_errors(context, problems)),
     ]
     if errors:
-        raise Invalid.of(
-            call.resource.kind, call.path.name, errors, group=call.resource.error_group
-        )
+        kind, group = _get_shown_type(call, value)
+        raise Invalid.of(kind, call.path.name, errors, group=group)
     for warning in rules.find_finalizer_warnings(value["metadata"]):
         call.warn(warning)
     for warning in strategy.find_warnings(value, old, context):
         call.warn(warning)
+
+
+def _get_shown_type(call: Call, value: Object) -> tuple[str, str]:
+    """The kind and group that errors name: those of a custom object may have been patched."""
+    if not call.resource.is_custom:
+        return call.resource.kind, call.resource.error_group
+    return str(value.get("kind")), str(value.get("apiVersion")).rpartition("/")[0]
 
 
 async def _store_changed(

@@ -31,6 +31,10 @@ from quarterdeck.wire.status import ApiError, BadRequest
 
 _SELF = Identity("current-operation", "")
 _BEFORE_APPLY = "before-first-apply"
+_FIRST_APPLY = (
+    "failed to create manager for existing fields: failed to convert new object ({}) to smd typed"
+)
+_LATER_APPLY = "failed to create typed live object ({})"
 _KUBECTL = "kubectl"
 
 _STRIPPED: Trie = {
@@ -176,6 +180,8 @@ class FieldManager:
         self._check(config)
         before = _without_managed_fields(live) if live is not None else self._build_empty(config)
         managed = self._decode(live)
+        if not managed.owners and live is not None:
+            self._check_live(before, _FIRST_APPLY)
         if not managed.owners:
             managed = self._update(self._build_empty(config), before, managed, _BEFORE_APPLY, now)
         self._check_live(before)
@@ -246,15 +252,13 @@ class FieldManager:
                 f"failed to create typed patch object ({self._name_of(config)}): {problems}"
             )
 
-    def _check_live(self, live: dict[str, Any]) -> None:
+    def _check_live(self, live: dict[str, Any], failure: str = _LATER_APPLY) -> None:
         """Refuse to apply to an object that has other types than its schema has by now."""
         if self._type_name or self._accepts(live):
             return
         if found := find_problems(live, self._updater.type, unique=False):
             problems = join_problems(found)
-            raise ApiError(
-                f"failed to create typed live object ({self._name_of(live)}): {problems}"
-            )
+            raise ApiError(f"{failure.format(self._name_of(live))}: {problems}")
 
     @functools.cached_property
     def _accepts(self) -> fast.Predicate:

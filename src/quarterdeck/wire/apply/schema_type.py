@@ -121,7 +121,9 @@ class Type:
         node = self._declared().get(name)
         if node is None:
             return None
-        self._fields[name] = found = type_of(node, preserve=self._preserve)
+        # unknown fields are kept in what a definition declares, not in Kubernetes' own types
+        preserve = self._preserve and not node.type_name
+        self._fields[name] = found = type_of(node, preserve=preserve)
         return found
 
     def _declared(self) -> Mapping[str, Node]:
