@@ -18,6 +18,7 @@ SMALL = ("--set", "crds.install=false,userRoles.create=false")
 """Without what `config/` shows already; roles are left out of the comparison for that, too."""
 EVERYTHING = (
     *("--set", "services.hub.enabled=true,services.ingester.enabled=true"),
+    *("--set", "services.hub.impersonation.enabled=true"),
     *("--set", "redis.enabled=true,victoriametrics.enabled=true"),
     *("--set", "metrics.serviceMonitor.enabled=true,image.digest=sha256:" + "0a" * 32),
     *("--set", "operators.machines.nodeSelector.disk=ssd,operators.machines.replicas=2"),
