@@ -4,7 +4,10 @@ Their values are read at the moment of use and never kept in a cache: a change w
 names the object, and no Secret of the cluster lies in our memory.
 """
 
+from collections.abc import Mapping
+
 from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.apis.core.references import ConfigMapKeySelector, SecretKeySelector
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.client.interfaces import Form
 from quarterdeck.meta.identity import Key
@@ -57,15 +60,17 @@ async def read_contents(pipeline: Pipeline, ctx: Context[Pipeline]) -> Contents:
     namespace = pipeline.metadata.namespace
     if source.config_map_key_ref is not None:
         name, key = source.config_map_key_ref.name, source.config_map_key_ref.key
-        text = await _config_map_value(Key(namespace, name), key, ctx)
-        return Contents(text, origin=f"ConfigMap {name}, key {key}")
+        values = await _config_map_values(Key(namespace, name), ctx)
+        if values is None or key not in values:
+            raise _missing("ConfigMap", source.config_map_key_ref, is_there=values is not None)
+        return Contents(values[key], origin=f"ConfigMap {name}, key {key}")
     assert source.secret_key_ref is not None  # the schema wants exactly one of the two
     name, key = source.secret_key_ref.name, source.secret_key_ref.key
-    values = await secret_values(Key(namespace, name), ctx)
-    if values is None or key not in values:
-        raise _missing("Secret", name, key, is_there=values is not None)
+    secrets = await secret_values(Key(namespace, name), ctx)
+    if secrets is None or key not in secrets:
+        raise _missing("Secret", source.secret_key_ref, is_there=secrets is not None)
     return Contents(
-        _text(values[key], "Secret", name, key), is_secret=True, origin=f"Secret {name}"
+        _text(secrets[key], "Secret", name, key), is_secret=True, origin=f"Secret {name}"
     )
 
 
@@ -78,18 +83,20 @@ async def secret_values(key: Key, ctx: Context[Pipeline]) -> dict[str, bytes] | 
     return {name: secret.read(name) or b"" for name in (*secret.data, *secret.string_data)}
 
 
-async def _config_map_value(key: Key, entry: str, ctx: Context[Pipeline]) -> str:
+async def _config_map_values(key: Key, ctx: Context[Pipeline]) -> Mapping[str, str] | None:
     try:
-        found = await ctx.api.get_live(ConfigMap, key)
+        return (await ctx.api.get_live(ConfigMap, key)).data
     except NotFound:
-        raise _missing("ConfigMap", key.name, entry, is_there=False) from None
-    if entry not in found.data:
-        raise _missing("ConfigMap", key.name, entry, is_there=True)
-    return found.data[entry]
+        return None
 
 
-def _missing(kind: str, name: str, key: str, *, is_there: bool) -> Stalled:
+def _missing(
+    kind: str, reference: ConfigMapKeySelector | SecretKeySelector, *, is_there: bool
+) -> Stalled:
+    name, key = reference.name, reference.key
     what = f"{kind} {name!r} has no key {key!r}" if is_there else f"{kind} {name!r} not found"
+    if reference.optional:
+        what += "; optional is without effect: a pipeline cannot be empty, and what was sent stays"
     return Stalled(Reason.CONTENTS_UNAVAILABLE, f"spec.contentsFrom: {what}")
 
 

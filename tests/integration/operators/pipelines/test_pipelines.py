@@ -47,6 +47,18 @@ async def test_contents_of_a_config_map_are_followed(world: Any) -> None:
         await at.until(lambda: at.fleet.server.pipelines.find_by_name("web").contents == changed)
 
 
+async def test_optional_contents_that_are_gone_keep_what_was_sent(world: Any) -> None:
+    async with world() as at, at.operator():
+        reference = {"name": "conf", "key": "a.alloy", "optional": True}
+        await at.client.create(ConfigMap(metadata=metadata("conf"), data={"a.alloy": OTHER}))
+        await at.create(contentsFrom={"configMapKeyRef": reference})
+        await at.ready("Synced")
+        await at.client.resource(CONFIG_MAPS).delete("conf", "default")
+        pipeline = await at.ready("ContentsUnavailable")
+        assert "optional is without effect" in at.condition(pipeline).message
+        assert at.fleet.server.pipelines.find_by_name("web").contents == OTHER
+
+
 async def _says(at: Any, text: str) -> bool:
     return text in at.condition(await at.get()).message
 
