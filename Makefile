@@ -114,6 +114,12 @@ descriptions: $(STAMP) ## Install Kubernetes' own descriptions for kubectl expla
 verify: $(STAMP) ## Fail if a generated file is not what `make update` would write
 	@$(BIN)/python -m quarterdeck.codegen verify
 
+.PHONY: record-roles
+record-roles: $(STAMP) ## Record what operators ask of the API server in their tests; verify compares
+	@rm -rf build/uses
+	@QUARTERDECK_RECORD_USES=build/uses $(BIN)/python -m pytest -q tests/integration/operators
+	@PYTHONPATH=tests/support $(BIN)/python -m role_recorder build/uses
+
 .PHONY: docs
 docs: ## Build the documentation into build/site, a folder for each version; links are checked
 	@bash tools/docs.sh $(PYTHON) $(TOOLS)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -40,6 +41,10 @@ def pytest_configure() -> None:
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
     hypothesis.settings.load_profile("quarterdeck")
+    if folder := os.environ.get("QUARTERDECK_RECORD_USES"):
+        import role_recorder
+
+        role_recorder.install(Path(folder))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from quarterdeck.codegen import guard
+from quarterdeck.codegen import guard, recorded_uses
 from quarterdeck.codegen.files import Target, find_differences, write
 from quarterdeck.codegen.registry import GENERATORS
 from quarterdeck.meta import builtins
@@ -38,6 +38,7 @@ def verify(root: Path) -> Iterator[str]:
     for difference in find_differences(root, GENERATORS):
         yield f"{difference}; run make update"
     yield from guard.find_breaking_changes(root)
+    yield from recorded_uses.find_differences(root)
     yield from builtins.verify()
 
 

@@ -67,8 +67,8 @@ OTHERS: tuple[type[Object], ...] = (
 """Kinds besides requests for clusters of which only what carries our label is cached."""
 HEADS: tuple[type[Object], ...] = (OwnSecretHead, OwnConfigMapHead, OwnNamespaceHead)
 """The same by metadata alone: no Secret of the cluster lies in our memory."""
-WRITES: tuple[type[Object], ...] = (*OTHERS, *COMPOSITES, Experiment, Secret, ConfigMap, Namespace)
-"""Kinds the operator writes or reads without owning them, besides requests for clusters."""
+WRITES: tuple[type[Object], ...] = (*OTHERS, Experiment, Secret, ConfigMap, Namespace)
+"""Kinds the operator writes without owning them, besides requests for clusters."""
 
 
 class Ports(NamedTuple):
@@ -138,6 +138,7 @@ def experiment_controller(means: Means, *, workers: int = 8) -> Controller[Exper
             **{kind: {BY_EXPERIMENT: index_values} for kind in tracked},
         },
         writes=(*requests, *WRITES),
+        gets=COMPOSITES,
         finalizers=(Finalizer(FINALIZER, experiments.clean_up),),
         needs_finalizers=needs_finalizer,
         on_error=report_error,

@@ -47,6 +47,8 @@ class Controller(Generic[T]):
     """Kinds that are cached for reading; their changes start no reconcile."""
     writes: Sequence[type[Object]] = ()
     """Kinds that are written without being owned; only permissions are derived from this."""
+    gets: Sequence[type[Object]] = ()
+    """Kinds of which single objects are read without a cache; only permissions are derived."""
     predicates: Sequence[Predicate] = (desired_state_changed,)
     """Which events of the reconciled kind matter; all must hold."""
     finalizers: Sequence[Finalizer[T]] = ()

@@ -50,7 +50,7 @@ def build_rules(
         kind = controller.for_.KIND
         allow(kind.group, kind.plural, READ_VERBS)
         if kind.subresource_status:
-            allow(kind.group, f"{kind.plural}/status", ("get", "patch", "update"))
+            allow(kind.group, f"{kind.plural}/status", ("patch", "update"))
         if controller.finalizers:
             allow(kind.group, kind.plural, ("patch", "update"))
         if controller.owns:
@@ -59,6 +59,8 @@ def build_rules(
             allow(own.kind.KIND.group, own.kind.KIND.plural, (*READ_VERBS, *WRITE_VERBS))
         for each in controller.kinds:
             allow(each.KIND.group, each.KIND.plural, READ_VERBS)
+        for each in controller.gets:
+            allow(each.KIND.group, each.KIND.plural, ("get",))
         for each in controller.writes:
             allow(each.KIND.group, each.KIND.plural, (*READ_VERBS, *WRITE_VERBS))
     for each in writes:

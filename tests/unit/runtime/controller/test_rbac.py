@@ -22,7 +22,7 @@ def test_rules_come_from_declarations() -> None:
     controller = Controller(reconcile=nothing, for_=Thing, owns=[Bare])
     rules = {(rule.group, rule.resource): rule.verbs for rule in rbac.build_rules([controller])}
     assert rules["example.com", "things"] == ("get", "list", "watch")
-    assert rules["example.com", "things/status"] == ("get", "patch", "update")
+    assert rules["example.com", "things/status"] == ("patch", "update")
     assert "create" in rules["example.com", "bares"]
     used = [rbac.Use("example.com", "things", "delete")]
     assert rbac.find_uncovered(used, rbac.build_rules([controller])) == used
