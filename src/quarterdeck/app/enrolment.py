@@ -5,6 +5,7 @@ Secrets are not among them unless a MetricSource asks for them.
 """
 
 import base64
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.clusters.collector_objects import NAME as COLLECTOR
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import ApiError, NotFound
+from quarterdeck.wire.status import ApiError, Expired, NotFound, ServerTimeout, Timeout
 
 NAMESPACE = "clusterpulse-system"
 ACCOUNT = "clusterpulse-hub"
@@ -218,16 +219,33 @@ async def _read_token(cluster: Client, clock: Clock) -> Credentials:
 
 
 async def _wait_filled(cluster: Client, authority: str) -> Credentials:
+    """Read the Secret, then watch it from there on.
+
+    A watch from "now" may end with a 504 where the server's cache of Secrets lags behind etcd.
+    """
     secrets = cluster.resource(_SECRETS)
-    options = ListOptions(field_selector=f"metadata.name={TOKEN_SECRET}")
     while True:
-        async with secrets.watch(NAMESPACE, options) as events:
-            async for _, secret in events:
-                data = secret.get("data") or {}
-                if data.get("token"):
-                    token = base64.b64decode(data["token"]).decode()
-                    found = base64.b64decode(data.get("ca.crt", "")).decode()
-                    return Credentials(token, authority or found)
+        secret = await secrets.get(TOKEN_SECRET, NAMESPACE)
+        if (found := _read_credentials(secret, authority)) is not None:
+            return found
+        options = ListOptions(
+            field_selector=f"metadata.name={TOKEN_SECRET}",
+            resource_version=secret["metadata"]["resourceVersion"],
+        )
+        with contextlib.suppress(Expired, ServerTimeout, Timeout):
+            async with secrets.watch(NAMESPACE, options) as events:
+                async for _, changed in events:
+                    if (found := _read_credentials(changed, authority)) is not None:
+                        return found
+
+
+def _read_credentials(secret: Mapping[str, Any], authority: str) -> Credentials | None:
+    """What a filled Secret holds; None before that."""
+    data = secret.get("data") or {}
+    if not data.get("token"):
+        return None
+    found = base64.b64decode(data.get("ca.crt", "")).decode()
+    return Credentials(base64.b64decode(data["token"]).decode(), authority or found)
 
 
 async def _request_token(cluster: Client, authority: str) -> Credentials:
