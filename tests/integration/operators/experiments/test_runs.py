@@ -43,7 +43,7 @@ async def test_clusters_are_provided_registered_and_deleted() -> None:
         app = done.status.targets[0]
         assert app.cluster_name == "gw-app"
         assert app.endpoint.startswith("127.0.0.1:")
-        assert FINALIZER not in (await world.phase("gw", "Complete")).metadata.finalizers
+        await world.until("gw", lambda each: FINALIZER not in each.metadata.finalizers)
         assert await world.leftovers() == []
         await world.delete("gw")
 
