@@ -40,13 +40,13 @@ CLIENTS = {
     "kubernetes, kubernetes_asyncio, kr8s, lightkube (Python)": "tests/e2e/clients",
     "kopf": "tests/e2e/clients",
     "@kubernetes/client-node 1.4": "tests/compat/node",
+    "kube-rs 1.1": "tests/compat/rust",
 }
 """Client libraries that a program of ours uses as their users do, and where it is."""
 
 NO_DRIVER = {
     "kubectl's command tests": "they live in Kubernetes' own repository and need its build",
     "controller-runtime 0.25": "not yet",
-    "the Rust client": "not yet",
     "operators of rabbitmq, karpenter and gateway-api": "not yet",
 }
 """Suites that nothing here runs, and why."""

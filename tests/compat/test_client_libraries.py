@@ -57,3 +57,19 @@ def test_the_node_client_works_unchanged(tmp_path: Path) -> None:
     flags = ("--silent", "--no-progress", "--no-audit", "--no-fund")
     fetch([npm, "install", *flags], work, "@kubernetes/client-node")
     run([node, "life.js"], work)
+
+
+def test_the_rust_client_works_unchanged(tmp_path: Path) -> None:
+    cargo = find_program("cargo")
+    work = tmp_path / "rust"
+    shutil.copytree(HERE / "rust", work)
+    fetch([cargo, "fetch", "--quiet"], work, "kube-rs")
+    built = subprocess.run(
+        [cargo, "build", "--quiet", "--target-dir", str(tmp_path / "target")],
+        cwd=work,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr[-4000:]
+    run([str(tmp_path / "target" / "debug" / "compat")], work)
