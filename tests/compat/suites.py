@@ -19,12 +19,16 @@ class GoSuite(NamedTuple):
 
 
 CONTROLLER_RUNTIME = (
+    "./pkg/builder/",
+    "./pkg/cache/",
     "./pkg/client/",
     "./pkg/client/apiutil/",
     "./pkg/controller/",
-    "./pkg/builder/",
-    "./pkg/source/",
+    "./pkg/envtest/",
     "./pkg/internal/recorder/",
+    "./pkg/manager/",
+    "./pkg/source/",
+    "./pkg/webhook/",
 )
 
 GO_SUITES = (

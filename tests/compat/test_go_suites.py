@@ -6,7 +6,7 @@ import pytest
 from tests.compat import go_suite
 from tests.compat.suites import GO_SUITES, GoSuite
 
-pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(5400)]
 
 
 @pytest.mark.parametrize("suite", GO_SUITES, ids=lambda each: each.name)

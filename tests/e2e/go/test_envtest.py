@@ -63,47 +63,6 @@ def test_a_go_suite_passes_unchanged(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
-@pytest.mark.slow
-@pytest.mark.full
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize(
-    "package",
-    ["builder", "cache", "client", "controller", "envtest", "manager", "webhook"],
-)
-def test_suites_of_controller_runtime_pass(tmp_path: Path, package: str) -> None:
-    go = find_go()
-    environment = {**os.environ, "GOFLAGS": "-buildvcs=false"}
-    found = subprocess.run(
-        [go, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"],
-        cwd=HERE / "envtest",
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    folder = Path(found.stdout.strip())
-    if found.returncode or not folder.is_dir():
-        pytest.skip(f"controller-runtime cannot be had: {found.stderr[-200:]}")
-    program = tmp_path / "suite.test"
-    built = subprocess.run(
-        [go, "test", "-vet=off", "-c", "-o", str(program), f"./pkg/{package}"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stderr
-    assets = write_programs(tmp_path / "assets")
-    done = subprocess.run(
-        # some specs of theirs race on a busy machine: "should refuse to add runnable" of manager
-        [str(program), "-ginkgo.no-color", "-ginkgo.flake-attempts=3"],
-        cwd=folder / "pkg" / package,
-        env={**environment, "KUBEBUILDER_ASSETS": str(assets)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-5000:]
-
-
 @pytest.mark.parametrize(
     ("program", "present", "absent"),
     [
