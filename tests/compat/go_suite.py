@@ -38,14 +38,20 @@ def find_go() -> str:
     pytest.skip("Go is not installed")
 
 
-def fetch(go: str, suite: GoSuite, folder: Path) -> Path:
-    """Copy the module to a folder where it can be built; skips, by name, if it cannot be had."""
-    command = [go, "mod", "download", "-json", f"{suite.module}@{suite.version}"]
+def fetch_module(go: str, module: str, folder: Path) -> Path:
+    """Where a module lies, read-only; skips, by name, if it cannot be fetched."""
+    command = [go, "mod", "download", "-json", module]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"{suite.name} cannot be fetched: {done.stdout[-200:]}{done.stderr[-200:]}")
+        pytest.skip(f"{module} cannot be fetched: {done.stdout[-200:]}{done.stderr[-200:]}")
+    return Path(json.loads(done.stdout)["Dir"])
+
+
+def fetch(go: str, suite: GoSuite, folder: Path) -> Path:
+    """Copy the module to a folder where it can be built; skips, by name, if it cannot be had."""
+    source = fetch_module(go, f"{suite.module}@{suite.version}", folder)
     work = folder / "suite"
-    shutil.copytree(json.loads(done.stdout)["Dir"], work, copy_function=shutil.copyfile)
+    shutil.copytree(source, work, copy_function=shutil.copyfile)
     for path in (work, *work.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return work
