@@ -17,6 +17,7 @@ EXEMPT = {
     "quarterdeck bootstrap": _RUNS,
     "quarterdeck machine-agent": _RUNS,
     "quarterdeck hub": _RUNS,
+    "quarterdeck ingester": _RUNS,
     "quarterdeck collector": _RUNS,
     "quarterdeck dev": _RUNS,
     "quarterdeck machines console": _TERMINAL,
