@@ -29,3 +29,9 @@ def test_every_definition_passes_strict_validation_and_server_side_apply(real: R
     )
     printed = real.kubectl(*strictly, "-f", str(CONFIG / "crd" / "bases"))
     assert len(printed.splitlines()) == len(list((CONFIG / "crd" / "bases").glob("*.yaml")))
+
+
+def test_a_watch_shows_objects_although_others_changed_since(real: RealServer) -> None:
+    real.kubectl("create", "namespace", "later")
+    printed = real.quarterdeck("watch", "configmaps", "-A", "--count", "1")
+    assert printed.startswith("ADDED     ConfigMap kube-system/")

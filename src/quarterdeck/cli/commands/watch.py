@@ -64,13 +64,19 @@ COMMAND = Command(watch)
 async def iterate_changes(
     client: "Client", path: "ResourcePath", options: "ListOptions"
 ) -> "AsyncIterator[tuple[str, dict[str, Any]]]":
-    """Every change, across the watches that the server ends."""
+    """Every change, across the watches that the server ends.
+
+    They begin with what the server has at hand: asked for the newest state, one whose cache lags
+    behind etcd answers with a 504.
+    """
     import msgspec
 
     from quarterdeck.wire.frame import EventType
 
     fields = f"metadata.name={path.name}" if path.name else ""
-    options = msgspec.structs.replace(options, watch=True, field_selector=fields)
+    options = msgspec.structs.replace(
+        options, watch=True, field_selector=fields, resource_version="0"
+    )
     while True:
         async with client.resource(path.gvr).watch(path.namespace, options) as events:
             async for type_, document in events:
