@@ -32,6 +32,31 @@ refuses. This page is written by `tests/integration/server/test_compatibility.py
 SUITES = """## Outside suites
 Run unmodified by `tests/compat` in `make test-full`; they are fetched, and a missing one is named.
 """
+RANDOM = """## Random requests
+Random valid and invalid requests go to a real kube-apiserver v1.32.10 and to this server, and every
+answer is compared: status, body, warnings and headers, with uids, versions and times masked.
+
+| requests | same status | identical |
+| --- | --- | --- |
+| 8,002 to custom resources | 99.3 % | 95.5 % |
+| 14,001 to built-in kinds | 98.1 % | 89.4 % |
+
+What was mended is held by `tests/golden/differences-v1.32.10.jsonl`. What stays different:
+- Errors of JSON and merge patches that cannot be decoded quote the whole object, with the
+  resourceVersion each server gave it. They are counted as different; they are 3 % of all requests
+  to built-in kinds and 1 % of those to custom resources.
+- Descriptions of Table columns are in our own words.
+- Messages that print Go's structures (`policy.PodDisruptionBudgetSpec{…}`, pod templates, service
+  ports, differences of a claim's spec) print the JSON instead, or only the path.
+- Rules not checked yet: status of Namespaces, Services, Ingresses, PodDisruptionBudgets, quotas and
+  claims; several sources and targets of autoscalers; topologies of StorageClasses; families of
+  Services; scopes with operators in quotas; some fields of pod templates (host aliases, several
+  handlers, restart policies of containers).
+- Expressions over values that no longer have the declared type are not evaluated to
+  `invalid data, expected …`; `selectableFields` that differ between versions are accepted.
+- A watch from a version of a deleted definition begins with its events, not with `410 Expired`.
+- Methods without meaning on custom resources are 405, where Kubernetes may look at the body first.
+"""
 RELEASES = """## Releases
 `quarterdeck server --kubernetes-version 1.37` serves the built-in kinds of Kubernetes 1.37.2
 instead: resource claims and device classes, pod certificates, trust bundles, mutating policies,
@@ -104,6 +129,7 @@ def rendered() -> str:
         "",
         SUITES,
         _render_suites(),
+        RANDOM,
         RELEASES,
         SIMULATED,
         STORED,

@@ -77,7 +77,7 @@ async def test_unserved_subresource_says_so(serving: Any) -> None:
     async with serving() as api:
         pods = "/api/v1/namespaces/default/pods"
         await api.make("p", pods, spec={"containers": [{"name": "c", "image": "i"}]})
-        answer = await api("GET", f"{pods}/p/log")
+        answer = await api("GET", f"{pods}/p/attach")
         assert answer.status == 404
         assert "runs no containers" in answer.message
 
