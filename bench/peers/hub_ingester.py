@@ -22,6 +22,7 @@ from quarterdeck.hubstate.victoriametrics.history import VictoriaMetrics
 from quarterdeck.kit import json, rfc3339
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.gc_tuning import tune_gc
+from quarterdeck.kit.malloc import limit_arenas
 from quarterdeck.runtime.endpoints.certificate import generate_self_signed
 from quarterdeck.services.ingester.options import IngesterOptions, TlsFiles
 from quarterdeck.services.ingester.server import Ingester
@@ -94,6 +95,7 @@ async def _run(count: int, folder: Path, redis_port: int, history_port: int) -> 
 
 
 def main() -> None:
+    limit_arenas(1)  # as `quarterdeck ingester` does
     count, folder = int(sys.argv[1]), Path(sys.argv[2])
     asyncio.run(_run(count, folder, int(sys.argv[3]), int(sys.argv[4])))
 

@@ -15,6 +15,7 @@ from quarterdeck.app.ingester import build_options
 from quarterdeck.app.settings import Settings as ProcessSettings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.malloc import limit_arenas
 from quarterdeck.kit.metrics import Registry
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
@@ -39,6 +40,7 @@ async def serve_ingester_alone(process: ProcessSettings, settings: Settings) -> 
             "quarterdeck ingester writes the state that other processes read: set REDIS_URL or "
             "REDIS_HOST to the Redis of `quarterdeck run`"
         )
+    limit_arenas(1)  # gRPC has many threads, and collectors that seldom send
     clock, log, registry = SystemClock(), get_logger("ingester"), Registry()
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():

@@ -1,0 +1,17 @@
+"""The C library's allocator, where it is glibc's."""
+
+_M_ARENA_MAX = -8
+
+
+def limit_arenas(count: int) -> bool:
+    """Let all threads of the process share so many arenas; returns whether that worked.
+
+    Each thread gets an arena of its own otherwise, and what a thread has freed there is lost to
+    the others. Call it before threads start.
+    """
+    import ctypes
+
+    try:
+        return bool(ctypes.CDLL("libc.so.6").mallopt(_M_ARENA_MAX, count))
+    except (OSError, AttributeError):
+        return False  # musl, macOS: nothing to limit
