@@ -9,20 +9,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def raise_if_cancelled() -> None:
-    """Raise the cancellation of this task once more, where it may have been lost.
-
-    Before Python 3.13 `asyncio.TaskGroup` forgets that its task was cancelled when a child fails at
-    the same moment: whoever handles that failure and goes on never ends.
-
-    Raises:
-        CancelledError: if this task has been cancelled.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
-
-
 class Supervisor:
     """A group of background tasks that end with their owner.
 

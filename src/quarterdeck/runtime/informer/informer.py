@@ -14,7 +14,6 @@ import msgspec
 from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Form, Reader, Watcher
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.tasks import raise_if_cancelled
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.retention import RetentionPolicy
@@ -175,7 +174,6 @@ class Informer(Generic[T]):
     async def _run_reflector(self, namespace: str) -> None:
         reflector = self._reflectors[namespace]
         while True:
-            raise_if_cancelled()  # a stream that broke at the same moment has caught it
             match reflector.next_action(self._clock.monotonic()):
                 case Wait(seconds):
                     self._check_synced()
@@ -200,23 +198,26 @@ class Informer(Generic[T]):
     async def _stream(self, reflector: Reflector, options: ListOptions, namespace: str) -> None:
         clock, replaced = self._clock, None
         silent = asyncio.Event()
-        try:
-            async with asyncio.TaskGroup() as group:
-                guard = group.create_task(
-                    self._watch_silence(reflector, silent), name="silence-guard"
-                )
-                reader = group.create_task(
-                    self._read(reflector, options, namespace), name="watch-reader"
-                )
-                guard.add_done_callback(lambda _: reader.cancel())
-                reader.add_done_callback(lambda _: guard.cancel())
-        except* (StreamBroken, ApiError, ClientError, OSError) as failed:
-            replaced = reflector.on_failure(classify_failure(_first(failed)), clock.monotonic())
+        failures: list[Exception] = []
+
+        async def read() -> None:
+            # a failed child would make the group forget that this task was cancelled
+            try:
+                await self._read(reflector, options, namespace)
+            except (StreamBroken, ApiError, ClientError, OSError) as error:
+                failures.append(error)
+
+        async with asyncio.TaskGroup() as group:
+            guard = group.create_task(self._watch_silence(reflector, silent), name="silence-guard")
+            reader = group.create_task(read(), name="watch-reader")
+            guard.add_done_callback(lambda _: reader.cancel())
+            reader.add_done_callback(lambda _: guard.cancel())
+        if failures:
+            replaced = reflector.on_failure(classify_failure(failures[0]), clock.monotonic())
+        elif silent.is_set():
+            reflector.on_silence(clock.monotonic())
         else:
-            if silent.is_set():
-                reflector.on_silence(clock.monotonic())
-            else:
-                reflector.on_closed(clock.monotonic())
+            reflector.on_closed(clock.monotonic())
         if replaced is not None:
             self.cache.apply(replaced, namespace)
 
@@ -266,13 +267,6 @@ class Informer(Generic[T]):
         if self.scope.namespaces and metadata.namespace not in self.scope.namespaces:
             return False
         return self._labels is None or self._labels.matches(metadata.labels or {})
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _make_transform(scope: Scope, field_manager: str) -> Transform:
