@@ -158,7 +158,7 @@ def test_up_loads_no_command_line_test_kit_or_generator(everything: set[str]) ->
         f"quarterdeck.cli{part}"
         for part in (
             *("", ".main", ".command", ".parameters", ".exit_codes", ".loop", ".settings"),
-            *(".commands", ".commands.up"),
+            *(".lean_start", ".commands", ".commands.up"),
         )
     }
 

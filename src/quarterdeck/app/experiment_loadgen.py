@@ -5,11 +5,10 @@ Argo CD calls a Job healthy when it has ended well: what depends on the load wai
 an address that does not answer fails the experiment.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from quarterdeck.kit import yaml
+import msgspec
 
 Manifest = Mapping[str, Any]
 
@@ -17,8 +16,6 @@ IMAGE = "grafana/k6:0.56.0"
 _REPOSITORY, _CHART, _VERSION = "https://bedag.github.io/helm-charts", "raw", "2.0.2"
 _REPLACED = {"argocd.argoproj.io/sync-options": "Replace=true,Force=true"}
 """A Job cannot be changed: one with other parameters is made anew."""
-_REFERENCE = re.compile(r"(?m)([:-] )(\$\{\w+\})$")
-"""A parameter that is a whole value is quoted: numbers must stay texts."""
 _ONE_ADDRESS = """\
 import http from "k6/http";
 import { check } from "k6";
@@ -76,7 +73,10 @@ def _chart(name: str, job: Manifest, script: str) -> Manifest:
         "metadata": {"name": name},
         "data": {"load.js": script},
     }
-    values = _REFERENCE.sub(r'\1"\2"', yaml.dump({"resources": [scripts, job]}))
+    # JSON is YAML too: it needs no writer that takes long to load, and every parameter is quoted,
+    # so that numbers stay texts
+    encoded = msgspec.json.encode({"resources": [scripts, job]})
+    values = msgspec.json.format(encoded, indent=2).decode() + "\n"
     return {
         "repoURL": _REPOSITORY,
         "chart": _CHART,
