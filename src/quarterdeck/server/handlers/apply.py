@@ -1,5 +1,6 @@
 """PATCH by server-side apply: merges a configuration; its manager owns the fields in it."""
 
+import contextlib
 from typing import NamedTuple
 
 from quarterdeck.kit import json as kit_json
@@ -17,7 +18,7 @@ from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire.query import PatchOptions
-from quarterdeck.wire.status import BadRequest
+from quarterdeck.wire.status import AlreadyExists, BadRequest
 
 
 async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> responses.Response:
@@ -44,13 +45,18 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
         check_name(call, shaped["metadata"])
         return shaped
 
-    if core.store.get_pending(call.key) is not None or call.path.subresource:
-        written = await write.update(core, call, merge, write_options, track=False)
-    else:
+    async def make() -> write.WriteResult:
         check_authorized(core.authorizer, call.user, update.build_create_attributes(call))
         field_managers.prepare(core, call)
         value = await core.worker.run(len(body), lambda: merge(None))
-        written = await write.create(core, call, value, write_options, track=False)
+        return await write.create(core, call, value, write_options, track=False)
+
+    written: write.WriteResult | None = None
+    if core.store.get_pending(call.key) is None and not call.path.subresource:
+        with contextlib.suppress(AlreadyExists):  # somebody was faster: apply to theirs
+            written = await make()
+    if written is None:
+        written = await write.update(core, call, merge, write_options, track=False)
     return await create.build_response(core, call, written)
 
 
