@@ -88,6 +88,7 @@ def _claims(
         for_=claim,
         name=f"crossplane-sim-{claim.KIND.singular}",
         reads=(Experiment,),
+        writes=(composite,),
         finalizers=(Finalizer(CLAIM_FINALIZER, simulator.delete),),
         ready=None,
         conditions=("Ready", "Synced"),
