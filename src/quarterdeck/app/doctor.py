@@ -107,6 +107,8 @@ def _ports(settings: Settings) -> Iterator[Finding]:
         if not is_port or field.is_hidden or "up" not in field.option.commands:
             continue
         port = getattr(settings, field.name)
+        if port is None:  # off
+            continue
         name = field.name.replace("_", " ")
         try:
             check_port(port, field.flag)
