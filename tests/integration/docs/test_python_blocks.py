@@ -25,6 +25,8 @@ TESTS = ROOT / "docs/how-to/test-an-operator.md"
 """Its blocks are test files, each on its own."""
 OPERATOR = ROOT / "docs/how-to/write-an-operator.md"
 """Its blocks make one operator."""
+REFERENCE = ROOT / "docs/reference/python.md"
+"""Its blocks are signatures, generated from the code."""
 EXAMPLES = [ROOT / "examples/hello", ROOT / "examples/shelves"]
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
@@ -39,7 +41,8 @@ def join_blocks(page: Path) -> str:
     return "\n".join(lines)
 
 
-PYTHON_PAGES = [page for page in PAGES if page not in (TESTS, OPERATOR) and join_blocks(page)]
+APART = (TESTS, OPERATOR, REFERENCE)
+PYTHON_PAGES = [page for page in PAGES if page not in APART and join_blocks(page)]
 
 
 def test_there_are_pages_with_python() -> None:

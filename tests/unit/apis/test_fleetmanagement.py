@@ -122,6 +122,7 @@ def test_defaults_are_filled_in() -> None:
         "adoptionPolicy": "Never",
         "deletionPolicy": "Delete",
         "driftPolicy": "Correct",
+        "otelIsolation": "None",
     }
     other = json.loads(json.dumps(CONNECTION))
     compile_schema(crd.build_schema(FleetConnection)).default(other)

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -5,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.codegen import __main__ as command
+from quarterdeck.codegen import recorded_uses
 from quarterdeck.codegen.files import File, Generator, Target, find_differences, write
 from quarterdeck.codegen.registry import GENERATORS
 
@@ -59,6 +61,7 @@ def test_update_fills_an_empty_tree_and_verify_accepts_it(
     assert "run make update" in capsys.readouterr().err
     assert command.main(["generate", "--root", str(tmp_path)]) == 0
     assert command.main(["manifests", "--root", str(tmp_path)]) == 0
+    shutil.copy(ROOT / recorded_uses.PATH, tmp_path / recorded_uses.PATH)  # tests write it
     assert command.main(["verify", "--root", str(tmp_path)]) == 0
     assert command.main(["generate", "--root", str(tmp_path)]) == 0
 
