@@ -5,6 +5,8 @@ from typing import Any
 
 from quarterdeck.kit import http
 
+COMPRESSION_SPEED = 16
+"""How much faster than a body is read it is compressed."""
 _GZIP_LEVEL = 1
 
 

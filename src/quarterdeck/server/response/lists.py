@@ -16,7 +16,11 @@ from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.response import protobuf, responses
-from quarterdeck.server.response.compression import accepts_gzip, build_compressor
+from quarterdeck.server.response.compression import (
+    COMPRESSION_SPEED,
+    accepts_gzip,
+    build_compressor,
+)
 from quarterdeck.server.response.forms import (
     build_columns,
     build_partial,
@@ -31,8 +35,6 @@ Metadata = dict[str, object]
 Encode = Callable[[Entry], bytes]
 _PIECE_BYTES = 64 * 1024
 _BATCH = 64
-_COMPRESSION_SPEED = 16
-"""How much faster than a body is read it is compressed."""
 
 
 async def build_list_response(
@@ -58,7 +60,7 @@ async def build_list_response(
         items = b"null"  # as Go writes a list that nothing was added to
     body = b"".join((head, items, tail))
     return await core.worker.run(
-        responses.estimate_cost(call, len(body)),
+        responses.estimate_document_cost(core, call, len(body)),
         lambda: responses.build_document(core, call, body),
     )
 
@@ -186,7 +188,7 @@ def _build_stream(
         async for piece in _join_pieces(head, batches, tail):
             if compressor is not None:
                 size, compress = len(piece), functools.partial(compressor.compress, piece)
-                piece = await core.worker.run(size // _COMPRESSION_SPEED, compress)
+                piece = await core.worker.run(size // COMPRESSION_SPEED, compress)
             await writer.write(piece)
             await turns.yield_if_due()
         if compressor is not None:

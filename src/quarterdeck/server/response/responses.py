@@ -14,7 +14,7 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form, choose_error_media
 from quarterdeck.server.response import protobuf
-from quarterdeck.server.response.compression import accepts_gzip, compress
+from quarterdeck.server.response.compression import COMPRESSION_SPEED, accepts_gzip, compress
 from quarterdeck.server.response.forms import encode_form
 from quarterdeck.wire.media import PROTOBUF, YAML
 from quarterdeck.wire.query import parse_bool, parse_query
@@ -85,6 +85,14 @@ def build_document(core: Core, call: Call, body: bytes, status: int = 200) -> ht
 def estimate_cost(call: Call, size: int) -> int:
     """What an answer of `size` bytes costs, as bytes of one that is read: YAML is slow to write."""
     return size * _YAML_COST if call.choice.media == YAML else size
+
+
+def estimate_document_cost(core: Core, call: Call, size: int) -> int:
+    """The same for `build_document` alone, whose body is encoded already and often only copied."""
+    if call.choice.media in (YAML, PROTOBUF) or _wants_pretty(call.request):
+        return estimate_cost(call, size)
+    is_compressed = size > core.options.gzip_bytes and accepts_gzip(call.request)
+    return size // COMPRESSION_SPEED if is_compressed else 0
 
 
 def build_encoded(core: Core, call: Call, body: bytes) -> http.Response:
