@@ -55,14 +55,21 @@ async def build_list_response(
     if size > core.options.stream_bytes and call.choice.media != YAML:
         return _build_stream(core, call, head + b"[", entries, encode=encode, tail=b"]" + tail)
     parts = [part async for batch in _encode_batches(core, call, entries, encode) for part in batch]
-    items = b"".join((b"[", b",".join(parts), b"]"))
-    if not parts and call.choice.form is Form.METADATA:
-        items = b"null"  # as Go writes a list that nothing was added to
-    body = b"".join((head, items, tail))
+    body = _join_items(call, parts, head=head, tail=tail)
     return await core.worker.run(
         responses.estimate_document_cost(core, call, len(body)),
         lambda: responses.build_document(core, call, body),
     )
+
+
+def _join_items(call: Call, items: list[bytes], *, head: bytes, tail: bytes) -> bytes:
+    """Join a list in one go: each further copy of a large body costs as much as its items."""
+    if items:
+        items[0] = b"".join((head, b"[", items[0]))
+        items[-1] = b"".join((items[-1], b"]", tail))
+        return b",".join(items)
+    # Go writes null for a list of metadata that nothing was added to.
+    return b"".join((head, b"null" if call.choice.form is Form.METADATA else b"[]", tail))
 
 
 async def _build_protobuf_response(
@@ -77,7 +84,8 @@ async def _build_protobuf_response(
         body = protobuf.encode_list(call.resource, call.choice, items, metadata=metadata)
         return responses.build_encoded(core, call, body)
 
-    return await core.worker.run(sum(map(len, items)), build)
+    size = sum(map(len, items))
+    return await core.worker.run(responses.estimate_copy_cost(core, call, size), build)
 
 
 async def _encode_batches(

@@ -91,6 +91,11 @@ def estimate_document_cost(core: Core, call: Call, size: int) -> int:
     """The same for `build_document` alone, whose body is encoded already and often only copied."""
     if call.choice.media in (YAML, PROTOBUF) or _wants_pretty(call.request):
         return estimate_cost(call, size)
+    return estimate_copy_cost(core, call, size)
+
+
+def estimate_copy_cost(core: Core, call: Call, size: int) -> int:
+    """The same for a body that is in the client's media type already: only compression counts."""
     is_compressed = size > core.options.gzip_bytes and accepts_gzip(call.request)
     return size // COMPRESSION_SPEED if is_compressed else 0
 
