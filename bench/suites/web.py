@@ -10,8 +10,11 @@ processor. On a busy machine the first says how long others kept the main thread
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from bench.process import Child
@@ -19,6 +22,7 @@ from bench.series import Figures, Missed, Runs, Series, case
 from bench.suite import OURS, Case, Missing, Scale, Suite
 
 RATE = 100
+_REPOSITORY = Path(__file__).parents[2]
 _FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 _SCROLL = """async () => {
     const scroller = document.querySelector(".grid-scroll");
@@ -51,7 +55,10 @@ def cases(scale: Scale) -> Sequence[Case]:
 def _looking(clusters: int, objects: int, seconds: int) -> Iterator[Runs]:
     chromium = shutil.which("chromium")
     if chromium is None:
-        yield {OURS: Missing("chromium is not installed: make tools")}
+        yield {OURS: Missing("chromium is not installed: run make tools first")}
+        return
+    if (unbuilt := build_page(_REPOSITORY)) is not None:
+        yield {OURS: unbuilt}
         return
     from playwright.sync_api import sync_playwright
 
@@ -74,6 +81,19 @@ def _looking(clusters: int, objects: int, seconds: int) -> Iterator[Runs]:
             browser.close()
     finally:
         server.close()
+
+
+def build_page(repository: Path) -> Missing | None:
+    """Build the dashboard where its sources changed; what is missing where that fails.
+
+    Without a build the server answers with a notice, which no measurement would wait out.
+    """
+    command = ["bash", "tools/web.sh", ".tools", sys.executable]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    said = (done.stdout + done.stderr).strip().rpartition("\n")[2]
+    return Missing(f"the dashboard is not built: run make web first ({said})")
 
 
 class _Window:
