@@ -1,6 +1,7 @@
 """The gRPC listener: one method, raw bytes, TLS whose files are read again when they change."""
 
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,7 @@ class Ingester:
         await server.stop(self._options.drain_s)
 
     def _build_server(self) -> "grpc.aio.Server":
+        os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else it writes a line at each fork
         import grpc
         import grpc.aio
 
