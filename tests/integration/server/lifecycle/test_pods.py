@@ -1,8 +1,11 @@
 """Pods that behave as their annotations say."""
 
+import json
 from typing import Any
 
 import pytest
+
+from quarterdeck.kit import http
 
 Object = dict[str, Any]
 
@@ -109,6 +112,52 @@ async def test_pod_takes_its_time_to_stop_but_not_more_than_its_grace(
         assert await cluster.get("pods", "p") is not None
         await cluster.pass_time(2)
         assert await cluster.get("pods", "p") is None
+
+
+async def test_deleted_pod_is_not_ready_then_terminated_then_gone(
+    simulation: Any, template: Any
+) -> None:
+    async with simulation() as cluster:
+        await cluster.create("pods", pod(template("p", stop_delay="5s")))
+        stages = await watch_deletion(cluster, wait_s=6)
+        assert stages == [
+            ("Running", "True", "running"),
+            ("Running", "False", "running"),
+            ("Succeeded", "False", "terminated"),
+        ]
+        assert await cluster.get("pods", "p") is None
+        assert "Killing" in await cluster.reasons("Pod")
+
+
+async def test_pod_that_outlives_its_grace_is_killed(simulation: Any, template: Any) -> None:
+    async with simulation() as cluster:
+        made = pod(template("p", stop_delay="1h"), terminationGracePeriodSeconds=3)
+        made["metadata"]["finalizers"] = ["example.com/look"]
+        await cluster.create("pods", made)
+        await cluster.delete("pods", "p")
+        await cluster.pass_time(4)
+        value = await cluster.the("pods", "p")
+        assert value["status"]["phase"] == "Failed"
+        assert state(value)["terminated"]["exitCode"] == 137
+
+
+async def watch_deletion(cluster: Any, wait_s: float) -> list[tuple[str, str, str]]:
+    """Delete the pod, and return what a watch saw: phase, ready, and state of its container."""
+    before = (await cluster.the("pods", "p"))["metadata"]["resourceVersion"]
+    await cluster.delete("pods", "p")
+    await cluster.pass_time(wait_s)
+    path = f"{cluster.path('pods')}?watch=true&resourceVersion={before}"
+    async with http.Client() as client:
+        response = await client.request("GET", cluster.cluster.url + path)
+        stages: list[tuple[str, str, str]] = []
+        async for line in response.lines():
+            event = json.loads(line)
+            if event["type"] == "DELETED":
+                return stages
+            value = event["object"]
+            ready = next(c for c in value["status"]["conditions"] if c["type"] == "Ready")
+            stages.append((value["status"]["phase"], ready["status"], next(iter(state(value)))))
+    raise AssertionError("the watch ended before the pod did")
 
 
 async def test_pod_of_another_scheduler_is_left_alone(simulation: Any, template: Any) -> None:

@@ -28,6 +28,8 @@ from quarterdeck.storage import StoreEvent, StoreKey
 
 _FIRST_BACKOFF_S = 10.0
 _LAST_BACKOFF_S = 300.0
+_TERMINATED, _KILLED = 143, 137
+"""Exit codes of containers that a signal ended: SIGTERM, and SIGKILL after the grace period."""
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -87,7 +89,7 @@ def _plan_next_stage(
     pod: Object, wants: Behaviour, place: pod_status.Placement
 ) -> Iterator[Action]:
     if is_deleting(pod):
-        yield from _stop(pod, wants, place.now)
+        yield from _stop(pod, wants, place)
     elif is_finished(pod):
         return
     elif pod_status.get_start_time(pod) is not None:
@@ -184,20 +186,34 @@ def _start_again(pod: Object, ended: str, place: pod_status.Placement) -> Iterat
         yield _write(pod, pod_status.build_restarted(pod, place))
 
 
-def _stop(pod: Object, wants: Behaviour, now: datetime) -> Iterator[Action]:
+def _stop(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
+    """Kill the containers at once, wait until they have stopped, report that, remove the pod."""
+    now = place.now
     end = parse_time(pod["metadata"].get("deletionTimestamp")) or now
     grace = pod["metadata"].get("deletionGracePeriodSeconds") or 0
     asked = end - timedelta(seconds=grace)
     left = _compute_time_left(asked, min(wants.stop_delay, grace), now)
-    if left > 0:
-        yield Requeue(left)
-        return
-    if pod_status.get_start_time(pod) is not None and grace:
+    runs = pod_status.get_start_time(pod) is not None
+    if runs and grace and not pod_status.is_stopping(pod):
+        yield _write(pod, pod_status.build_stopping(pod, place))
         for container in get_spec(pod).get("containers") or ():
-            yield _build_event(
-                pod, "Killing", f"Stopping container {container.get('name')}", container
-            )
-    yield from end_pod(pod)
+            text = f"Stopping container {container.get('name')}"
+            yield _build_event(pod, "Killing", text, container)
+    elif left > 0:
+        yield Requeue(left)
+    elif runs and grace:
+        code = _get_exit_code(pod, was_killed=wants.stop_delay > grace)
+        reason = "Error" if code else "Completed"
+        yield _write(pod, pod_status.build_ended(pod, place, code, reason))
+    else:
+        yield from end_pod(pod)
+
+
+def _get_exit_code(pod: Object, *, was_killed: bool) -> int:
+    """What containers exit with when they are told to stop: servers end well, tasks do not."""
+    if was_killed:
+        return _KILLED
+    return 0 if get_spec(pod).get("restartPolicy", "Always") == "Always" else _TERMINATED
 
 
 def _compute_time_left(since: datetime, seconds: float, now: datetime) -> float:

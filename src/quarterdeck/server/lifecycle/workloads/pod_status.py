@@ -60,6 +60,13 @@ def build_ended(pod: Object, place: Placement, exit_code: int, reason: str) -> O
     return _build_status(pod, place, phase, state, restarts=count_restarts(pod))
 
 
+def build_stopping(pod: Object, place: Placement) -> Object:
+    """Its containers were told to stop and still run; nothing is sent to them any more."""
+    started = get_start_time(pod) or format_moment(place.now)
+    state = {"running": {"startedAt": started}}
+    return _build_status(pod, place, "Running", state, restarts=count_restarts(pod))
+
+
 def build_evicted(pod: Object, place: Placement, reason: str, message: str) -> Object:
     """Thrown out by its node."""
     return {
@@ -78,6 +85,12 @@ def get_start_time(pod: Object) -> str | None:
     """Return when the containers last started, if they run."""
     found: str | None = _get_state(pod, "running").get("startedAt")
     return found
+
+
+def is_stopping(pod: Object) -> bool:
+    """Whether the containers of a deleted pod are reported as not ready."""
+    is_ready = is_true(get_status(pod).get("conditions"), "Ready")
+    return not is_ready and not _get_container_status(pod).get("ready")
 
 
 def get_last_end(pod: Object) -> str | None:
