@@ -15,6 +15,7 @@ from quarterdeck.kit import http
 from quarterdeck.operators.clusters.simulators.contents import Profile
 from quarterdeck.operators.clusters.simulators.populate import populate
 from quarterdeck.operators.clusters.simulators.registry import handle_registry
+from quarterdeck.server.options import ServerOptions
 
 PROFILES = {
     "demo-east": Profile(nodes=4, pods=24, is_openshift=True, has_olm=True),
@@ -33,6 +34,8 @@ _TEXTS = {
     PUSHED: ("Demo Edge (push)", {"environment": "edge"}),
 }
 _INTERVAL_S = 30
+_OPTIONS = ServerOptions(simulate_workloads=True, controllers=frozenset({"*", "-node-health"}))
+"""Nobody sends heartbeats for the nodes of a profile: they stay as they are written."""
 
 
 def add_demo(host: Host, *, address: IngesterAddress) -> None:
@@ -41,7 +44,8 @@ def add_demo(host: Host, *, address: IngesterAddress) -> None:
     async def run() -> None:
         async with contextlib.AsyncExitStack() as stack:
             await _start_registry(host, stack)
-            factory = await stack.enter_async_context(EmbeddedClusters(clock=host.clock))
+            clusters = EmbeddedClusters(clock=host.clock, options=_OPTIONS)
+            factory = await stack.enter_async_context(clusters)
             for name, profile in PROFILES.items():
                 await _start_cluster(host, factory, name, profile)
             config = await factory.create(PUSHED)

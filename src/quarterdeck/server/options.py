@@ -112,11 +112,17 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     itself, as with a bare kube-apiserver: for tests that play the controllers themselves."""
 
     controllers: frozenset[str] | None = None
-    """Names of the controllers of the life cycle that run; None for all."""
+    """Names of the controllers of the life cycle that run; None for all. `*` is all of them, and
+    `-name` all but one, as in kube-controller-manager's `--controllers`."""
 
     simulate_workloads: bool = False
     """Whether workloads make pods and pods become ready. Without it pods stay Pending. Part of the
     life cycle: nothing is simulated without that."""
+
+    controllers_without_kubelet: bool = False
+    """Whether workloads make their pods and the scheduler looks for nodes, and nothing runs the
+    pods: a control plane that no node has joined. Pods stay Pending until somebody adds a node and
+    writes their status. Part of the life cycle; `simulate_workloads` includes it."""
 
     simulated_nodes: int = 1
     """How many nodes there are for simulated pods, at least."""

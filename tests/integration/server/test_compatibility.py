@@ -69,8 +69,11 @@ SIMULATED = """## Simulated
 - Garbage collection, namespace termination, the end of definitions and the expiry of events happen
   inside the server (switch off: `--no-lifecycle`).
 - With `--simulate-workloads` workloads make pods and pods become ready; nothing is executed.
+- With `--controllers-without-kubelet` workloads make pods, and these stay Pending: a control plane
+  that no node has joined.
+- Nodes whose kubelet is not simulated become Unknown and tainted without heartbeats, in both modes.
 - Resource quotas bind every write by their status, in Kubernetes' words; that status is counted
-  with `--simulate-workloads`, and is yours to write without.
+  with either of these flags, and is yours to write without.
 - A CustomResourceDefinition is established by the time its creation is answered, not a moment
   later; as in Kubernetes that is a second write, and the answer shows the first.
 """

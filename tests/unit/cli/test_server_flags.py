@@ -142,6 +142,11 @@ def test_admission_flags_choose_plugins_and_addresses_of_webhooks() -> None:
             "--simulate-workloads and --no-lifecycle",
             id="life cycle",
         ),
+        pytest.param(
+            ["--simulate-workloads", "--controllers-without-kubelet"],
+            "--simulate-workloads and --controllers-without-kubelet",
+            id="kubelet",
+        ),
         pytest.param(["--tls-cert-file", "/c"], "--tls-private-key-file", id="no key"),
         pytest.param(["--tls-private-key-file", "/k"], "--tls-cert-file", id="no certificate"),
         pytest.param(["--oidc-issuer-url", "https://i"], "--oidc-client-id", id="no client"),

@@ -52,7 +52,8 @@ def _check_components(core: Core) -> dict[str, str]:
     """What is wrong with each component; empty if it is healthy."""
     options = core.options
     stopped = "" if options.lifecycle else "the life cycle is switched off"
-    unscheduled = "" if options.simulate_workloads else "workloads are not simulated"
+    schedules = options.simulate_workloads or options.controllers_without_kubelet
+    unscheduled = "" if schedules else "workloads are not simulated"
     try:
         core.store.snapshot()
         storage = ""

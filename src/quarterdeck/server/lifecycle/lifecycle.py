@@ -28,7 +28,7 @@ class Lifecycle:
             tuple(
                 controller
                 for controller in _build_controllers(core)
-                if chosen is None or controller.name in chosen
+                if _is_chosen(controller.name, chosen)
             ),
         )
 
@@ -39,6 +39,13 @@ class Lifecycle:
     async def wait_until_idle(self) -> None:
         """Wait until the queue is empty and only timers are left."""
         await self.engine.wait_until_idle()
+
+
+def _is_chosen(name: str, chosen: frozenset[str] | None) -> bool:
+    """Whether a controller runs, by kube-controller-manager's rules for `--controllers`."""
+    if chosen is None:
+        return True
+    return f"-{name}" not in chosen and (name in chosen or "*" in chosen)
 
 
 def _build_signing(core: Core) -> Iterator[Controller]:
@@ -59,9 +66,13 @@ def _build_controllers(core: Core) -> Iterator[Controller]:
     yield EventExpiry(core.clock)
     yield ServiceEndpoints()
     yield VolumeProtection()
-    if not core.options.simulate_workloads:
-        yield PodTermination()
-        return
-    from quarterdeck.server.lifecycle.workloads import build_controllers
+    if core.options.simulate_workloads:
+        from quarterdeck.server.lifecycle.workloads import build_simulation
 
-    yield from build_controllers(core.options.simulated_nodes)
+        yield from build_simulation(core.options.simulated_nodes)
+        return
+    yield PodTermination()
+    if core.options.controllers_without_kubelet:
+        from quarterdeck.server.lifecycle.workloads import build_control_plane
+
+        yield from build_control_plane()

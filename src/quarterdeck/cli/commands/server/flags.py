@@ -202,6 +202,13 @@ class ApiFlags(NamedTuple):
         bool,
         Option("--simulate-workloads", help="Simulate kubelets: pods become ready by themselves."),
     ] = False
+    controllers_without_kubelet: Annotated[
+        bool,
+        Option(
+            "--controllers-without-kubelet",
+            help="Run the controllers of workloads and the scheduler; pods stay Pending.",
+        ),
+    ] = False
     no_lifecycle: Annotated[
         bool,
         Option("--no-lifecycle", help="Disable garbage collection and namespace termination."),

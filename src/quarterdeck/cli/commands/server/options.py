@@ -1,10 +1,12 @@
 """What the flags of `quarterdeck server` mean: the options of the server, checked."""
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterdeck.cli.commands.server.flags import (
     DATA_DIR,
+    ApiFlags,
     AuthenticationFlags,
     AuthorizationMode,
     OidcFlags,
@@ -50,12 +52,7 @@ def build_settings(flags: ServerFlags) -> "ServeSettings":
 def _check_flags(flags: ServerFlags) -> None:
     storage, endpoint, oidc, audit = flags.storage, flags.endpoint, flags.oidc, flags.audit
     _check_exclusive("--data-dir", storage.data_dir, "--in-memory", storage.in_memory)
-    _check_exclusive(
-        "--simulate-workloads",
-        flags.api.simulate_workloads,
-        "--no-lifecycle",
-        flags.api.no_lifecycle,
-    )
+    _check_simulation(flags.api)
     _check_pair(
         "--tls-cert-file",
         endpoint.tls_cert_file,
@@ -68,12 +65,23 @@ def _check_flags(flags: ServerFlags) -> None:
     )
 
 
+def _check_simulation(api: ApiFlags) -> None:
+    chosen = {
+        "--simulate-workloads": api.simulate_workloads,
+        "--controllers-without-kubelet": api.controllers_without_kubelet,
+        "--no-lifecycle": api.no_lifecycle,
+    }
+    for (flag, value), (other_flag, other_value) in itertools.combinations(chosen.items(), 2):
+        _check_exclusive(flag, value, other_flag, other_value)
+
+
 def _build_server_options(flags: ServerFlags) -> "ServerOptions":
     from quarterdeck.server.options import ServerOptions
 
     api, tokens, audit = flags.api, flags.service_accounts, flags.audit
     options = ServerOptions(
         simulate_workloads=api.simulate_workloads,
+        controllers_without_kubelet=api.controllers_without_kubelet,
         has_system_objects=True,
         lifecycle=not api.no_lifecycle,
         has_roles=api.authorization_mode is AuthorizationMode.RBAC,

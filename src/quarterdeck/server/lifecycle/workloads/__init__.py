@@ -1,7 +1,9 @@
 """Simulated workloads: controllers, scheduler and kubelet without containers.
 
-They make the plans Kubernetes would make, in one process. Start at `deployments`, follow a pod
-through `scheduler` to `kubelet`, and see `behaviour` for what the annotations of a pod simulate.
+They make the plans Kubernetes would make, in one process. The controllers and the scheduler also
+run without the kubelet; pods then wait for a node of somebody else's. Start at `deployments`,
+follow a pod through `scheduler` to `kubelet`, and see `behaviour` for what the annotations of a pod
+simulate.
 """
 
 from collections.abc import Iterator
@@ -9,17 +11,26 @@ from collections.abc import Iterator
 from quarterdeck.server.lifecycle.engine.controller import Controller
 
 
-def build_controllers(nodes: int) -> Iterator[Controller]:
-    """Build the simulated controllers for a number of nodes; loaded only when needed."""
+def build_simulation(nodes: int) -> Iterator[Controller]:
+    """Build a control plane and the kubelets of a number of nodes; loaded only when needed."""
+    from quarterdeck.server.lifecycle.workloads.kubelet import Kubelet
+    from quarterdeck.server.lifecycle.workloads.nodes import Nodes
+
+    yield Nodes(nodes)
+    yield from build_control_plane()
+    yield Kubelet()
+
+
+def build_control_plane() -> Iterator[Controller]:
+    """Build the controllers and the scheduler: what a cluster without nodes runs."""
     from quarterdeck.server.lifecycle.workloads.autoscalers import Autoscalers
     from quarterdeck.server.lifecycle.workloads.cron_jobs import CronJobs
     from quarterdeck.server.lifecycle.workloads.daemon_sets import DaemonSets
     from quarterdeck.server.lifecycle.workloads.deployments import Deployments
     from quarterdeck.server.lifecycle.workloads.disruption_budgets import DisruptionBudgets
     from quarterdeck.server.lifecycle.workloads.jobs import Jobs
-    from quarterdeck.server.lifecycle.workloads.kubelet import Kubelet
     from quarterdeck.server.lifecycle.workloads.node_failure import NodeFailure
-    from quarterdeck.server.lifecycle.workloads.nodes import Nodes
+    from quarterdeck.server.lifecycle.workloads.node_health import NodeHealth
     from quarterdeck.server.lifecycle.workloads.replica_sets import (
         REPLICATION_CONTROLLER,
         ReplicaSets,
@@ -29,7 +40,6 @@ def build_controllers(nodes: int) -> Iterator[Controller]:
     from quarterdeck.server.lifecycle.workloads.stateful_sets import StatefulSets
     from quarterdeck.server.lifecycle.workloads.volume_claims import VolumeClaims
 
-    yield Nodes(nodes)
     yield ResourceQuotas()  # before those who ask for room: what ended leaves it
     yield Deployments()
     yield ReplicaSets()
@@ -40,7 +50,7 @@ def build_controllers(nodes: int) -> Iterator[Controller]:
     yield Jobs()
     yield Autoscalers()
     yield Scheduler()
-    yield Kubelet()
+    yield NodeHealth()
     yield NodeFailure()
     yield VolumeClaims()
     yield DisruptionBudgets()

@@ -6,12 +6,14 @@ Those of nodes that were deleted go at once.
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from quarterdeck.server.kinds.simulation import SIMULATED_NODE
 from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
     delete,
     format_moment,
+    get_annotations,
     get_condition,
     get_name,
     get_namespace,
@@ -49,9 +51,19 @@ class NodeFailure:
         pods = [pod for pod in view.list(PODS) if get_spec(pod).get("nodeName") == key.name]
         if node is None:
             return [delete(PODS, pod, grace_s=0) for pod in pods]
-        if is_down(node):
+        if is_down(node) or _has_lost_contact(node):
             return list(_plan_pod_loss(view, node, pods))
+        if SIMULATED_NODE not in get_annotations(node):
+            return ()  # its kubelet restores them
         return [action for pod in pods for action in _find(pod, format_moment(view.now))]
+
+
+def _has_lost_contact(node: Object) -> bool:
+    """Whether a node with a kubelet of its own has been given up."""
+    taints = get_spec(node).get("taints") or ()
+    return SIMULATED_NODE not in get_annotations(node) and any(
+        (each.get("key"), each.get("effect")) == (UNREACHABLE, "NoExecute") for each in taints
+    )
 
 
 def _plan_pod_loss(view: View, node: Object, pods: list[Object]) -> Iterator[Action]:
@@ -74,6 +86,7 @@ def _plan_pod_loss(view: View, node: Object, pods: list[Object]) -> Iterator[Act
         else:
             if is_ready(pod):
                 yield _set_ready(pod, "False", format_moment(view.now))
+                yield _build_not_ready_event(pod)
             if end is not None:
                 waits.append(_compute_seconds_left(end, view.now))
     if waits:
@@ -97,6 +110,16 @@ def _set_ready(pod: Object, state: str, now: str) -> Action:
         for each in get_status(pod).get("conditions") or ()
     ]
     return update(PODS, pod, "status", status={**get_status(pod), "conditions": conditions})
+
+
+def _build_not_ready_event(pod: Object) -> Record:
+    return Record(
+        about=pod,
+        reason="NodeNotReady",
+        message="Node is not ready",
+        component="node-controller",
+        is_warning=True,
+    )
 
 
 def _get_toleration_seconds(pod: Object) -> int | None:

@@ -1,0 +1,187 @@
+"""Health of nodes: those whose kubelet is silent become Unknown, and taints follow conditions.
+
+A heartbeat is a renewed lease or a Ready condition with a new time. When it was noticed counts, not
+the time it carries: clocks of nodes differ.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quarterdeck.server.kinds.simulation import SIMULATED_NODE
+from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
+from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
+    format_moment,
+    get_annotations,
+    get_condition,
+    get_creation_time,
+    get_name,
+    get_spec,
+    get_status,
+    is_true,
+    update,
+)
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.lifecycle.workloads.nodes import LEASE_HOME, LEASES, UNREACHABLE
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+_STARTUP_GRACE = timedelta(seconds=60)
+"""How long a new node may take to report for the first time."""
+_MONITOR_GRACE = timedelta(seconds=50)
+"""How long a node may be silent after that."""
+_KUBELET_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+_NOT_READY = "node.kubernetes.io/not-ready"
+_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+_PRESSURE_TAINTS = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+}
+_OWN_TAINTS = frozenset({_NOT_READY, UNREACHABLE, _UNSCHEDULABLE, *_PRESSURE_TAINTS.values()})
+
+
+class _Heartbeat(NamedTuple):
+    """The last sign of life of a node."""
+
+    reported: str | None
+    """The time in the Ready condition."""
+    renewed: str | None
+    """The time in the lease."""
+    noticed: datetime
+
+
+class NodeHealth:
+    """Watches the nodes that somebody else's kubelet runs; simulated ones are always healthy."""
+
+    name = "node-health"
+    manager = "kube-controller-manager"
+    resources: frozenset[str] | None = frozenset({NODES, LEASES})
+    initial: Sequence[StoreKey] = ()
+
+    def __init__(self) -> None:
+        self._heartbeats: dict[StoreKey, _Heartbeat] = {}
+
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """Find a node that changed, or whose lease did."""
+        if event.key.resource == NODES:
+            if event.after is None:
+                self._heartbeats.pop(event.key, None)
+            else:
+                yield event.key
+        elif event.key.namespace == LEASE_HOME:
+            yield StoreKey(NODES, "", event.key.name)
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Give up a silent node, and set the taints that its conditions ask for."""
+        node = view.get(key)
+        if node is None or SIMULATED_NODE in get_annotations(node):
+            return ()
+        conditions: list[Object] = get_status(node).get("conditions") or []
+        has_reported = get_condition(conditions, "Ready") is not None
+        noticed = self._note_heartbeat(view, key, node)
+        left = noticed + (_MONITOR_GRACE if has_reported else _STARTUP_GRACE) - view.now
+        if left > timedelta():
+            return [*_update_node(node, conditions, view.now), Requeue(left.total_seconds())]
+        return list(_update_node(node, _give_up(node, conditions, view.now), view.now))
+
+    def _note_heartbeat(self, view: View, key: StoreKey, node: Object) -> datetime:
+        """Note what a node reported; returns when it was noticed."""
+        ready = get_condition(get_status(node).get("conditions"), "Ready")
+        reported = None if ready is None else ready.get("lastHeartbeatTime") or ""
+        lease = view.get(StoreKey(LEASES, LEASE_HOME, key.name))
+        renewed = None if lease is None else get_spec(lease).get("renewTime")
+        known = self._heartbeats.get(key)
+        if known is None and ready is None and renewed is None:
+            noticed = get_creation_time(node) or view.now
+        elif known is None or (reported, renewed) != (known.reported, known.renewed):
+            noticed = view.now
+        else:
+            noticed = known.noticed
+        self._heartbeats[key] = _Heartbeat(reported, renewed, noticed)
+        return noticed
+
+
+def _give_up(node: Object, conditions: list[Object], now: datetime) -> list[Object]:
+    """The conditions of a node that is silent: nobody knows any more."""
+    moment = format_moment(now)
+    missing = [each for each in _KUBELET_CONDITIONS if get_condition(conditions, each) is None]
+    return [
+        *(
+            {
+                **each,
+                "status": "Unknown",
+                "reason": "NodeStatusUnknown",
+                "message": "Kubelet stopped posting node status.",
+                "lastTransitionTime": moment,
+            }
+            if each.get("type") in _KUBELET_CONDITIONS and each.get("status") != "Unknown"
+            else each
+            for each in conditions
+        ),
+        *(
+            {
+                "type": kind,
+                "status": "Unknown",
+                "lastHeartbeatTime": node["metadata"].get("creationTimestamp"),
+                "lastTransitionTime": moment,
+                "reason": "NodeStatusNeverUpdated",
+                "message": "Kubelet never posted node status.",
+            }
+            for kind in missing
+        ),
+    ]
+
+
+def _update_node(node: Object, conditions: list[Object], now: datetime) -> Iterator[Action]:
+    """Write conditions and taints where they differ; a node that was ready is announced."""
+    before = get_spec(node).get("taints") or []
+    wanted = _list_taints(node, conditions)
+    kept = [
+        each
+        for each in before
+        if each.get("key") not in _OWN_TAINTS or (each["key"], each.get("effect")) in wanted
+    ]
+    present = {(each.get("key"), each.get("effect")) for each in kept}
+    added = [
+        {"key": key, "effect": effect, "timeAdded": format_moment(now)}
+        for key, effect in wanted
+        if (key, effect) not in present
+    ]
+    was_ready = is_true(get_status(node).get("conditions"), "Ready")
+    if was_ready and not is_true(conditions, "Ready"):
+        yield _build_event(node)
+    if [*kept, *added] == before and conditions == (get_status(node).get("conditions") or []):
+        return
+    spec = {name: each for name, each in get_spec(node).items() if name != "taints"}
+    if taints := [*kept, *added]:
+        spec["taints"] = taints
+    status = {**get_status(node), "conditions": conditions} if conditions else get_status(node)
+    yield update(NODES, node, spec=spec, status=status)
+
+
+def _list_taints(node: Object, conditions: Sequence[Object]) -> list[tuple[str, str]]:
+    """The taints that the conditions of a node ask for: key and effect."""
+    states = {each.get("type"): each.get("status") for each in conditions}
+    contact = {"False": _NOT_READY, "Unknown": UNREACHABLE}.get(states.get("Ready") or "")
+    wanted = [(contact, effect) for effect in ("NoSchedule", "NoExecute")] if contact else []
+    wanted += [
+        (taint, "NoSchedule")
+        for kind, taint in _PRESSURE_TAINTS.items()
+        if states.get(kind) == "True"
+    ]
+    if get_spec(node).get("unschedulable"):
+        wanted.append((_UNSCHEDULABLE, "NoSchedule"))
+    return wanted
+
+
+def _build_event(node: Object) -> Record:
+    return Record(
+        about=node,
+        reason="NodeNotReady",
+        message=f"Node {get_name(node)} status is now: NodeNotReady",
+        component="node-controller",
+    )
