@@ -4,92 +4,77 @@ It reads claims and writes their status; Secrets it sees in its own namespace on
 credential of a hypervisor. The operator may ask it for tokens, and cannot read its Secrets.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quarterdeck.app import pod_security
+from quarterdeck.app.workload_manifests import (
+    RBAC,
+    Document,
+    Workload,
+    allow_port,
+    build_rule,
+    build_tcp_port,
+)
 
 if TYPE_CHECKING:
     from quarterdeck.app.manifests import Place
-
-Document = Mapping[str, Any]
 
 NAME = "quarterdeck-bootstrap"
 PORT = 8445
 TOKENS_ROLE = "quarterdeck-join-tokens"
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "bootstrap"}
 _MANAGER = "quarterdeck-manager"
-_RBAC = "rbac.authorization.k8s.io"
 _HYPERVISOR = "hypervisor.hyperfleet.io"
+_RULES = (
+    build_rule("", "configmaps", "get"),
+    build_rule("authentication.k8s.io", "tokenreviews", "create"),
+    build_rule("authorization.k8s.io", "subjectaccessreviews", "create"),
+    build_rule(_HYPERVISOR, "hypervisormachinetemplates", "get"),
+    build_rule(_HYPERVISOR, "machineclaims", "get", "list", "watch"),
+    build_rule(_HYPERVISOR, "machineclaims/status", "patch"),
+)
+_TOKENS = {
+    "nonResourceURLs": ["/v1/join-tokens", "/v1/join-tokens/*"],
+    "verbs": ["delete", "post"],
+}
 
 
 def permissions(place: "Place") -> dict[str, Document]:
     """Who the service is, what it may do, and who may ask it for tokens, by file name."""
+    own = Workload(NAME, place.namespace, LABELS)
     return {
-        "bootstrap_service_account": _object(place, "v1", "ServiceAccount", NAME),
-        "bootstrap_role": _cluster_role(NAME, _RULES),
-        "bootstrap_role_binding": _bind_cluster(place, NAME, NAME),
+        "bootstrap_service_account": own.build_object("v1", "ServiceAccount"),
+        "bootstrap_role": own.build_cluster_role(_RULES),
+        "bootstrap_role_binding": own.bind_cluster_role(),
         "bootstrap_secrets_role": {
-            **_object(place, f"{_RBAC}/v1", "Role", NAME),
+            **own.build_object(f"{RBAC}/v1", "Role"),
             "rules": [
-                _rule("", "configmaps", "create", "patch"),
-                _rule("", "secrets", "create", "delete", "get", "list", "patch"),
+                build_rule("", "configmaps", "create", "patch"),
+                build_rule("", "secrets", "create", "delete", "get", "list", "patch"),
             ],
         },
-        "bootstrap_secrets_role_binding": {
-            **_object(place, f"{_RBAC}/v1", "RoleBinding", NAME),
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": NAME},
-            "subjects": [_subject(place, NAME)],
-        },
-        "join_tokens_role": _cluster_role(
-            TOKENS_ROLE,
-            [
-                {
-                    "nonResourceURLs": ["/v1/join-tokens", "/v1/join-tokens/*"],
-                    "verbs": ["delete", "post"],
-                }
-            ],
-        ),
-        "join_tokens_role_binding": _bind_cluster(place, TOKENS_ROLE, _MANAGER),
+        "bootstrap_secrets_role_binding": own.bind_role(),
+        "join_tokens_role": own.build_cluster_role([_TOKENS], TOKENS_ROLE),
+        "join_tokens_role_binding": own.bind_cluster_role(TOKENS_ROLE, account=_MANAGER),
     }
 
 
 def workload(place: "Place") -> dict[str, Document]:
     """The process and what stands around it, by file name."""
-    port = {"name": "bootstrap", "port": PORT, "protocol": "TCP", "targetPort": "bootstrap"}
+    own = Workload(NAME, place.namespace, LABELS)
+    port = build_tcp_port("bootstrap", PORT)
     return {
-        "bootstrap": _deployment(place),
+        "bootstrap": _deployment(place, own),
         "bootstrap_service": {
-            **_object(place, "v1", "Service", NAME),
+            **own.build_object("v1", "Service"),
             # a challenge is answered at the replica that made it
             "spec": {"selector": LABELS, "ports": [port], "sessionAffinity": "ClientIP"},
         },
-        "bootstrap_network_policy": {
-            **_object(place, "networking.k8s.io/v1", "NetworkPolicy", NAME),
-            "spec": {
-                "podSelector": {"matchLabels": LABELS},
-                "policyTypes": ["Ingress"],
-                "ingress": [{"ports": [{"port": PORT, "protocol": "TCP"}]}],
-            },
-        },
+        "bootstrap_network_policy": own.build_network_policy(allow_port(PORT)),
     }
 
 
-def _rule(group: str, resource: str, *verbs: str) -> Document:
-    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
-
-
-_RULES = [
-    _rule("", "configmaps", "get"),
-    _rule("authentication.k8s.io", "tokenreviews", "create"),
-    _rule("authorization.k8s.io", "subjectaccessreviews", "create"),
-    _rule(_HYPERVISOR, "hypervisormachinetemplates", "get"),
-    _rule(_HYPERVISOR, "machineclaims", "get", "list", "watch"),
-    _rule(_HYPERVISOR, "machineclaims/status", "patch"),
-]
-
-
-def _deployment(place: "Place") -> Document:
+def _deployment(place: "Place", own: Workload) -> Document:
     probe = {"httpGet": {"path": "/readyz", "port": "bootstrap", "scheme": "HTTPS"}}
     container = {
         "name": "bootstrap",
@@ -118,42 +103,5 @@ def _deployment(place: "Place") -> Document:
         "securityContext": pod_security.CONTAINER,
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
-    pod = {
-        "serviceAccountName": NAME,
-        "securityContext": pod_security.POD,
-        "containers": [container],
-        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}],
-    }
-    return {
-        **_object(place, "apps/v1", "Deployment", NAME),
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": LABELS},
-            "template": {"metadata": {"labels": LABELS}, "spec": pod},
-        },
-    }
-
-
-def _cluster_role(name: str, rules: list[Document]) -> Document:
-    metadata = {"name": name, "labels": LABELS}
-    head = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": metadata}
-    return {**head, "rules": rules}
-
-
-def _bind_cluster(place: "Place", role: str, account: str) -> Document:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": role, "labels": LABELS},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": [_subject(place, account)],
-    }
-
-
-def _subject(place: "Place", account: str) -> Document:
-    return {"kind": "ServiceAccount", "name": account, "namespace": place.namespace}
-
-
-def _object(place: "Place", api_version: str, kind: str, name: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": place.namespace, "labels": LABELS}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    volumes = [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]
+    return own.build_deployment(container, volumes)

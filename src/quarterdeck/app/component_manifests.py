@@ -13,7 +13,8 @@ from quarterdeck.app import (
     ingester_manifests,
     monitoring,
 )
-from quarterdeck.app.manifests import HERE, LABELS, Document, Place, build_object
+from quarterdeck.app.manifests import HERE, LABELS, Place
+from quarterdeck.app.workload_manifests import Document
 
 CERTIFICATE_SECRET = "quarterdeck-serving"
 CERTIFICATE_PATH = "/etc/quarterdeck/serving"
@@ -58,7 +59,7 @@ def build_component_patches(place: Place = HERE) -> dict[str, dict[str, Document
 def build_service_monitor(place: Place) -> Document:
     """How the Prometheus operator finds the metrics of one process."""
     return {
-        **build_object(place, "monitoring.coreos.com/v1", "ServiceMonitor", place.name),
+        **place.workload.build_object("monitoring.coreos.com/v1", "ServiceMonitor"),
         "spec": {
             "selector": {"matchLabels": place.labels},
             "endpoints": [
@@ -76,7 +77,7 @@ def build_service_monitor(place: Place) -> Document:
 
 def _alert_rules(place: Place) -> Document:
     return {
-        **build_object(place, "monitoring.coreos.com/v1", "PrometheusRule", place.name),
+        **place.workload.build_object("monitoring.coreos.com/v1", "PrometheusRule"),
         "spec": {
             "groups": [
                 {"name": "quarterdeck", "rules": list(_alerts())},
@@ -91,7 +92,7 @@ def _alert_rules(place: Place) -> Document:
 
 def _dashboard(place: Place) -> Document:
     """The dashboard as Grafana's sidecar finds it: a labelled ConfigMap."""
-    document = build_object(place, "v1", "ConfigMap", "quarterdeck-pipelines-dashboard")
+    document = place.workload.build_object("v1", "ConfigMap", "quarterdeck-pipelines-dashboard")
     document["metadata"]["labels"] = {**LABELS, "grafana_dashboard": "1"}
     board = monitoring.build_dashboard(monitoring.declare_metrics())
     text = msgspec.json.format(msgspec.json.encode(board), indent=2).decode()
@@ -125,7 +126,7 @@ def _alerts() -> Iterator[Document]:
 def _certificate(place: Place) -> Document:
     names = [f"quarterdeck-{each}.{place.namespace}.svc" for each in ("metrics", "replicas")]
     return {
-        **build_object(place, "cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
+        **place.workload.build_object("cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
         "spec": {
             "dnsNames": [*names, *(f"{name}.cluster.local" for name in names)],
             "issuerRef": {"kind": "Issuer", "name": "quarterdeck-selfsigned"},
@@ -142,7 +143,7 @@ def _mounted_certificate(place: Place) -> Document:
         "volumeMounts": [{"name": "serving", "mountPath": CERTIFICATE_PATH, "readOnly": True}],
     }
     volume = {"name": "serving", "secret": {"secretName": CERTIFICATE_SECRET}}
-    document = build_object(place, "apps/v1", "Deployment", place.name)
+    document = place.workload.build_object("apps/v1", "Deployment")
     document["metadata"].pop("labels")
     pod = {"containers": [container], "volumes": [volume]}
     return {**document, "spec": {"template": {"spec": pod}}}
@@ -150,6 +151,6 @@ def _mounted_certificate(place: Place) -> Document:
 
 def _issuer(place: Place) -> Document:
     return {
-        **build_object(place, "cert-manager.io/v1", "Issuer", "quarterdeck-selfsigned"),
+        **place.workload.build_object("cert-manager.io/v1", "Issuer", "quarterdeck-selfsigned"),
         "spec": {"selfSigned": {}},
     }

@@ -3,12 +3,15 @@
 Both read their addresses from the Secret `quarterdeck-hub`: redis-url, vm-enabled, vm-endpoint.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from quarterdeck.app import pod_security
-
-Document = Mapping[str, Any]
+from quarterdeck.app.workload_manifests import (
+    SCRAPERS,
+    Document,
+    Workload,
+    allow_port,
+    build_rule,
+    build_tcp_port,
+)
 
 NAME = "quarterdeck-hub"
 SECRET = "quarterdeck-hub"
@@ -39,61 +42,40 @@ _AUTHORITY = {
     "items": [{"key": "ca.crt", "path": "ca.crt"}],
     "optional": True,
 }
+_CLIENTS = {"namespaceSelector": {"matchLabels": {"quarterdeck-hub": "enabled"}}}
+_RULES = (
+    build_rule("authentication.k8s.io", "tokenreviews", "create"),
+    build_rule("authorization.k8s.io", "subjectaccessreviews", "create"),  # who may read metrics
+    {"nonResourceURLs": ["/explain/*"], "verbs": ["get"]},  # reconciles that operators remember
+    {  # groups of users on OpenShift
+        "apiGroups": ["user.openshift.io"],
+        "resources": ["users", "groups"],
+        "verbs": ["get", "list"],
+    },
+)
 
 
 def build_hub(namespace: str, image: str) -> dict[str, Document]:
     """Everything of the hub, by file name."""
+    workload = Workload(NAME, namespace, LABELS)
     return {
-        "service_account": _object(namespace, "v1", "ServiceAccount"),
-        "role": {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": NAME, "labels": LABELS},
-            "rules": [
-                {
-                    "apiGroups": ["authentication.k8s.io"],
-                    "resources": ["tokenreviews"],
-                    "verbs": ["create"],
-                },
-                {  # who may read metrics
-                    "apiGroups": ["authorization.k8s.io"],
-                    "resources": ["subjectaccessreviews"],
-                    "verbs": ["create"],
-                },
-                {  # why: reconciles that the operators remember
-                    "nonResourceURLs": ["/explain/*"],
-                    "verbs": ["get"],
-                },
-                {  # groups of users on OpenShift
-                    "apiGroups": ["user.openshift.io"],
-                    "resources": ["users", "groups"],
-                    "verbs": ["get", "list"],
-                },
-            ],
-        },
-        "role_binding": _role_binding(namespace, NAME),
-        "deployment": _deployment(namespace, image),
+        "service_account": workload.build_object("v1", "ServiceAccount"),
+        "role": workload.build_cluster_role(_RULES),
+        "role_binding": workload.bind_cluster_role(),
+        "deployment": _deployment(workload, image),
         "service": {
-            **_object(namespace, "v1", "Service"),
+            **workload.build_object("v1", "Service"),
             "spec": {
                 "selector": LABELS,
                 "sessionAffinity": "ClientIP",  # a session of a browser is in one replica
-                "ports": [
-                    {"name": "http", "port": PORT, "protocol": "TCP", "targetPort": "http"},
-                    {
-                        "name": "metrics",
-                        "port": METRICS_PORT,
-                        "protocol": "TCP",
-                        "targetPort": "metrics",
-                    },
-                ],
+                "ports": [build_tcp_port("http", PORT), build_tcp_port("metrics", METRICS_PORT)],
             },
         },
-        "network_policy": _network_policy(namespace),
-        "disruption_budget": {
-            **_object(namespace, "policy/v1", "PodDisruptionBudget"),
-            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}},
-        },
+        # requests and scrapes from namespaces that say so, such as that of the OAuth proxy
+        "network_policy": workload.build_network_policy(
+            allow_port(PORT, _CLIENTS), allow_port(METRICS_PORT, SCRAPERS)
+        ),
+        "disruption_budget": workload.build_disruption_budget(),
     }
 
 
@@ -103,15 +85,11 @@ def build_impersonation(namespace: str) -> dict[str, Document]:
     It is apart from the rest because it is a strong right: whoever holds the hub's token can act as
     any user. Viewers who log in with a token of the API server do not need it.
     """
+    workload = Workload(NAME, namespace, LABELS)
     rule = {"apiGroups": [""], "resources": ["users", "groups"], "verbs": ["impersonate"]}
     return {
-        "impersonation_role": {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": IMPERSONATION, "labels": LABELS},
-            "rules": [rule],
-        },
-        "impersonation_role_binding": _role_binding(namespace, IMPERSONATION),
+        "impersonation_role": workload.build_cluster_role([rule], IMPERSONATION),
+        "impersonation_role_binding": workload.bind_cluster_role(IMPERSONATION),
     }
 
 
@@ -126,37 +104,12 @@ def build_manager_patch(namespace: str, manager: str) -> Document:
     }
 
 
-def _role_binding(namespace: str, role: str) -> Document:
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": role, "labels": LABELS},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
-    }
-
-
-def _deployment(namespace: str, image: str) -> Document:
-    return {
-        **_object(namespace, "apps/v1", "Deployment"),
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": LABELS},
-            "template": {
-                "metadata": {"labels": LABELS},
-                "spec": {
-                    "serviceAccountName": NAME,
-                    "terminationGracePeriodSeconds": 30,
-                    "securityContext": pod_security.POD,
-                    "containers": [_container(image)],
-                    "volumes": [
-                        {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
-                        {"name": "operators", "secret": _AUTHORITY},
-                    ],
-                },
-            },
-        },
-    }
+def _deployment(workload: Workload, image: str) -> Document:
+    volumes = [
+        {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
+        {"name": "operators", "secret": _AUTHORITY},
+    ]
+    return workload.build_deployment(_container(image), volumes, grace_s=30)
 
 
 def _container(image: str) -> Document:
@@ -208,29 +161,4 @@ def _probe(path: str, *, period: int) -> Document:
         "httpGet": {"path": path, "port": "http"},
         "initialDelaySeconds": 1,
         "periodSeconds": period,
-    }
-
-
-def _network_policy(namespace: str) -> Document:
-    """Requests and scrapes from namespaces that say so, such as that of the OAuth proxy."""
-    scraper = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
-    labelled = {"namespaceSelector": {"matchLabels": {"quarterdeck-hub": "enabled"}}}
-    return {
-        **_object(namespace, "networking.k8s.io/v1", "NetworkPolicy"),
-        "spec": {
-            "podSelector": {"matchLabels": LABELS},
-            "policyTypes": ["Ingress"],
-            "ingress": [
-                {"from": [labelled], "ports": [{"port": PORT, "protocol": "TCP"}]},
-                {"from": [scraper], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
-            ],
-        },
-    }
-
-
-def _object(namespace: str, api_version: str, kind: str) -> dict[str, Any]:
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {"name": NAME, "namespace": namespace, "labels": LABELS},
     }

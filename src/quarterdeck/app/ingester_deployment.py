@@ -4,46 +4,37 @@ It holds no right on objects: its account may only ask the API server who reads 
 Service, certificate and authority have the names that the ingester of the manager has.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from quarterdeck.app import hub_manifests, ingester_manifests, pod_security
-from quarterdeck.app.ingester_manifests import Document
+from quarterdeck.app.workload_manifests import (
+    SCRAPERS,
+    Document,
+    Workload,
+    allow_port,
+    build_rule,
+)
 
 NAME = ingester_manifests.NAME
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "ingester"}
 METRICS_PORT = 8080
-_RBAC = "rbac.authorization.k8s.io"
 
 
 def build_ingester_deployment(namespace: str, image: str) -> dict[str, Document]:
     """Everything of the ingester, by file name."""
-    around = ingester_manifests.build_ingester(namespace, LABELS)
-    around["network_policy"] = _open_metrics(around["network_policy"])
+    workload = Workload(NAME, namespace, LABELS)
+    ports = (allow_port(ingester_manifests.PORT), allow_port(METRICS_PORT, SCRAPERS))
     return {
-        "service_account": _object(namespace, "v1", "ServiceAccount"),
-        "role": {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": NAME, "labels": LABELS},
-            "rules": [
-                _allow_create("authentication.k8s.io", "tokenreviews"),
-                _allow_create("authorization.k8s.io", "subjectaccessreviews"),
-            ],
-        },
-        "role_binding": {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": NAME, "labels": LABELS},
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": NAME},
-            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
-        },
-        "deployment": _deployment(namespace, image),
-        **around,
-        "disruption_budget": {
-            **_object(namespace, "policy/v1", "PodDisruptionBudget"),
-            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}},
-        },
+        "service_account": workload.build_object("v1", "ServiceAccount"),
+        "role": workload.build_cluster_role(
+            [
+                build_rule("authentication.k8s.io", "tokenreviews", "create"),
+                build_rule("authorization.k8s.io", "subjectaccessreviews", "create"),
+            ]
+        ),
+        "role_binding": workload.bind_cluster_role(),
+        "deployment": _deployment(workload, image),
+        **ingester_manifests.build_ingester(namespace, LABELS),
+        "network_policy": workload.build_network_policy(*ports),
+        "disruption_budget": workload.build_disruption_budget(),
     }
 
 
@@ -62,28 +53,13 @@ def build_manager_patch(namespace: str, manager: str, image: str) -> Document:
     }
 
 
-def _deployment(namespace: str, image: str) -> Document:
+def _deployment(workload: Workload, image: str) -> Document:
     secret = {"secretName": ingester_manifests.CERTIFICATE_SECRET}
-    return {
-        **_object(namespace, "apps/v1", "Deployment"),
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": LABELS},
-            "template": {
-                "metadata": {"labels": LABELS},
-                "spec": {
-                    "serviceAccountName": NAME,
-                    "terminationGracePeriodSeconds": 30,
-                    "securityContext": pod_security.POD,
-                    "containers": [_container(image)],
-                    "volumes": [
-                        {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
-                        {"name": "ingester-tls", "secret": secret},
-                    ],
-                },
-            },
-        },
-    }
+    volumes = [
+        {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
+        {"name": "ingester-tls", "secret": secret},
+    ]
+    return workload.build_deployment(_container(image), volumes, grace_s=30)
 
 
 def _container(image: str) -> Document:
@@ -112,23 +88,3 @@ def _container(image: str) -> Document:
 
 def _probe(*, period: int) -> Document:
     return {"tcpSocket": {"port": "ingester"}, "initialDelaySeconds": 1, "periodSeconds": period}
-
-
-def _allow_create(group: str, resource: str) -> Document:
-    return {"apiGroups": [group], "resources": [resource], "verbs": ["create"]}
-
-
-def _open_metrics(policy: Mapping[str, Any]) -> Document:
-    """The policy with scrapes from namespaces that say so."""
-    scraper = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
-    scrapes = {"from": [scraper], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]}
-    spec = policy["spec"]
-    return {**policy, "spec": {**spec, "ingress": [*spec["ingress"], scrapes]}}
-
-
-def _object(namespace: str, api_version: str, kind: str) -> dict[str, Any]:
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {"name": NAME, "namespace": namespace, "labels": LABELS},
-    }

@@ -7,9 +7,8 @@ OpenShift fills, and of which collectors get a copy.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
-Document = Mapping[str, Any]
+from quarterdeck.app.workload_manifests import Document, Workload, allow_port
 
 NAME = "clusterpulse-ingester"
 """INGESTER_SERVICE_NAME; the certificate must be for NAME.NAMESPACE.svc."""
@@ -22,24 +21,18 @@ _OPENSHIFT = "service.beta.openshift.io"
 
 def build_ingester(namespace: str, labels: Mapping[str, str]) -> dict[str, Document]:
     """Service, authority and network policy, by file name."""
-    service = _object(namespace, "v1", "Service", NAME, labels)
+    workload = Workload(NAME, namespace, labels)
+    service = workload.build_object("v1", "Service")
     service["metadata"]["annotations"] = {
         f"{_OPENSHIFT}/serving-cert-secret-name": CERTIFICATE_SECRET
     }
-    authority = _object(namespace, "v1", "ConfigMap", AUTHORITY_MAP, labels)
+    authority = workload.build_object("v1", "ConfigMap", AUTHORITY_MAP)
     authority["metadata"]["annotations"] = {f"{_OPENSHIFT}/inject-cabundle": "true"}
     port = {"name": "grpc", "port": PORT, "protocol": "TCP", "targetPort": "ingester"}
     return {
         "service": {**service, "spec": {"selector": dict(labels), "ports": [port]}},
         "authority": authority,
-        "network_policy": {
-            **_object(namespace, "networking.k8s.io/v1", "NetworkPolicy", NAME, labels),
-            "spec": {
-                "podSelector": {"matchLabels": dict(labels)},
-                "policyTypes": ["Ingress"],
-                "ingress": [{"ports": [{"port": PORT, "protocol": "TCP"}]}],
-            },
-        },
+        "network_policy": workload.build_network_policy(allow_port(PORT)),
     }
 
 
@@ -59,14 +52,4 @@ def build_manager_patch(namespace: str, manager: str, image: str) -> Document:
         "kind": "Deployment",
         "metadata": {"name": manager, "namespace": namespace},
         "spec": spec,
-    }
-
-
-def _object(
-    namespace: str, api_version: str, kind: str, name: str, labels: Mapping[str, str]
-) -> dict[str, Any]:
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
     }

@@ -4,24 +4,27 @@
 Names are final, so kustomize has nothing to rewrite but the image.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from quarterdeck import apis
-from quarterdeck.app import (
-    bootstrap_manifests,
-    pod_security,
-)
+from quarterdeck.app import bootstrap_manifests, pod_security
 from quarterdeck.app.hub_manifests import LABELS as HUB_LABELS
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.app.webhooks import SECRET as WEBHOOK_SECRET
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
 from quarterdeck.app.webhooks import has_webhooks
+from quarterdeck.app.workload_manifests import (
+    RBAC,
+    SCRAPERS,
+    Document,
+    Workload,
+    allow_port,
+    build_tcp_port,
+)
 from quarterdeck.meta import crd
 from quarterdeck.runtime.controller import rbac
-
-Document = Mapping[str, Any]
 
 NAMESPACE = "quarterdeck-system"
 IMAGE = "quarterdeck:latest"
@@ -59,6 +62,11 @@ class Place(NamedTuple):
     def labels(self) -> dict[str, str]:
         """What selects the pods of this process."""
         return {**LABELS, "app.kubernetes.io/component": self.name.removeprefix("quarterdeck-")}
+
+    @property
+    def workload(self) -> Workload:
+        """The Deployment of this process."""
+        return Workload(self.name, self.namespace, self.labels)
 
     @property
     def prefix(self) -> str:
@@ -111,25 +119,20 @@ def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Docume
     )
     settings = rbac.Rule("", "configmaps", ("get", "list", "watch"))
     return {
-        "service_account": build_object(place, "v1", "ServiceAccount", place.name),
+        "service_account": place.workload.build_object("v1", "ServiceAccount"),
         "role": {
             **rbac.build_cluster_role(place.name, rules),
             "metadata": {"name": place.name, "labels": place.labels},
         },
-        "role_binding": _binding("ClusterRoleBinding", "ClusterRole", place.name, place),
+        "role_binding": place.workload.bind_cluster_role(),
         "leader_election_role": {
-            **build_object(place, "rbac.authorization.k8s.io/v1", "Role", f"{place.prefix}-leader"),
+            **place.workload.build_object(f"{RBAC}/v1", "Role", f"{place.prefix}-leader"),
             "rules": rbac.build_cluster_role("", [lease, settings])["rules"],
         },
-        "leader_election_role_binding": _binding(
-            "RoleBinding", "Role", f"{place.prefix}-leader", place
+        "leader_election_role_binding": place.workload.bind_role(f"{place.prefix}-leader"),
+        "metrics_reader_role": place.workload.build_cluster_role(
+            [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}], f"{place.prefix}-metrics-reader"
         ),
-        "metrics_reader_role": {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": f"{place.prefix}-metrics-reader", "labels": place.labels},
-            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
-        },
         **(_webhook_permissions(place) if has_webhooks(parts) else {}),
     }
 
@@ -140,25 +143,13 @@ def _webhook_permissions(place: Place) -> dict[str, Document]:
     secrets = {"apiGroups": [""], "resources": ["secrets"]}
     return {
         "webhook_role": {
-            **build_object(place, "rbac.authorization.k8s.io/v1", "Role", name),
+            **place.workload.build_object(f"{RBAC}/v1", "Role", name),
             "rules": [
                 {**secrets, "verbs": ["create"]},
                 {**secrets, "resourceNames": [WEBHOOK_SECRET], "verbs": ["get", "update"]},
             ],
         },
-        "webhook_role_binding": _binding("RoleBinding", "Role", name, place),
-    }
-
-
-def _binding(kind: str, role_kind: str, name: str, place: Place) -> Document:
-    document = build_object(place, "rbac.authorization.k8s.io/v1", kind, name)
-    if kind == "ClusterRoleBinding":
-        document["metadata"].pop("namespace")
-    group = "rbac.authorization.k8s.io"
-    return {
-        **document,
-        "roleRef": {"apiGroup": group, "kind": role_kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": place.name, "namespace": place.namespace}],
+        "webhook_role_binding": place.workload.bind_role(name),
     }
 
 
@@ -173,13 +164,13 @@ def manager(place: Place) -> dict[str, Document]:
         "replicas_service": _replicas_service(place),
         "webhook_service": _webhook_service(place),
         "network_policy": _network_policy(place),
-        "disruption_budget": _disruption_budget(place),
+        "disruption_budget": place.workload.build_disruption_budget(),
     }
 
 
 def _deployment(place: Place) -> Document:
     return {
-        **build_object(place, "apps/v1", "Deployment", place.name),
+        **place.workload.build_object("apps/v1", "Deployment"),
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": place.labels},
@@ -250,18 +241,18 @@ def _probe(path: str, *, initial: int, period: int) -> Document:
 
 
 def _metrics_service(place: Place) -> Document:
-    port = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}
+    port = build_tcp_port("metrics", METRICS_PORT)
     return {
-        **build_object(place, "v1", "Service", f"{place.prefix}-metrics"),
+        **place.workload.build_object("v1", "Service", f"{place.prefix}-metrics"),
         "spec": {"selector": place.labels, "ports": [port]},
     }
 
 
 def _replicas_service(place: Place) -> Document:
     """Every replica by name: the hub asks each of them why an object was reconciled."""
-    port = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}
+    port = build_tcp_port("metrics", METRICS_PORT)
     return {
-        **build_object(place, "v1", "Service", f"{place.prefix}-replicas"),
+        **place.workload.build_object("v1", "Service", f"{place.prefix}-replicas"),
         "spec": {"clusterIP": "None", "selector": place.labels, "ports": [port]},
     }
 
@@ -270,41 +261,14 @@ def _webhook_service(place: Place) -> Document:
     """Where the API server reaches the webhooks; it calls Services on port 443 by default."""
     port = {"name": "webhooks", "port": 443, "protocol": "TCP", "targetPort": "webhooks"}
     return {
-        **build_object(place, "v1", "Service", WEBHOOK_SERVICE),
+        **place.workload.build_object("v1", "Service", WEBHOOK_SERVICE),
         "spec": {"selector": place.labels, "ports": [port]},
     }
 
 
 def _network_policy(place: Place) -> Document:
     """Metrics from namespaces that say so and the hub; health and webhooks from the node."""
-    labelled = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
     hub = {"podSelector": {"matchLabels": HUB_LABELS}}
-    return {
-        **build_object(place, "networking.k8s.io/v1", "NetworkPolicy", place.name),
-        "spec": {
-            "podSelector": {"matchLabels": place.labels},
-            "policyTypes": ["Ingress"],
-            "ingress": [
-                {"from": [labelled, hub], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
-                {"ports": [{"port": HEALTH_PORT, "protocol": "TCP"}]},
-                {"ports": [{"port": WEBHOOK_PORT, "protocol": "TCP"}]},
-            ],
-        },
-    }
-
-
-def _disruption_budget(place: Place) -> Document:
-    """With one replica this lets a node drain; with several one stays."""
-    return {
-        **build_object(place, "policy/v1", "PodDisruptionBudget", place.name),
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": place.labels}},
-    }
-
-
-def build_object(place: Place, api_version: str, kind: str, name: str) -> dict[str, Any]:
-    """The head of an object in the namespace of the operators."""
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": place.namespace, "labels": place.labels},
-    }
+    return place.workload.build_network_policy(
+        allow_port(METRICS_PORT, SCRAPERS, hub), allow_port(HEALTH_PORT), allow_port(WEBHOOK_PORT)
+    )

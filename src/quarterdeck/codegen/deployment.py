@@ -5,6 +5,7 @@ from typing import Any
 
 from quarterdeck.app import component_manifests, manifests
 from quarterdeck.app.parts import PARTS, Part
+from quarterdeck.app.workload_manifests import Document
 from quarterdeck.codegen import roles
 from quarterdeck.codegen.files import File
 from quarterdeck.kit import yaml
@@ -54,7 +55,7 @@ def _render_fleet_overlay() -> Iterator[File]:
 
 
 def _render_folder(
-    folder: str, documents: Mapping[str, manifests.Document], *, more: Iterable[str] = ()
+    folder: str, documents: Mapping[str, Document], *, more: Iterable[str] = ()
 ) -> Iterator[File]:
     for name, document in documents.items():
         yield _render_file(f"{folder}/{name}.yaml", document)
@@ -68,8 +69,8 @@ def _render_folder(
 
 def _render_component(
     folder: str,
-    documents: Mapping[str, manifests.Document],
-    patches: Mapping[str, manifests.Document],
+    documents: Mapping[str, Document],
+    patches: Mapping[str, Document],
 ) -> Iterator[File]:
     """A component; its patches name their target, so that it builds alone as well."""
     for name, document in (*documents.items(), *patches.items()):
