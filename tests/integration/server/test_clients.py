@@ -167,13 +167,14 @@ def deployment() -> dict[str, Any]:
     }
 
 
-async def test_scale_is_applied() -> None:
+@pytest.mark.parametrize("metadata", [{"name": "web"}, {}], ids=["named", "without a name"])
+async def test_scale_is_applied(metadata: dict[str, str]) -> None:
     async with Cluster() as cluster:
         await ask(cluster, "POST", DEPLOYMENTS, deployment())
         scale = {
             "apiVersion": "autoscaling/v1",
             "kind": "Scale",
-            "metadata": {"name": "web"},
+            "metadata": metadata,
             "spec": {"replicas": 3},
         }
         path = f"{DEPLOYMENTS}/web/scale?fieldManager=m"

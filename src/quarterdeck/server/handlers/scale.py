@@ -17,7 +17,7 @@ from quarterdeck.server.registry.resource import SCALE, Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
-from quarterdeck.server.request.object_key import check_name
+from quarterdeck.server.request.object_key import check_name, fill_name
 from quarterdeck.server.request.type_meta import check_builtin_type, explain_non_object
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.forms import build_partial
@@ -143,7 +143,7 @@ async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Res
     def merge(live: Object) -> Object:
         if call.resource.is_custom and not field_managers.has_replica_owner(call.resource, live):
             raise ApiError(_NO_MANAGERS, code=500)
-        check_name(call, scale["metadata"])
+        fill_name(call, scale["metadata"])  # merged into the live Scale, which has one
         wanted = _apply_scale(call, live, scale)
         config: Object = {
             "apiVersion": call.resource.api_version,
