@@ -75,7 +75,8 @@ def assemble(store: Store, options: ServerOptions, given: Substitutes) -> Parts:
     """
     clock, rng = given.clock or SystemClock(), given.rng or random.Random()
     roles = RbacAuthorizer(store)
-    authorizer = given.authorizer or (roles if options.has_roles else AlwaysAllow())
+    by_roles = options.has_roles and not options.always_allow
+    authorizer = given.authorizer or (roles if by_roles else AlwaysAllow())
     streams: set[Stream] = set()
     metrics = Metrics(store, streams)
     inputs = AdmissionInputs(

@@ -191,6 +191,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     has_roles: bool = True
     """Whether roles decide who may do what; without it everybody may do everything."""
 
+    always_allow: bool = False
+    """Whether everybody may do everything although the default roles exist: kube-apiserver's
+    `--authorization-mode=RBAC,AlwaysAllow`."""
+
     enabled_plugins: frozenset[str] = frozenset()
     """Admission plugins to run besides those that are on by default, by Kubernetes' names."""
 

@@ -161,6 +161,7 @@ def test_admission_flags_choose_plugins_and_addresses_of_webhooks() -> None:
             "--oidc-required-claim 'team'",
             id="claim",
         ),
+        pytest.param(["--controllers", "*,-x"], "unknown x; there are", id="controller"),
         pytest.param(["--kubernetes-version", "0.1"], "--kubernetes-version", id="release"),
         pytest.param(["--feature-gates", "A=perhaps"], "A=perhaps", id="gate"),
         pytest.param(["--enable-admission-plugins", "Nothing"], "Nothing", id="plugin"),
@@ -172,3 +173,15 @@ def test_flags_that_cannot_work_are_refused_by_name(arguments: list[str], words:
         build(*arguments)
     assert words in str(refused.value)
     assert refused.value.code == REFUSED
+
+
+def test_roles_may_exist_where_everybody_may_do_everything() -> None:
+    options = build("--authorization-mode", "RBAC,AlwaysAllow").options
+    assert (options.has_roles, options.always_allow) == (True, True)
+
+
+def test_controllers_are_chosen_by_name() -> None:
+    assert build().options.controllers is None
+    assert build("--controllers", "*,-scheduler").options.controllers == frozenset(
+        {"*", "-scheduler"}
+    )

@@ -62,7 +62,8 @@ def _build_options(flags: Flags) -> ServerOptions:
     return ServerOptions(
         lifecycle=False,
         has_system_objects=True,
-        has_roles="AlwaysAllow" not in modes,
+        has_roles="AlwaysAllow" not in modes or "RBAC" in modes,
+        always_allow="AlwaysAllow" in modes,
         has_anonymous=is_set(flags, "anonymous-auth", default=True),
         signing_key=_get_path(flags, "service-account-signing-key-file"),
         service_account_keys=tuple(

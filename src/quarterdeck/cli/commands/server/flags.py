@@ -14,6 +14,7 @@ class AuthorizationMode(enum.StrEnum):
 
     RBAC = "RBAC"
     ALWAYS_ALLOW = "AlwaysAllow"
+    RBAC_ALWAYS_ALLOW = "RBAC,AlwaysAllow"
 
 
 def _path_option(flag: str, help: str) -> Option:
@@ -196,7 +197,10 @@ class ApiFlags(NamedTuple):
 
     authorization_mode: Annotated[
         AuthorizationMode,
-        Option("--authorization-mode", help="Who may do what: by roles, or everybody everything."),
+        Option(
+            "--authorization-mode",
+            help="Who may do what: by roles, or everybody everything, with the roles or without.",
+        ),
     ] = AuthorizationMode.RBAC
     simulate_workloads: Annotated[
         bool,
@@ -213,6 +217,14 @@ class ApiFlags(NamedTuple):
         bool,
         Option("--no-lifecycle", help="Disable garbage collection and namespace termination."),
     ] = False
+    controllers: Annotated[
+        str,
+        Option(
+            "--controllers",
+            metavar="A,-B",
+            help="Controllers to run: * for all, A for one, -B for all but one.",
+        ),
+    ] = "*"
     feature_gates: Annotated[
         str,
         Option(

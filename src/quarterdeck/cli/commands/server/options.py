@@ -84,7 +84,9 @@ def _build_server_options(flags: ServerFlags) -> "ServerOptions":
         controllers_without_kubelet=api.controllers_without_kubelet,
         has_system_objects=True,
         lifecycle=not api.no_lifecycle,
-        has_roles=api.authorization_mode is AuthorizationMode.RBAC,
+        controllers=_parse_controllers(api.controllers),
+        has_roles=api.authorization_mode is not AuthorizationMode.ALWAYS_ALLOW,
+        always_allow=api.authorization_mode is not AuthorizationMode.RBAC,
         has_anonymous=_parse_bool("--anonymous-auth", flags.authentication.anonymous_auth),
         signing_key=_parse_path(tokens.service_account_signing_key_file),
         service_account_keys=tuple(Path(each) for each in tokens.service_account_key_file or ()),
@@ -188,6 +190,21 @@ def _parse_gates(text: str) -> frozenset[str]:
         return parse_feature_gates(text)
     except ValueError as error:
         raise CommandError(str(error), REFUSED) from error
+
+
+def _parse_controllers(text: str) -> frozenset[str] | None:
+    """The controllers of the life cycle that run; None for all."""
+    from quarterdeck.server.lifecycle.engine.controller_names import CONTROLLER_NAMES
+
+    chosen = frozenset(split_names(text))
+    unknown = {each.removeprefix("-") for each in chosen} - CONTROLLER_NAMES - {"*"}
+    if unknown:
+        raise CommandError(
+            f"invalid --controllers: unknown {', '.join(sorted(unknown))}; there are"
+            f" {', '.join(sorted(CONTROLLER_NAMES))}",
+            REFUSED,
+        )
+    return None if chosen == {"*"} else chosen
 
 
 def _parse_bool(flag: str, text: str) -> bool:
