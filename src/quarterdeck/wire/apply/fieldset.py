@@ -259,10 +259,15 @@ def _encode_json(value: Any) -> str:
 
 def sort_trie(trie: Trie) -> Trie:
     """The same trie with its keys in the order Kubernetes writes them."""
-    keys = sorted(trie)
+    return {key: sort_trie(node) if (node := trie[key]) else LEAF for key in sort_elements(trie)}
+
+
+def sort_elements(elements: Iterable[str]) -> list[str]:
+    """The path elements of a node in the order Kubernetes writes them."""
+    keys = sorted(elements)
     if keys and keys[-1][:2] != "f:":  # `.` and fields sort as text, other elements by value
         keys.sort(key=_element_sort_key)
-    return {key: sort_trie(node) if (node := trie[key]) else LEAF for key in keys}
+    return keys
 
 
 @functools.lru_cache(_REMEMBERED)

@@ -64,12 +64,18 @@ def _check(entry: Mapping[str, Any], index: int) -> None:
 def encode(managed: Managed) -> list[dict[str, Any]]:
     """ManagedFields as Kubernetes writes and sorts them."""
     entries = [
-        _build_entry(key, owned, managed.times.get(key)) for key, owned in managed.owners.items()
+        build_entry(key, _sort_fields(owned), managed.times.get(key))
+        for key, owned in managed.owners.items()
     ]
     return sorted(entries, key=_entry_sort_key)
 
 
-def _build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]:
+def _sort_fields(owned: Owned) -> Owned:
+    return Owned(sort_trie(owned.fields), owned.api_version, applied=owned.applied)
+
+
+def build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]:
+    """One entry of managedFields, from fields that are sorted."""
     entry: dict[str, Any] = {
         "manager": identity.manager,
         "operation": APPLY if owned.applied else identity.operation,
@@ -77,7 +83,7 @@ def _build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str
     }
     if time:
         entry["time"] = time
-    entry |= {"fieldsType": _FIELDS_TYPE, "fieldsV1": sort_trie(owned.fields)}
+    entry |= {"fieldsType": _FIELDS_TYPE, "fieldsV1": owned.fields}
     if identity.subresource:
         entry["subresource"] = identity.subresource
     return entry

@@ -13,10 +13,17 @@ from quarterdeck.meta.structural import fast
 from quarterdeck.wire.apply import managed_fields
 from quarterdeck.wire.apply.client_side_apply import find_allowed_conflicts, with_last_applied
 from quarterdeck.wire.apply.conflicts import build_conflict, drop_allowed
-from quarterdeck.wire.apply.fieldset import LEAF, FieldSet, Trie, merge_tries, subtract_tries
+from quarterdeck.wire.apply.fieldset import (
+    FieldSet,
+    Trie,
+    merge_tries,
+    subtract_tries,
+    subtract_tries_recursively,
+)
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
 from quarterdeck.wire.apply.managed_fields import Managed, ManagedFieldsError
 from quarterdeck.wire.apply.manager_limit import merge_oldest_managers
+from quarterdeck.wire.apply.new_fields import UNOWNED, list_new_fields
 from quarterdeck.wire.apply.nulls import drop_new_nulls
 from quarterdeck.wire.apply.schema_type import ItemError, Type, build_root_type
 from quarterdeck.wire.apply.updater import (
@@ -36,24 +43,6 @@ _FIRST_APPLY = (
 )
 _LATER_APPLY = "failed to create typed live object ({})"
 _KUBECTL = "kubectl"
-
-_STRIPPED: Trie = {
-    "f:apiVersion": LEAF,
-    "f:kind": LEAF,
-    "f:metadata": {
-        ".": LEAF,
-        "f:name": LEAF,
-        "f:namespace": LEAF,
-        "f:creationTimestamp": LEAF,
-        "f:selfLink": LEAF,
-        "f:uid": LEAF,
-        "f:clusterName": LEAF,
-        "f:generation": LEAF,
-        "f:managedFields": LEAF,
-        "f:resourceVersion": LEAF,
-    },
-}
-"""Fields nobody owns: the server's, or the object's identity."""
 
 
 class FieldManager:
@@ -85,11 +74,11 @@ class FieldManager:
         self._types: dict[str, Type] = {api_version: build_root_type(node)}
         self._node = node
         self._type_name = node.type_name
-        ignored = reset if isinstance(reset, FieldSet) else FieldSet.of(*reset)
+        self._ignored = (reset if isinstance(reset, FieldSet) else FieldSet.of(*reset)).trie
         self._updater = Updater(
             self._type_at,
             api_version,
-            ignored=ignored.trie,
+            ignored=self._ignored,
             convert=convert,
             checks_types=not node.type_name,
         )
@@ -118,6 +107,8 @@ class FieldManager:
         What the client sent as managedFields counts when it can be read (an empty list or one
         empty entry forgets everything), except through a subresource.
         """
+        if live is None and not self._type_name and "managedFields" not in _get_metadata(new):
+            return self._own_new(new, manager or "unknown", now)
         managed = self._decode_live_or_new(live, new)
         before = _without_managed_fields(live) if live is not None else self._build_empty({})
         after = _without_managed_fields(new)
@@ -130,6 +121,22 @@ class FieldManager:
         except (ItemError, ConversionFailed):
             return after
         return _with_entries(after, managed)
+
+    def _own_new(self, new: Mapping[str, Any], manager: str, now: str) -> dict[str, Any]:
+        """A new custom object that its creator owns: `update` without anything to compare with."""
+        value = dict(new)
+        if not self._fits(value):
+            return value
+        try:
+            fields = list_new_fields(value, self._updater.type)
+        except ItemError:
+            return value
+        fields = subtract_tries_recursively(fields, self._ignored)
+        if not fields:
+            return value
+        owned = Owned(fields, self._api_version, applied=False)
+        entry = managed_fields.build_entry(self._build_identity(manager, UPDATE), owned, now)
+        return {**value, "metadata": {**_get_metadata(value), "managedFields": [entry]}}
 
     def _fits(self, value: dict[str, Any]) -> bool:
         """Whether an object has the types of the schema; those of built-in kinds always do.
@@ -362,5 +369,5 @@ def _with_entries(value: dict[str, Any], managed: Managed) -> dict[str, Any]:
 def _strip_fields(owned: Owned | None) -> Owned | None:
     if owned is None:
         return None
-    fields = subtract_tries(owned.fields, _STRIPPED)
+    fields = subtract_tries(owned.fields, UNOWNED)
     return Owned(fields, owned.api_version, applied=owned.applied) if fields else None

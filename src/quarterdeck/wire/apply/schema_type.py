@@ -6,12 +6,15 @@ deduced: objects merge by field, lists are taken whole.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from quarterdeck.meta.schema import Node
 from quarterdeck.wire.apply.fieldset import build_key_element, build_value_element
+
+if TYPE_CHECKING:
+    from quarterdeck.wire.apply.new_fields import Shape
 
 _SCALARS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
 _UNTYPED_NAMES = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
@@ -38,6 +41,7 @@ class Type:
         "list_atomic",
         "map_atomic",
         "scalar",
+        "shapes",
     )
 
     def __init__(self, node: Node | None, *, preserve: bool = False) -> None:
@@ -47,6 +51,8 @@ class Type:
         self._is_element_known = node is None
         self._item: Type | None = None
         self._defaults: dict[str, Any] = {}
+        self.shapes: dict[tuple[str, ...], Shape] = {}
+        """Filled and read by `new_fields`."""
         self.keys: tuple[str, ...] = ()
         self.scalar = ""
         self.has_list = self.has_map = False
