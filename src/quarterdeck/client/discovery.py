@@ -7,10 +7,10 @@ import msgspec
 
 from quarterdeck.client import requests
 from quarterdeck.client.errors import BadAnswer
-from quarterdeck.client.interfaces import ApiResource
-from quarterdeck.client.transport import Transport
+from quarterdeck.client.interfaces import ApiResource, Sender
 from quarterdeck.kit.similar import suggest
 from quarterdeck.meta.identity import GVK, GVR, GroupVersion
+from quarterdeck.wire.media import JSON
 from quarterdeck.wire.path import build_prefix
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -46,10 +46,73 @@ class _GroupList(msgspec.Struct, frozen=True):
     groups: tuple[_Group, ...] = ()
 
 
+class _ResponseKind(msgspec.Struct, frozen=True):
+    kind: str = ""
+
+
+class _Subresource(msgspec.Struct, frozen=True):
+    subresource: str
+
+
+class _DiscoveredResource(msgspec.Struct, frozen=True, rename="camel"):
+    resource: str
+    response_kind: _ResponseKind = _ResponseKind()
+    scope: str = ""
+    singular_resource: str = ""
+    verbs: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[_Subresource, ...] = ()
+
+    def to_resource(self) -> _Resource:
+        """The same as an entry of an `APIResourceList`."""
+        return _Resource(
+            name=self.resource,
+            kind=self.response_kind.kind,
+            namespaced=self.scope == "Namespaced",
+            verbs=self.verbs,
+            singular_name=self.singular_resource,
+            short_names=self.short_names,
+            categories=self.categories,
+        )
+
+
+class _DiscoveredVersion(msgspec.Struct, frozen=True):
+    version: str
+    resources: tuple[_DiscoveredResource, ...] = ()
+
+
+class _DiscoveredMeta(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _DiscoveredGroup(msgspec.Struct, frozen=True):
+    versions: tuple[_DiscoveredVersion, ...] = ()
+    metadata: _DiscoveredMeta = _DiscoveredMeta()
+
+
+class _DiscoveryList(msgspec.Struct, frozen=True):
+    kind: str = ""
+    items: tuple[_DiscoveredGroup, ...] = ()
+
+
+_AGGREGATED = "APIGroupDiscoveryList"
+_ACCEPT_AGGREGATED = ",".join(
+    [
+        *(
+            f"{JSON};g=apidiscovery.k8s.io;v={version};as={_AGGREGATED}"
+            for version in ("v2", "v2beta1")
+        ),
+        JSON,
+    ]
+)
+"""Everything at once where the server can (Kubernetes since 1.26), else a list of names."""
+
+
 class Discovery:
     """The resources of one server; a kind that is missing is asked for again each time."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Sender) -> None:
         self._transport = transport
         self._found: dict[GVK, ApiResource] = {}
         self._names: dict[str, ApiResource] = {}
@@ -94,6 +157,27 @@ class Discovery:
         return [each for name, each in self._names.items() if name == each.gvr.resource]
 
     async def _load_all(self) -> None:
+        """Two requests where the server sums up what it serves, else one for each group."""
+        if await self._load_aggregated("/api"):
+            await self._load_aggregated("/apis")
+        else:
+            await self._load_each()
+
+    async def _load_aggregated(self, target: str) -> bool:
+        """Remember the preferred version of every group; False if the server does not sum up."""
+        listed = await self._read(target, _DiscoveryList, accept=_ACCEPT_AGGREGATED)
+        if listed.kind != _AGGREGATED:
+            return False
+        for group in listed.items:
+            for each in group.versions[:1]:
+                version = GroupVersion(group.metadata.name, each.version)
+                self._forget(version)
+                for found in each.resources:
+                    names = frozenset(part.subresource for part in found.subresources)
+                    self._remember(found.to_resource(), version, names)
+        return True
+
+    async def _load_each(self) -> None:
         versions = [GroupVersion("", "v1")]
         groups = await self._read("/apis", _GroupList)
         for group in groups.groups:
@@ -110,14 +194,17 @@ class Discovery:
             parent, slash, name = each.name.partition("/")
             if slash:
                 subresources.setdefault(parent, set()).add(name)
-        for gvk in [gvk for gvk in self._found if gvk[:2] == group_version]:
-            del self._found[gvk]
+        self._forget(group_version)
         for each in listed:
             if "/" not in each.name:
                 self._remember(each, group_version, frozenset(subresources.get(each.name, ())))
 
-    async def _read(self, target: str, form: type[Form]) -> Form:
-        body = await self._transport.send(requests.get_path(target))
+    def _forget(self, group_version: GroupVersion) -> None:
+        for gvk in [gvk for gvk in self._found if gvk[:2] == group_version]:
+            del self._found[gvk]
+
+    async def _read(self, target: str, form: type[Form], *, accept: str = JSON) -> Form:
+        body = await self._transport.send(requests.get_path(target, accept=accept))
         try:
             return msgspec.json.decode(body, type=form)
         except msgspec.DecodeError as error:

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -6,10 +7,11 @@ from quarterdeck.apis.core import ConfigMap, Namespace
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, ClusterConfig, ConnectionFailed, Intercept, InterceptingApi
 from quarterdeck.client.intercept import Call
-from quarterdeck.client.interfaces import PatchType
+from quarterdeck.client.interfaces import Exchange, PatchType
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.meta.objects import ObjectMeta, replace, with_metadata
 from quarterdeck.wire.frame import EventType
+from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import AlreadyExists, Conflict, Invalid, NotFound
 
@@ -125,6 +127,27 @@ async def test_discovery_finds_kinds_and_says_what_is_missing() -> None:
         with pytest.raises(NotFound):
             await client.raw.resource(GVK("example.com", "v1", "Widget"))
         assert (await client.version())["gitVersion"].startswith("v1.")
+
+
+async def test_a_name_is_found_by_two_requests() -> None:
+    seen: list[str] = []
+
+    class Counter:
+        def before(self, verb: str, path: ResourcePath, /) -> Sequence[tuple[str, str]]:
+            return ()
+
+        def after(self, exchange: Exchange, /) -> None:
+            seen.append(exchange.verb)
+
+    async with Cluster() as cluster, client_of(cluster) as client:
+        client.raw.observe(Counter())
+        _, scaled = await client.resource_named("deploy")
+        assert (scaled.gvr, scaled.namespaced) == (GVR("apps", "v1", "deployments"), True)
+        assert {"scale", "status"} <= scaled.subresources
+        _, node = await client.resource_named("node")
+        assert not node.namespaced
+        assert seen == ["get", "get"]
+        assert "pods" in {each.gvr.resource for each in await client.resources_in_category("all")}
 
 
 async def test_a_lost_reply_is_not_repeated_for_a_write() -> None:
