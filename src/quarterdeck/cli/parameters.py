@@ -11,6 +11,8 @@ the flags of its fields, which are annotated the same way and may be groups them
 
 import argparse
 import enum
+import os
+import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from types import NoneType, UnionType
@@ -64,6 +66,23 @@ class Parameter(NamedTuple):
     """The flags of a group."""
 
 
+class _Formatter(argparse.HelpFormatter):
+    """As wide as the terminal; argparse would load `shutil` to ask, for every flag it adds."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_find_width() - 2)
+
+
+def _find_width() -> int:
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):  # closed, replaced, or no terminal
+        return 80
+
+
 class Parser(argparse.ArgumentParser):
     """An argparse parser that raises, and that never guesses at an abbreviated flag."""
 
@@ -74,6 +93,7 @@ class Parser(argparse.ArgumentParser):
             epilog=epilog,
             add_help=False,
             allow_abbrev=False,
+            formatter_class=_Formatter,
         )
         self.add_argument("-h", "--help", action="help", help="Show this help.")
 
@@ -84,17 +104,28 @@ class Parser(argparse.ArgumentParser):
 
 def read_parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
     """The parameters of a function, or of a group of flags, in order."""
-    import inspect
-
     hints = typing.get_type_hints(function, include_extras=True)
-    for name, parameter in inspect.signature(function).parameters.items():
-        hint, spec = hints[name], None
+    defaults = _read_defaults(function)
+    for name, hint in hints.items():
+        if name == "return":
+            continue
+        spec = None
         if typing.get_origin(hint) is typing.Annotated:
             hint, spec = typing.get_args(hint)[:2]
-        is_required = parameter.default is parameter.empty
-        default = None if is_required else parameter.default
+        is_required = name not in defaults
         members = _read_members(hint)
-        yield Parameter(name, _without_none(hint), spec, default, is_required, members)
+        yield Parameter(name, _without_none(hint), spec, defaults.get(name), is_required, members)
+
+
+def _read_defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """What parameters are when they are not given; `inspect` says so too, and is slow to load."""
+    if isinstance(function, type):
+        return dict(getattr(function, "_field_defaults"))  # noqa: B009
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    last = function.__defaults__ or ()
+    named = dict(zip(positional[len(positional) - len(last) :], last, strict=True))
+    return named | (function.__kwdefaults__ or {})
 
 
 def _read_members(hint: Any) -> tuple[Parameter, ...]:
@@ -157,8 +188,6 @@ def _add_argument(parser: Parser, parameter: Parameter, spec: Argument) -> None:
 
 
 def _add_option(parser: Parser, parameter: Parameter, spec: Option) -> None:
-    import os
-
     default = parameter.default
     if spec.env:
         default = os.environ.get(spec.env) or default
