@@ -13,6 +13,7 @@ A command with `settings="up"` or `"run"` also has the flags of `app.settings`; 
 """
 
 import argparse
+import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any, NewType
 
@@ -31,9 +32,13 @@ StartTime = NewType("StartTime", float)
 class Command:
     """A function that the command line can call."""
 
-    def __init__(self, function: Callable[..., Any], *, settings: str = "") -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, settings: str = "", only_reads: bool = False
+    ) -> None:
         self._function = function
         self._settings = settings
+        self._only_reads = only_reads
+        """Run first without an event loop, which takes longer to load than a read takes."""
 
     @property
     def description(self) -> str:
@@ -70,6 +75,12 @@ class Command:
             each.name: self._value(each, options, started)
             for each in read_parameters(self._function)
         }
+        if self._only_reads:
+            from quarterdeck.cli.loop import run_without_loop
+            from quarterdeck.client.blocking import LoopNeeded
+
+            with contextlib.suppress(LoopNeeded):
+                return int(run_without_loop(self._function(**values)) or 0)
         result = self._function(**values)
         if isinstance(result, Coroutine):
             from quarterdeck.cli.loop import run_loop

@@ -6,14 +6,14 @@ The client is imported when a command connects, so that `--help` does not pay fo
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from quarterdeck.client.client import Client
     from quarterdeck.client.config.cluster import ClusterConfig
-    from quarterdeck.client.transport import Transport
+    from quarterdeck.client.interfaces import Sender
 
 Result = TypeVar("Result")
 LOCAL = Path(".quarterdeck/kubeconfig")
@@ -38,14 +38,20 @@ def find_config(kubeconfig: str = "", context: str = "") -> "ClusterConfig":
 
 @contextlib.asynccontextmanager
 async def connect(kubeconfig: str = "", context: str = "") -> AsyncIterator["Client"]:
-    """A client of the cluster to use."""
+    """A client of the cluster to use; without a loop, one that can only read."""
+    from quarterdeck.cli.loop import has_loop
     from quarterdeck.client.client import Client
 
-    async with Client(find_config(kubeconfig, context)) as client:
+    config, sender = find_config(kubeconfig, context), None
+    if not has_loop():
+        from quarterdeck.client.blocking import BlockingTransport
+
+        sender = BlockingTransport(config)
+    async with Client(config, sender=sender) as client:
         yield client
 
 
-def get_transport(client: "Client") -> "Transport":
+def get_transport(client: "Client") -> "Sender":
     """What sends a client's requests, for answers that are more than an object."""
     from quarterdeck.client.raw import RawApi
 
@@ -56,6 +62,11 @@ def get_transport(client: "Client") -> "Transport":
 
 async def with_progress(work: Awaitable[Result], activity: str) -> Result:
     """Await something; after a second print what it is, on a terminal."""
+    from quarterdeck.cli.loop import has_loop
+
+    if not has_loop():
+        with _print_after(_QUIET_S, f"{activity} ..."):
+            return await work
     import asyncio
 
     task = asyncio.ensure_future(work)
@@ -66,3 +77,20 @@ async def with_progress(work: Awaitable[Result], activity: str) -> Result:
         return await task
     finally:
         task.cancel()
+
+
+@contextlib.contextmanager
+def _print_after(seconds: float, line: str) -> Iterator[None]:
+    """Print a line on a terminal if the block takes longer: a signal interrupts what blocks."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    import signal
+
+    before = signal.signal(signal.SIGALRM, lambda *_: print(line, file=sys.stderr))
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

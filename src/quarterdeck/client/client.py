@@ -10,19 +10,16 @@ was read as its precondition: fields our types do not know are never lost.
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, TypeVar
 
 import msgspec
 
 from quarterdeck.client import pager
 from quarterdeck.client.config.cluster import ClusterConfig, Impersonation
-from quarterdeck.client.credentials import Provider
-from quarterdeck.client.interfaces import Api, ApiResource, PatchType
+from quarterdeck.client.interfaces import Api, ApiResource, PatchType, Sender
 from quarterdeck.client.raw import RawApi
-from quarterdeck.client.transport import Transport
 from quarterdeck.client.untyped import ResourceClient
-from quarterdeck.kit import http, json
-from quarterdeck.kit.clock import Clock
+from quarterdeck.kit import json
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.meta.objects import Object, decode, encode, get_raw, to_document
 from quarterdeck.wire import merge_patch
@@ -37,6 +34,11 @@ from quarterdeck.wire.query import (
     Preconditions,
 )
 from quarterdeck.wire.status import from_status
+
+if TYPE_CHECKING:
+    from quarterdeck.client.credentials import Provider
+    from quarterdeck.kit import http
+    from quarterdeck.kit.clock import Clock
 
 Kind = TypeVar("Kind", bound=Object)
 
@@ -58,8 +60,8 @@ class Scale(NamedTuple):
 
 
 class _Means(TypedDict):
-    clock: Clock | None
-    credentials: Provider | None
+    clock: "Clock | None"
+    credentials: "Provider | None"
     network: "http.MemoryNetwork | None"
 
 
@@ -70,13 +72,14 @@ class Client:
         self,
         config: ClusterConfig,
         *,
-        clock: Clock | None = None,
-        credentials: Provider | None = None,
+        clock: "Clock | None" = None,
+        credentials: "Provider | None" = None,
         network: "http.MemoryNetwork | None" = None,
+        sender: Sender | None = None,
     ) -> None:
         self.config = config
         self._means: _Means = {"clock": clock, "credentials": credentials, "network": network}
-        self._transport = Transport(config, **self._means)
+        self._transport = sender or _build_transport(config, self._means)
         self._direct = RawApi(self._transport)
         self._api: Api = self._direct
 
@@ -285,6 +288,12 @@ class Client:
         """What the server says of itself."""
         answer: dict[str, Any] = json.decode(await self._direct.read_path("/version"))
         return answer
+
+
+def _build_transport(config: ClusterConfig, means: _Means) -> Sender:
+    from quarterdeck.client.transport import Transport  # loads asyncio, which not everybody needs
+
+    return Transport(config, **means)
 
 
 async def _decode_events(

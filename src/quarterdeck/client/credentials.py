@@ -59,13 +59,7 @@ def _build_token_provider(config: ClusterConfig, clock: Clock) -> Provider:
         return ExecProvider(config.exec, config, clock)
     if config.token_file is not None:
         return TokenFileProvider(config.token_file, clock)
-    if config.token is not None:
-        return StaticProvider(Credentials(authorization=f"Bearer {config.token.reveal()}"))
-    if config.username:
-        password = config.password.reveal() if config.password else ""
-        pair = base64.b64encode(f"{config.username}:{password}".encode()).decode()
-        return StaticProvider(Credentials(authorization=f"Basic {pair}"))
-    return StaticProvider(Credentials())
+    return StaticProvider(Credentials(authorization=config.build_authorization()))
 
 
 class StaticProvider:

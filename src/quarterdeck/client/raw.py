@@ -8,8 +8,14 @@ import msgspec
 from quarterdeck.client import requests
 from quarterdeck.client.discovery import Discovery
 from quarterdeck.client.errors import BadAnswer
-from quarterdeck.client.interfaces import ApiResource, Form, ListPage, Observer, PatchType
-from quarterdeck.client.transport import Transport
+from quarterdeck.client.interfaces import (
+    ApiResource,
+    Form,
+    ListPage,
+    Observer,
+    PatchType,
+    Sender,
+)
 from quarterdeck.meta.identity import GVK
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import (
@@ -41,7 +47,7 @@ _lists = msgspec.json.Decoder(_List)
 class RawApi:
     """Implements `interfaces.Api` over one transport."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Sender) -> None:
         self.transport = transport
         self.discovery = Discovery(transport)
 

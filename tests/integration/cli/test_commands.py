@@ -3,6 +3,8 @@
 import io
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,21 @@ def test_objects_come_and_go(shell: Shell, files: str) -> None:
     assert "# ADDED" in shell("watch", "cm", "one", "--count", "1", "-o", "yaml")
     assert shell("delete", "configmap", "one") == "configmap/one deleted\n"
     assert shell("delete", "-f", files, "--ignore-not-found") == "configmap/two deleted\n"
+
+
+def test_get_loads_no_event_loop(kubeconfig: Path) -> None:
+    program = (
+        "import sys; from quarterdeck.cli.main import run; code = run(sys.argv[1:]);"
+        "print(code, *sorted({'asyncio', 'inspect', 'shutil', 'yaml'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", program, "get", "cm", "--kubeconfig", str(kubeconfig)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "kube-root-ca.crt" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0"
+
+
+def test_what_get_is_refused_without_a_loop_it_asks_again_on_one(shell: Shell) -> None:
+    assert 'configmaps "absent" not found' in shell("get", "cm", "absent", code=1)
 
 
 def test_get_has_the_output_formats_of_kubectl(shell: Shell, files: str) -> None:

@@ -91,7 +91,7 @@ async def get(
             print(form.render(listed, is_single=bool(name)).removesuffix("\n"))
 
 
-COMMAND = Command(get)
+COMMAND = Command(get, only_reads=True)
 
 
 async def _find_all(client: "Client", kinds: "list[str]") -> "list[ApiResource]":

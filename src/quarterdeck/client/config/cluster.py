@@ -1,5 +1,6 @@
 """Everything needed to reach one API server, resolved and validated."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -98,3 +99,13 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The most requests a second, on average; 0 for no limit, which is best for most."""
     burst: int = 100
     """How many may go out at once where there is a limit."""
+
+    def build_authorization(self) -> str:
+        """The Authorization header that the configuration holds itself; empty if it has none."""
+        if self.token is not None:
+            return f"Bearer {self.token.reveal()}"
+        if self.username:
+            password = self.password.reveal() if self.password else ""
+            pair = b64encode(f"{self.username}:{password}".encode()).decode()
+            return f"Basic {pair}"
+        return ""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from quarterdeck.client.errors import ClientError
+from quarterdeck.client.interfaces import Sender
 from quarterdeck.client.requests import ApiRequest
-from quarterdeck.client.transport import Transport
 from quarterdeck.kit.http import BodyWriter, Request, Response, StreamResponse
 from quarterdeck.services.applications import credentials
 from quarterdeck.services.applications.errors import JSON
@@ -22,7 +22,7 @@ _DROPPED = frozenset(
 class Proxy:
     """A handler that asks another server."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Sender) -> None:
         self._transport = transport
 
     async def handle(self, request: Request) -> Response | StreamResponse:
