@@ -6,6 +6,8 @@ Nothing else starts an API server, workloads and operators in one process, so th
 import asyncio
 import os
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,13 +15,14 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from bench import accounting, machine
 from bench.peers.api_servers import LOAD_CORE, SERVER_CORE
 from bench.process import Child
 from bench.series import Figures, Runs, Series, case
-from bench.suite import OURS, Case, Scale, Suite
+from bench.suite import OURS, Case, Missing, Scale, Suite
 
 FLAGS = (
     "--port",
@@ -65,8 +68,12 @@ def cases(scale: Scale) -> Sequence[Case]:
 
 
 def _command_cases(rounds: int) -> list[Case]:
-    series = Series(_calling, rounds=rounds)
-    return [case(series, f"quarterdeck {words}", "ms", words) for words in COMMANDS]
+    alone, reading = Series(_calling, rounds=rounds), Series(_reading, rounds=rounds)
+    return [
+        *(case(alone, f"quarterdeck {words}", "ms", words) for words in COMMANDS),
+        case(reading, "get of a namespace's ConfigMaps, on our server", "ms", "ms"),
+        case(reading, "get of a namespace's ConfigMaps, processor time", "CPU ms", "cpu"),
+    ]
 
 
 @contextmanager
@@ -75,12 +82,39 @@ def _calling() -> Iterator[Runs]:
 
     def run(figures: Figures) -> None:
         for words in COMMANDS:
-            began = time.perf_counter()
-            command = [sys.executable, "-m", "quarterdeck.cli", *words.split()]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            figures[words] = (time.perf_counter() - began) * 1e3
+            figures[words] = _call([sys.executable, "-m", "quarterdeck.cli", *words.split()])[0]
 
     yield {OURS: run}
+
+
+@contextmanager
+def _reading() -> Iterator[Runs]:
+    """A command that reads, ours and kubectl; kubectl keeps what it discovered in its home."""
+    program = shutil.which("kubectl")
+    with tempfile.TemporaryDirectory() as home, Up(f"{home}/data"):
+        environment = {"HOME": home, "KUBECONFIG": f"{home}/data/kubeconfig"}
+
+        def run(command: list[str], figures: Figures) -> None:
+            figures["ms"], figures["cpu"] = _call([*command, "get", "configmaps"], environment)
+
+        yield {
+            OURS: partial(run, [sys.executable, "-m", "quarterdeck.cli"]),
+            "kubectl": partial(run, [program]) if program else Missing("kubectl is not installed"),
+        }
+
+
+def _call(command: list[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
+    """Wall and processor time of a command, in milliseconds."""
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        command,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, **(environment or {})},
+    )
+    wall_s, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall_s * 1e3, cpu_s * 1e3
 
 
 Converge = Callable[[Path, int], Coroutine[None, None, float]]
@@ -227,6 +261,6 @@ SUITE = Suite(
     title="quarterdeck up: from nothing to a thousand applications and pipelines",
     cases=cases,
     versions=("uvloop", "msgspec"),
-    programs=("SQLite", "OpenSSL"),
+    programs=("SQLite", "OpenSSL", "kubectl"),
     is_process=True,
 )
