@@ -84,26 +84,43 @@ async def test_node_that_never_reports_becomes_unknown(world: Any) -> None:
         unknown = ("Unknown", "NodeStatusNeverUpdated")
         kinds = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
         assert states(node) == dict.fromkeys(kinds, unknown)
-        assert taints(node) == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
+        assert taints(node) == {("unreachable", "NoSchedule")}
 
 
-async def test_silent_node_is_given_up_and_its_pods_are_evicted(world: Any, workload: Any) -> None:
-    async with world(controllers_without_kubelet=True) as cluster:
-        await cluster.create("nodes", NODE)
+async def test_silent_node_is_given_up_and_its_pods_are_evicted(
+    simulation: Any, workload: Any, template: Any
+) -> None:
+    far = template("web")
+    far["spec"]["nodeSelector"] = {"place": "far"}
+    async with simulation() as cluster:
+        await cluster.create("nodes", {"metadata": {"name": "far", "labels": {"place": "far"}}})
         await report(cluster, READY)
-        await cluster.create("deployments", workload("Deployment", "web"))
+        await cluster.create("deployments", workload("Deployment", "web", far))
         (first,) = await cluster.names("pods")
-        running = {"phase": "Running", "conditions": [{**READY, "lastHeartbeatTime": None}]}
+        running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
         await cluster.patch("pods", first, {"status": running}, part="status")
         await cluster.pass_time(51)
         node = await cluster.the("nodes", "far")
         assert states(node)["Ready"] == ("Unknown", "NodeStatusUnknown")
-        assert ("unreachable", "NoExecute") in taints(node)
+        assert taints(node) == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
         assert await cluster.reasons("Node") == ["NodeNotReady"]
         assert states(await cluster.the("pods", first))["Ready"][0] == "False"
         await cluster.pass_time(301)
         assert "deletionTimestamp" in (await cluster.the("pods", first))["metadata"]
         assert len(await cluster.names("pods")) == 2
+
+
+async def test_nobody_is_evicted_while_no_node_is_ready(world: Any) -> None:
+    async with world(controllers_without_kubelet=True) as cluster:
+        await cluster.create("nodes", NODE)
+        await report(cluster, READY)
+        await cluster.pass_time(51)
+        assert taints(await cluster.the("nodes", "far")) == {("unreachable", "NoSchedule")}
+        near = {"metadata": {"name": "near"}, "status": {"conditions": [READY]}}
+        await cluster.create("nodes", near)
+        assert ("unreachable", "NoExecute") in taints(await cluster.the("nodes", "far"))
+        await cluster.delete("nodes", "near")
+        assert taints(await cluster.the("nodes", "far")) == {("unreachable", "NoSchedule")}
 
 
 async def test_renewed_lease_keeps_a_node(world: Any) -> None:
@@ -130,7 +147,6 @@ async def test_taints_follow_the_conditions_of_a_node(world: Any) -> None:
         await cluster.patch("nodes", "far", {"spec": {"unschedulable": True}})
         assert taints(await cluster.the("nodes", "far")) == {
             ("not-ready", "NoSchedule"),
-            ("not-ready", "NoExecute"),
             ("disk-pressure", "NoSchedule"),
             ("unschedulable", "NoSchedule"),
         }

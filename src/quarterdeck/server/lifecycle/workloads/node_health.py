@@ -1,12 +1,15 @@
 """Health of nodes: those whose kubelet is silent become Unknown, and taints follow conditions.
 
 A heartbeat is a renewed lease or a Ready condition with a new time. When it was noticed counts, not
-the time it carries: clocks of nodes differ.
+the time it carries: clocks of nodes differ. While no node at all is ready nobody is evicted: then
+it is more likely that the control plane is cut off.
 """
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+import msgspec
 
 from quarterdeck.server.kinds.simulation import SIMULATED_NODE
 from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
@@ -24,9 +27,14 @@ from quarterdeck.server.lifecycle.engine.objects import (
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.lifecycle.workloads.nodes import LEASE_HOME, LEASES, UNREACHABLE
+from quarterdeck.server.lifecycle.workloads.nodes import (
+    LEASE_HOME,
+    LEASES,
+    UNREACHABLE,
+    is_node_ready,
+)
 from quarterdeck.server.registry.resource import Object
-from quarterdeck.storage import StoreEvent, StoreKey
+from quarterdeck.storage import Entry, StoreEvent, StoreKey
 
 _STARTUP_GRACE = timedelta(seconds=60)
 """How long a new node may take to report for the first time."""
@@ -42,6 +50,22 @@ _PRESSURE_TAINTS = {
     "PIDPressure": "node.kubernetes.io/pid-pressure",
 }
 _OWN_TAINTS = frozenset({_NOT_READY, UNREACHABLE, _UNSCHEDULABLE, *_PRESSURE_TAINTS.values()})
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class _Node(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
+
+
+_decode = msgspec.json.Decoder(_Node).decode
 
 
 class _Heartbeat(NamedTuple):
@@ -70,7 +94,9 @@ class NodeHealth:
         if event.key.resource == NODES:
             if event.after is None:
                 self._heartbeats.pop(event.key, None)
-            else:
+            if _is_entry_ready(event.before) != _is_entry_ready(event.after):
+                yield from index.list_resource(NODES, "")  # perhaps the first one, or the last
+            elif event.after is not None:
                 yield event.key
         elif event.key.namespace == LEASE_HOME:
             yield StoreKey(NODES, "", event.key.name)
@@ -84,9 +110,9 @@ class NodeHealth:
         has_reported = get_condition(conditions, "Ready") is not None
         noticed = self._note_heartbeat(view, key, node)
         left = noticed + (_MONITOR_GRACE if has_reported else _STARTUP_GRACE) - view.now
-        if left > timedelta():
-            return [*_update_node(node, conditions, view.now), Requeue(left.total_seconds())]
-        return list(_update_node(node, _give_up(node, conditions, view.now), view.now))
+        if left <= timedelta():
+            return list(_update_node(view, node, _give_up(node, conditions, view.now)))
+        return [*_update_node(view, node, conditions), Requeue(left.total_seconds())]
 
     def _note_heartbeat(self, view: View, key: StoreKey, node: Object) -> datetime:
         """Note what a node reported; returns when it was noticed."""
@@ -103,6 +129,13 @@ class NodeHealth:
             noticed = known.noticed
         self._heartbeats[key] = _Heartbeat(reported, renewed, noticed)
         return noticed
+
+
+def _is_entry_ready(entry: Entry | None) -> bool:
+    return entry is not None and any(
+        (each.type, each.status) == ("Ready", "True")
+        for each in _decode(entry.value).status.conditions or ()
+    )
 
 
 def _give_up(node: Object, conditions: list[Object], now: datetime) -> list[Object]:
@@ -136,10 +169,11 @@ def _give_up(node: Object, conditions: list[Object], now: datetime) -> list[Obje
     ]
 
 
-def _update_node(node: Object, conditions: list[Object], now: datetime) -> Iterator[Action]:
+def _update_node(view: View, node: Object, conditions: list[Object]) -> Iterator[Action]:
     """Write conditions and taints where they differ; a node that was ready is announced."""
     before = get_spec(node).get("taints") or []
-    wanted = _list_taints(node, conditions)
+    evicts = any(is_node_ready(each) for each in view.list_few(NODES) if each is not node)
+    wanted = _list_taints(node, conditions, evicts=evicts)
     kept = [
         each
         for each in before
@@ -147,7 +181,7 @@ def _update_node(node: Object, conditions: list[Object], now: datetime) -> Itera
     ]
     present = {(each.get("key"), each.get("effect")) for each in kept}
     added = [
-        {"key": key, "effect": effect, "timeAdded": format_moment(now)}
+        {"key": key, "effect": effect, "timeAdded": format_moment(view.now)}
         for key, effect in wanted
         if (key, effect) not in present
     ]
@@ -163,11 +197,14 @@ def _update_node(node: Object, conditions: list[Object], now: datetime) -> Itera
     yield update(NODES, node, spec=spec, status=status)
 
 
-def _list_taints(node: Object, conditions: Sequence[Object]) -> list[tuple[str, str]]:
+def _list_taints(
+    node: Object, conditions: Sequence[Object], *, evicts: bool
+) -> list[tuple[str, str]]:
     """The taints that the conditions of a node ask for: key and effect."""
     states = {each.get("type"): each.get("status") for each in conditions}
     contact = {"False": _NOT_READY, "Unknown": UNREACHABLE}.get(states.get("Ready") or "")
-    wanted = [(contact, effect) for effect in ("NoSchedule", "NoExecute")] if contact else []
+    effects = ("NoSchedule", "NoExecute") if evicts else ("NoSchedule",)
+    wanted = [(contact, effect) for effect in effects] if contact else []
     wanted += [
         (taint, "NoSchedule")
         for kind, taint in _PRESSURE_TAINTS.items()
