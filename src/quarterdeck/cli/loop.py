@@ -40,3 +40,15 @@ def has_loop() -> bool:
     """Whether an event loop runs in this thread; asks without loading asyncio."""
     asyncio = sys.modules.get("asyncio")
     return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def require_loop() -> None:
+    """Begin again on an event loop, before anything is printed.
+
+    Raises:
+        LoopNeeded: if none runs.
+    """
+    if not has_loop():
+        from quarterdeck.client.blocking import LoopNeeded
+
+        raise LoopNeeded

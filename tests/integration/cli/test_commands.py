@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.cli.commands.get import get
+from quarterdeck.cli.loop import run_without_loop
 from quarterdeck.cli.main import run
+from quarterdeck.client.blocking import LoopNeeded
 
 WIDGETS = """
 apiVersion: v1
@@ -320,3 +323,12 @@ def test_why_needs_somebody_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
     line = told(capsys, "why", "application/web", "--health", "http://127.0.0.1:9", code=1)
     assert "--health" in line
     assert "NAME" in told(capsys, "why", "application", code=2)
+
+
+def test_get_prints_nothing_before_it_follows_on_a_loop(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    following = get("namespaces", follow=True, kubeconfig=str(kubeconfig))
+    with pytest.raises(LoopNeeded):
+        run_without_loop(following)
+    assert capsys.readouterr().out == ""

@@ -120,6 +120,9 @@ async def _print_changes(lines: "AsyncGenerator[str, None]", count: int) -> None
     """Print lines until Ctrl-C, or `count` of them."""
     from contextlib import aclosing
 
+    from quarterdeck.cli.loop import require_loop
+
+    require_loop()
     seen = 0
     async with aclosing(lines):
         async for line in lines:
