@@ -1,6 +1,7 @@
 """Large answers, long watches and large objects of the life cycle do not hold up the others."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from occupied_server import (
@@ -77,6 +78,43 @@ async def test_long_history_is_encoded_in_slices() -> None:
         assert [name for name in names if name.startswith("m-")] == [f"m-{n}" for n in range(200)]
 
 
+@pytest.mark.parametrize("query", ["status.phase!=a", "metadata.name=large,status.phase!=a"])
+async def test_fields_of_large_objects_are_read_in_a_thread(query: str) -> None:
+    async with serving() as api:
+        assert await api.send("POST", PODS, kit_json.encode(build_pod(INLINE // 8))) == 201
+        async with api.occupied():
+            listing = asyncio.ensure_future(api.read(f"{PODS}?fieldSelector={query}"))
+            await api.check_served()
+            assert not listing.done()
+        assert len(kit_json.decode(await listing)["items"]) == 1
+
+
+async def test_large_objects_are_audited_in_a_thread(tmp_path: Path) -> None:
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    policy.write_text(AUDIT_POLICY)
+    body = build_widget("large", free=VERY_LARGE)
+    async with serving(audit_policy=policy, audit_log=log) as api:
+        assert await api.send("POST", WIDGETS, body) == 201
+        # the answer is copied, and what is written about it is not
+        async with api.occupied():
+            reading = asyncio.ensure_future(api.send("GET", f"{WIDGETS}/large"))
+            await api.check_served()
+            assert not reading.done()
+        assert await reading == 200
+    events = [kit_json.decode(line) for line in log.read_bytes().splitlines()]
+    created, read = (each for each in events if each["objectRef"].get("name") == "large")
+    assert created["requestObject"]["spec"] == {"free": VERY_LARGE}
+    assert read["responseObject"]["spec"] == {"free": VERY_LARGE}
+
+
+AUDIT_POLICY = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: RequestResponse, resources: [{group: example.com, resources: [widgets]}]}
+- {level: None}
+"""
 DEPENDENTS = 3
 """Together larger than what one plan lets go of."""
 

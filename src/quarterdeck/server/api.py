@@ -163,7 +163,7 @@ class ApiServer:
             except http.BodyTooLarge:
                 text = f"Request entity too large: limit is {limit}"
                 response = _refuse(request, RequestEntityTooLarge(text))
-                auditor.end(record, response)
+                await auditor.end(record, response)
                 return response
             request = http.Request.of(
                 request.method,
@@ -179,7 +179,7 @@ class ApiServer:
         except (ApiError, HeaderError):
             acting = caller
         other = None if acting is caller else acting
-        auditor.end(
+        await auditor.end(
             record, answer, impersonated=other, authorizer=core.authorizer, annotations=annotations
         )
         return answer

@@ -79,6 +79,7 @@ def assemble(store: Store, options: ServerOptions, given: Substitutes) -> Parts:
     authorizer = given.authorizer or (roles if by_roles else AlwaysAllow())
     streams: set[Stream] = set()
     metrics = Metrics(store, streams)
+    worker = Worker(options.inline_bytes)
     inputs = AdmissionInputs(
         store=store,
         registry=given.registry or Registry(),
@@ -88,6 +89,7 @@ def assemble(store: Store, options: ServerOptions, given: Substitutes) -> Parts:
         clock=clock,
         rng=rng,
         metrics=metrics.registry,
+        threads=worker,
         track_quota=lambda before, after: _track_quota(core, before, after),
     )
     admission = AdmissionParts(inputs, given.plugins)
@@ -109,14 +111,18 @@ def assemble(store: Store, options: ServerOptions, given: Substitutes) -> Parts:
         metrics=metrics,
         frames=FrameCache(),
         field_managers=FieldManagers(),
-        worker=Worker(options.inline_bytes),
+        worker=worker,
         watch_buffers=WatchBuffers(
             each_bytes=options.watch_buffer_bytes, all_bytes=options.watch_buffers_bytes
         ),
         streams=streams,
     )
     return Parts(
-        core, roles, admission, _build_fairness(options, metrics), _build_auditor(options, clock)
+        core,
+        roles,
+        admission,
+        _build_fairness(options, metrics),
+        _build_auditor(options, clock, worker),
     )
 
 
@@ -176,7 +182,7 @@ def _build_authenticators(
     return add_token_sources(given, sources, audiences=accounts.audiences)
 
 
-def _build_auditor(options: ServerOptions, clock: Clock) -> "Auditor | None":
+def _build_auditor(options: ServerOptions, clock: Clock, worker: Worker) -> "Auditor | None":
     """The audit log that the options ask for.
 
     Raises:
@@ -195,4 +201,5 @@ def _build_auditor(options: ServerOptions, clock: Clock) -> "Auditor | None":
         max_backups=options.audit_log_max_backups,
         max_age_days=options.audit_log_max_age_days,
     )
-    return Auditor(read_policy(options.audit_policy), AuditLog(log, clock), clock=clock)
+    policy = read_policy(options.audit_policy)
+    return Auditor(policy, AuditLog(log, clock), clock=clock, threads=worker)

@@ -164,7 +164,7 @@ async def test_file_is_rotated_and_old_ones_deleted(tmp_path: Path) -> None:
     options = AuditLogOptions(path=tmp_path / "audit.log", max_size_bytes=200, max_backups=2)
     log = AuditLog(options, clock)
     for number in range(30):
-        log.write({"number": number, "text": "x" * 40})
+        log.append(json.dumps({"number": number, "text": "x" * 40}).encode())
         await clock.advance(1)
     log.close()
     files = sorted(tmp_path.iterdir())

@@ -2,14 +2,14 @@
 
 Plugins are called in order: first every `admit`, which may change the object, later every
 `validate`, which sees the final object. Plugins that wait for others (webhooks) are `AsyncPlugin`s.
-Without any, no other write happens between reading and writing an object, so a write without a
-resourceVersion never meets a conflict.
+Without any, and without policies that take long, no other write happens between reading and writing
+an object, so a write without a resourceVersion never meets a conflict.
 """
 
 from collections.abc import Sequence
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.admission.plugin import AsyncPlugin, Plugin
+from quarterdeck.server.admission.plugin import AsyncPlugin, LastPlugin, Plugin
 
 
 class Admission:
@@ -19,7 +19,7 @@ class Admission:
         self,
         plugins: Sequence[Plugin],
         async_plugins: Sequence[AsyncPlugin] = (),
-        last_plugins: Sequence[Plugin] = (),
+        last_plugins: Sequence[LastPlugin] = (),
     ) -> None:
         self._plugins = tuple(plugins)
         self._async_plugins = tuple(async_plugins)
@@ -30,25 +30,27 @@ class Admission:
         """Whether any asynchronous plugin has something to do at the moment."""
         return any(plugin.is_active for plugin in self._async_plugins)
 
-    def admit(self, attributes: AdmissionAttributes) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Call `admit` of all synchronous plugins; the object may be another one afterwards.
 
         Where asynchronous plugins follow, `admit_async` decides about the second round.
         """
-        self._admit(attributes)
+        await self._admit(attributes)
         if not self.has_async_plugins and attributes.reinvocation.begin_second():
-            self._admit(attributes)
+            await self._admit(attributes)
 
-    def _admit(self, attributes: AdmissionAttributes) -> None:
+    async def _admit(self, attributes: AdmissionAttributes) -> None:
         for plugin in self._plugins:
-            plugin.admit(attributes)
-        for plugin in self._last_plugins:
-            plugin.admit(attributes)
+            if (pending := plugin.admit(attributes)) is not None:
+                await pending
+        for last in self._last_plugins:
+            last.admit(attributes)
 
-    def validate(self, attributes: AdmissionAttributes) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Call `validate` of the synchronous plugins, with the final object."""
         for plugin in self._plugins:
-            plugin.validate(attributes)
+            if (pending := plugin.validate(attributes)) is not None:
+                await pending
 
     def charge(self, attributes: AdmissionAttributes) -> None:
         """Call `validate` of the plugins that count what is stored; nobody may refuse after it."""
@@ -62,7 +64,7 @@ class Admission:
         """
         await self._admit_async(attributes)
         if attributes.reinvocation.begin_second():
-            self._admit(attributes)
+            await self._admit(attributes)
             await self._admit_async(attributes)
 
     async def _admit_async(self, attributes: AdmissionAttributes) -> None:

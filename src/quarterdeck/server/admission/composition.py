@@ -18,6 +18,7 @@ from quarterdeck.server.admission.assembly import (
     choose_plugins,
 )
 from quarterdeck.server.admission.chain import Admission
+from quarterdeck.server.admission.computation import Computations, Threads
 from quarterdeck.server.admission.metrics import AdmissionMetrics
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
@@ -51,6 +52,7 @@ class AdmissionInputs(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     clock: Clock
     rng: random.Random
     metrics: MetricsRegistry
+    threads: Threads
     track_quota: Callable[[Object, Object], Object]
     """Records the server as the owner of what it counts in a quota."""
 
@@ -66,11 +68,17 @@ class AdmissionParts:
         """
         store, registry, authorizer = inputs.store, inputs.registry, inputs.authorizer
         options, metrics = inputs.options, AdmissionMetrics(inputs.metrics)
+        computations = Computations(
+            threads=inputs.threads,
+            clock=inputs.clock,
+            inline_bytes=options.inline_bytes,
+            slice_s=options.slice_s,
+        )
         self._validating = ValidatingPolicies(
-            store, registry, authorizer, metrics=metrics, clock=inputs.clock
+            store, registry, authorizer, metrics=metrics, computations=computations
         )
         self._mutating = MutatingPolicies(
-            store, registry, authorizer, metrics=metrics, clock=inputs.clock
+            store, registry, authorizer, metrics=metrics, computations=computations
         )
         self.caller = WebhookCaller(options.webhook_services)
         self._webhooks = Webhooks(
@@ -80,6 +88,7 @@ class AdmissionParts:
             caller=self.caller,
             rng=inputs.rng,
             observer=Observer(metrics, inputs.clock),
+            computations=computations,
         )
         self.chain = self._build_chain(inputs, plugins)
 

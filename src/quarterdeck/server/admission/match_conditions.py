@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.computation import MakeBudget
 from quarterdeck.server.admission.request import build_request, show
 from quarterdeck.server.kinds.admission_expressions import (
     InvalidExpression,
@@ -50,6 +51,7 @@ def match_conditions(
     expressions: Sequence[str],
     variables: Mapping[str, Any],
     *,
+    make_budget: MakeBudget,
     has_params: bool = False,
     size: int | None = None,
 ) -> bool:
@@ -63,7 +65,7 @@ def match_conditions(
     failure: ConditionFailed | None = None
     from quarterdeck import cel
 
-    budget = cel.Budget(_BUDGET, per_call=_BUDGET, size=size)
+    budget = make_budget(_BUDGET, per_call=_BUDGET, size=size)
     for expression in expressions:
         try:
             program = compile_condition(expression, has_params=has_params)

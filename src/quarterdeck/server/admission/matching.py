@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.storage import Store, StoreKey
@@ -174,7 +174,7 @@ def matches_namespace(selector: Selector, attributes: AdmissionAttributes, store
     entry = store.get_pending(StoreKey("namespaces", "", attributes.namespace))
     if entry is None:
         raise NotFound.of("namespaces", attributes.namespace)
-    return selector.matches(get_labels(kit_json.decode(entry.value)))
+    return selector.matches(get_object_meta(entry).labels or {})
 
 
 def get_labels(value: Mapping[str, Any]) -> dict[str, str]:

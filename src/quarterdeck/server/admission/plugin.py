@@ -1,14 +1,19 @@
 """The ports of admission plugins."""
 
+from collections.abc import Awaitable
 from typing import Protocol
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 
 
 class Plugin(Protocol):
-    """An admission plugin that decides without waiting."""
+    """An admission plugin that decides without asking others.
 
-    def admit(self, attributes: AdmissionAttributes) -> None:
+    What it has not decided when its method returns, because that takes long, it returns for the
+    chain to await.
+    """
+
+    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """Change or refuse the write.
 
         Raises:
@@ -16,12 +21,24 @@ class Plugin(Protocol):
         """
         ...
 
-    def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """Refuse the write as it will be stored.
 
         Raises:
             ApiError: to refuse it.
         """
+        ...
+
+
+class LastPlugin(Protocol):
+    """A plugin that counts what is stored: nothing may happen between its word and the write."""
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        """As `Plugin.admit`, at once."""
+        ...
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """As `Plugin.validate`, at once."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 import copy
 
+from quarterdeck.kit import json as kit_json
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.registry.resource import Object, Resource
 
@@ -36,6 +37,11 @@ def show(attributes: AdmissionAttributes, value: Object | None, seen_as: Resourc
     if attributes.view is not None and value is not None:
         return attributes.view.show(value)
     return convert(value, source=attributes.resource, target=seen_as)
+
+
+def measure(attributes: AdmissionAttributes) -> int:
+    """The bytes of the new and the old object of a write, as JSON."""
+    return len(kit_json.encode((attributes.value, attributes.old)))
 
 
 def convert(value: Object | None, *, source: Resource, target: Resource) -> Object | None:

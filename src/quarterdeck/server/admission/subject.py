@@ -1,5 +1,12 @@
-"""The value of `authorizer` in expressions: who asks, about what, and who decides."""
+"""The value of `authorizer` in expressions: who asks, about what, and who decides.
 
+Expressions may be evaluated in a thread, and roles change on the event loop: questions of a thread
+are answered there.
+"""
+
+import asyncio
+import concurrent.futures
+import threading
 from typing import TYPE_CHECKING
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
@@ -27,12 +34,18 @@ def build_subject(
     return library.Subject(_Bridge(authorizer, attributes.user), request=about)
 
 
+_ANSWER_S = 30.0
+"""How long a thread waits for the event loop, which may have ended with the server."""
+
+
 class _Bridge:
     """Answers the questions of expressions for the user of a request."""
 
     def __init__(self, authorizer: Authorizer, user: User) -> None:
         self._authorizer = authorizer
         self._user = user
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
 
     def decide(self, attributes: "cel_authorizer.Attributes") -> "cel_authorizer.Answer":
         """Whether the user, or the service account the expression names, may do that."""
@@ -50,4 +63,18 @@ class _Bridge:
             name=attributes.name,
             path=attributes.path,
         )
-        return Answer(allowed=self._authorizer.allows(user, asked))
+        return Answer(allowed=self._ask(user, asked))
+
+    def _ask(self, user: User, asked: Attributes) -> bool:
+        if threading.get_ident() == self._thread:
+            return self._authorizer.allows(user, asked)
+        answer: concurrent.futures.Future[bool] = concurrent.futures.Future()
+
+        def decide() -> None:
+            try:
+                answer.set_result(self._authorizer.allows(user, asked))
+            except Exception as error:
+                answer.set_exception(error)
+
+        self._loop.call_soon_threadsafe(decide)
+        return answer.result(_ANSWER_S)

@@ -1,7 +1,7 @@
 """Writes about the requests of one server what the policy asks for."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
@@ -16,6 +16,7 @@ from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
 from quarterdeck.wire import path as paths
 
+Result = TypeVar("Result")
 _Run = Callable[[http.BodyWriter], Awaitable[None]]
 _VERBS = {
     "GET": "get",
@@ -43,13 +44,22 @@ class Record:
         return self.decision.level >= Level.REQUEST and bool(self.subject.resource)
 
 
+class Threads(Protocol):
+    """Where long computations run; see `server.core.worker`."""
+
+    async def run(self, size: int, compute: Callable[[], Result]) -> Result:
+        """Compute something from `size` bytes: at once if that is little, else in a thread."""
+        ...
+
+
 class Auditor:
     """The audit log of one server."""
 
-    def __init__(self, policy: Policy, log: AuditLog, *, clock: Clock) -> None:
+    def __init__(self, policy: Policy, log: AuditLog, *, clock: Clock, threads: Threads) -> None:
         self._policy = policy
         self._log = log
         self._clock = clock
+        self._threads = threads
 
     def close(self) -> None:
         """Close the file."""
@@ -68,7 +78,7 @@ class Auditor:
         self._write(record, "RequestReceived")
         return record
 
-    def end(
+    async def end(
         self,
         record: Record,
         response: http.Response | http.StreamResponse,
@@ -89,16 +99,33 @@ class Auditor:
         found = {**_describe_decision(authorizer, record.subject, user), **(annotations or {})}
         if found:
             event["annotations"] = found
-        if record.needs_body and record.body:
-            event["requestObject"] = _parse(record, record.body)
-            _complete_reference(record)
-        if record.decision.level is Level.REQUEST_RESPONSE and isinstance(response, http.Response):
-            event["responseObject"] = _parse(record, response.body)
         if record.subject.verb == "watch" and isinstance(response, http.StreamResponse):
-            self._write(record, "ResponseStarted")
+            await self._add_objects(record, b"", stage="ResponseStarted")
             response.run = self._follow(record, response.run)
         else:
-            self._write(record, "ResponseComplete")
+            body = response.body if isinstance(response, http.Response) else b""
+            await self._add_objects(record, body, stage="ResponseComplete")
+
+    async def _add_objects(self, record: Record, answer: bytes, *, stage: str) -> None:
+        """Write a stage with the objects that the policy asks for; large ones are read in a thread.
+
+        A client that is gone meanwhile leaves a line without them.
+        """
+        bodies = {"requestObject": record.body if record.needs_body else b""}
+        if record.decision.level is Level.REQUEST_RESPONSE:
+            bodies["responseObject"] = answer
+        before, line = record.event, b""
+
+        def build() -> tuple[dict[str, Any], bytes]:
+            found = {name: _parse(record, body) for name, body in bodies.items() if body}
+            event = _complete_reference({**before, **found})
+            return event, self._encode(event, stage)
+
+        try:
+            size = sum(map(len, bodies.values()))
+            record.event, line = await self._threads.run(size, build)
+        finally:
+            self._write(record, stage, line)
 
     def _follow(self, record: Record, run: "_Run") -> "_Run":
         """The same stream, whose end is written too, however it ends."""
@@ -107,8 +134,7 @@ class Auditor:
             try:
                 await run(body)
             finally:
-                if not self._log.is_closed:
-                    self._write(record, "ResponseComplete")
+                self._write(record, "ResponseComplete")
 
         return run_audited
 
@@ -140,11 +166,14 @@ class Auditor:
             event["objectRef"] = {name: text for name, text in members.items() if text}
         return event
 
-    def _write(self, record: Record, stage: str) -> None:
-        if stage in record.decision.omitted_stages:
-            return
+    def _encode(self, event: dict[str, Any], stage: str) -> bytes:
         stamp = format_micro(self._clock.now())
-        self._log.write({**record.event, "stage": stage, "stageTimestamp": stamp})
+        return kit_json.encode({**event, "stage": stage, "stageTimestamp": stamp})
+
+    def _write(self, record: Record, stage: str, line: bytes = b"") -> None:
+        """Append a stage of a request, encoded if it is not yet."""
+        if stage not in record.decision.omitted_stages and not self._log.is_closed:
+            self._log.append(line or self._encode(record.event, stage))
 
 
 def _describe_decision(
@@ -161,15 +190,18 @@ def _describe_decision(
     }
 
 
-def _complete_reference(record: Record) -> None:
+def _complete_reference(event: dict[str, Any]) -> dict[str, Any]:
     """Name the object as the request does, where the path of the request names none."""
-    value, reference = record.event["requestObject"], record.event.get("objectRef")
+    value, reference = event.get("requestObject"), event.get("objectRef")
     metadata = value.get("metadata") if isinstance(value, dict) else None
     if reference is None or not isinstance(metadata, dict):
-        return
-    for member in ("name", "namespace", "uid", "resourceVersion"):
-        if isinstance(metadata.get(member), str) and metadata[member]:
-            reference.setdefault(member, metadata[member])
+        return event
+    found = {
+        member: metadata[member]
+        for member in ("name", "namespace", "uid", "resourceVersion")
+        if isinstance(metadata.get(member), str) and metadata[member]
+    }
+    return {**event, "objectRef": {**found, **reference}}
 
 
 def _build_subject(request: http.Request, user: User, verb: str) -> Subject:

@@ -7,7 +7,6 @@ from typing import BinaryIO
 
 import msgspec
 
-from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.clock import Clock
 
 
@@ -36,9 +35,9 @@ class AuditLog:
         self._clock = clock
         self._file = self._open()
 
-    def write(self, event: object) -> None:
-        """Append one line; it is in the file when this returns."""
-        line = kit_json.encode(event) + b"\n"
+    def append(self, event: bytes) -> None:
+        """Append an encoded event as a line; it is in the file when this returns."""
+        line = event + b"\n"
         if self._file.tell() + len(line) > self._options.max_size_bytes and self._file.tell():
             self._rotate()
         self._file.write(line)

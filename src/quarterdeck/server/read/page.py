@@ -1,6 +1,8 @@
 """Pages: the selected entries of a snapshot, up to a limit."""
 
+import functools
 import itertools
+from collections.abc import AsyncIterator, Iterable
 from typing import NamedTuple
 
 from quarterdeck.server.core import Core
@@ -34,7 +36,7 @@ async def collect_page(
         found = [entry] if entry is not None else []
         if selection.resource.converter is not None:
             found = await core.conversions.convert_entries(selection.resource, found)
-        return Page([each for each in found if selection.matches(each)])
+        return Page([each async for each in _select(core, selection, found, TimeSlice(core))])
     turns = TimeSlice(core)
     entries = snapshot.range(resource, namespace, after=after)
     everything = selection.is_everything
@@ -43,7 +45,12 @@ async def collect_page(
     while batch := list(itertools.islice(entries, _BATCH)):
         if selection.resource.converter is not None:
             batch = await core.conversions.convert_entries(selection.resource, batch)
-        chosen = batch if everything else [each for each in batch if selection.matches(each)]
+        if everything:
+            chosen = batch
+        elif selection.fields is None:
+            chosen = [each for each in batch if selection.matches(each)]
+        else:
+            chosen = [each async for each in _select(core, selection, batch, turns)]
         found += chosen
         size += sum([len(each.value) for each in chosen])
         if 0 < limit < len(found):
@@ -51,3 +58,15 @@ async def collect_page(
             return Page(found[:limit], (last.namespace, last.name), size)
         await turns.yield_if_due()
     return Page(found, bytes=size)
+
+
+async def _select(
+    core: Core, selection: Selection, entries: Iterable[Entry], turns: TimeSlice
+) -> AsyncIterator[Entry]:
+    """The entries that are selected; the fields of large objects are read in a thread."""
+    for entry in entries:
+        size = 0 if selection.fields is None else len(entry.value)
+        if await core.worker.run(size, functools.partial(selection.matches, entry)):
+            yield entry
+        if turns.is_due:
+            await turns.yield_if_due()

@@ -88,7 +88,7 @@ async def _try_update(
         size, lambda: _change_entry(core, call, entry, change, manager=manager)
     )
     attempt = build_attributes(call, "update", write_options, value=value, old=old)
-    core.admission.admit(attempt)
+    await core.admission.admit(attempt)
     if core.admission.has_async_plugins:
         await core.admission.admit_async(attempt)
     if attempt.value is not None and attempt.value is not value:
@@ -98,7 +98,7 @@ async def _try_update(
     await run_validation(
         core, size, context, lambda context: _validate_changed(call, value, old, context)
     )
-    core.admission.validate(attempt)
+    await core.admission.validate(attempt)
     if core.admission.has_async_plugins:
         await core.admission.validate_async(attempt)
     core.admission.charge(attempt)

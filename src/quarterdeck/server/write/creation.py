@@ -48,7 +48,7 @@ async def create(
         len(call.body or b""), lambda: _complete(core, call, value, manager=manager)
     )
     attributes = build_attributes(call, "create", write_options, value=value)
-    core.admission.admit(attributes)
+    await core.admission.admit(attributes)
     if core.admission.has_async_plugins:
         await core.admission.admit_async(attributes)
     value = attributes.value or value
@@ -89,7 +89,7 @@ async def _store_new(
             lambda context: _validate_new(core, call, value, context),
         )
         attributes.name = metadata["name"]
-        core.admission.validate(attributes)
+        await core.admission.validate(attributes)
         if core.admission.has_async_plugins:
             await core.admission.validate_async(attributes)
         core.admission.charge(attributes)

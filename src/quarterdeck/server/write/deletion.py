@@ -37,8 +37,8 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
             warnings=call.warnings,
             audit_annotations=call.audit_annotations,
         )
-        core.admission.admit(attributes)
-        core.admission.validate(attributes)
+        await core.admission.admit(attributes)
+        await core.admission.validate(attributes)
         if core.admission.has_async_plugins:
             await core.admission.admit_async(attributes)
             await core.admission.validate_async(attributes)

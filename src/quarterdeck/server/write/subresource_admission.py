@@ -52,10 +52,10 @@ async def admit_posted(
         warnings=call.warnings,
         audit_annotations=call.audit_annotations,
     )
-    admission.admit(attributes)
+    await admission.admit(attributes)
     if admission.has_async_plugins:
         await admission.admit_async(attributes)
-    admission.validate(attributes)
+    await admission.validate(attributes)
     if admission.has_async_plugins:
         await admission.validate_async(attributes)
     return attributes.value or value

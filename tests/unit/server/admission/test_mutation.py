@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quarterdeck.cel import Budget
 from quarterdeck.cel.values import Duration, Message
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK
@@ -36,7 +37,7 @@ def run(kind: str, patch_type: str, expression: str, value: Object, **known: Any
     assert node is not None
     (mutation,) = policy.programs.mutations
     variables = {"object": value, "oldObject": None, **known}
-    return mutate(policy, mutation, variables, node=node, size=1000)
+    return mutate(policy, mutation, variables, node=node, budget=Budget(size=1000))
 
 
 def config_map(labels: Object) -> Object:

@@ -22,6 +22,7 @@ from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.storage import Store, StoreEvent, StoreKey
 
 if TYPE_CHECKING:
+    from quarterdeck.server.admission.policies.params import Params
     from quarterdeck.server.admission.policies.policy import Binding, Match
 
 
@@ -48,7 +49,7 @@ class Invocation(NamedTuple):
     """A policy is to be asked: by which binding, with which parameters, and what it sees."""
 
     binding: "Binding"
-    params: Object | None
+    params: "Params | None"
     seen_as: Resource
 
 
@@ -113,19 +114,16 @@ class BoundPolicies(Generic[P]):
             except ParamError as error:
                 yield Misconfiguration(binding, f"failed to configure binding: {error}")
 
-    def find_namespace(self, attributes: AdmissionAttributes) -> Object | None:
-        """The namespace of a write, as expressions see it."""
+    def find_namespace(self, attributes: AdmissionAttributes) -> bytes:
+        """The namespace of a write as it is stored; `null` for none."""
         if not attributes.namespace or attributes.resource.gvr.group_resource == "namespaces":
-            return None
+            return b"null"
         entry = self._store.get_pending(StoreKey("namespaces", "", attributes.namespace))
-        if entry is None:
-            return None
-        namespace: Object = kit_json.decode(entry.value)
-        return namespace
+        return b"null" if entry is None else entry.value
 
     def _collect(
         self, binding: "Binding", resource: Resource | None, attributes: AdmissionAttributes
-    ) -> Sequence[Object | None]:
+    ) -> "Sequence[Params | None]":
         if resource is None or binding.params is None:
             return (None,)
         from quarterdeck.server.admission.policies.params import collect_params

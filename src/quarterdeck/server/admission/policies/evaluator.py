@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from quarterdeck.server.admission.computation import MakeBudget
 from quarterdeck.server.admission.match_conditions import ConditionFailed, match_conditions
 from quarterdeck.server.admission.metrics import (
     COMPILE_ERROR,
@@ -80,20 +81,26 @@ class Variables(dict[str, Any]):
         return self[name] if name in self._expressions else default
 
 
-def evaluate(policy: Policy, known: dict[str, Any], *, size: int) -> Outcome:
+def evaluate(
+    policy: Policy, known: dict[str, Any], *, size: int, make_budget: MakeBudget
+) -> Outcome:
     """Ask a policy about a write; `known` are the variables, `size` the bytes of the objects."""
-    from quarterdeck import cel
-
     has_params = policy.param_kind is not None
     if policy.conditions:
         try:
-            matches = match_conditions(policy.conditions, known, has_params=has_params, size=size)
+            matches = match_conditions(
+                policy.conditions,
+                known,
+                make_budget=make_budget,
+                has_params=has_params,
+                size=size,
+            )
         except ConditionFailed as error:
             return Outcome(_refuse(policy, str(error)), {})
         if not matches:
             return Outcome([], {})
     programs = policy.programs
-    budget = cel.Budget(size=size)
+    budget = make_budget(size=size)
     if programs.variables:
         known = {**known}
         known["variables"] = Variables(programs.variables, known, budget)
@@ -105,7 +112,11 @@ def evaluate(policy: Policy, known: dict[str, Any], *, size: int) -> Outcome:
             return Outcome(_refuse(policy, str(error), error_type=OUT_OF_BUDGET), {})
     annotations: dict[str, str] = {}
     for key, expression in programs.annotations:
-        decisions += _annotate(policy, key, expression, known=known, annotations=annotations)
+        found = _annotate(policy, expression, known=known, budget=make_budget())
+        if isinstance(found, Decision):
+            decisions.append(found)
+        elif found:
+            annotations[key] = found
     return Outcome(decisions, annotations)
 
 
@@ -163,24 +174,18 @@ def _compute_message(validation: Validation, known: Mapping[str, Any], budget: "
 
 
 def _annotate(
-    policy: Policy,
-    key: str,
-    expression: Expression,
-    *,
-    known: Mapping[str, Any],
-    annotations: dict[str, str],
-) -> Iterator[Decision]:
-    """Add the value of an audit annotation; an error refuses the write whatever the actions."""
+    policy: Policy, expression: Expression, *, known: Mapping[str, Any], budget: "cel.Budget"
+) -> Decision | str:
+    """The value of an audit annotation; an error refuses the write whatever the actions."""
     from quarterdeck import cel
 
     try:
         if expression.program is None:
             raise cel.EvaluationError(expression.problem)
-        found = expression.program.evaluate(known, budget=cel.Budget())
+        found = expression.program.evaluate(known, budget=budget)
     except cel.CelError as error:
-        if policy.fails_closed:
-            text = f"expression '{expression.text}' resulted in error: {error}"
-            yield Decision(-1, text, is_forced=True, error_type=INVALID_ERROR)
-        return
-    if isinstance(found, str) and found.strip():
-        annotations[key] = found.strip()[:_MAX_ANNOTATION]
+        if not policy.fails_closed:
+            return ""
+        text = f"expression '{expression.text}' resulted in error: {error}"
+        return Decision(-1, text, is_forced=True, error_type=INVALID_ERROR)
+    return found.strip()[:_MAX_ANNOTATION] if isinstance(found, str) else ""

@@ -1,13 +1,15 @@
 """The admission plugin MutatingAdmissionPolicy: lets the policies bound to a write change it."""
 
 import copy
-from collections.abc import Iterator
+import functools
+import sys
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.kit.clock import Clock
 from quarterdeck.meta import builtins
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.computation import Computation, Computations, MakeBudget
 from quarterdeck.server.admission.matching import is_exempt
 from quarterdeck.server.admission.metrics import NO_ERROR, AdmissionMetrics
 from quarterdeck.server.admission.patched_object import finish_patch
@@ -18,7 +20,7 @@ from quarterdeck.server.admission.policies.bound import (
     Misconfiguration,
     Source,
 )
-from quarterdeck.server.admission.request import build_request, show
+from quarterdeck.server.admission.request import build_request, measure, show
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
@@ -27,7 +29,7 @@ from quarterdeck.storage import Store
 from quarterdeck.wire.status import ApiError, Cause, Details
 
 if TYPE_CHECKING:
-    from quarterdeck.server.admission.policies.mutation import MutatingPolicy, Mutation
+    from quarterdeck.server.admission.policies.mutation import MutatingPolicy
     from quarterdeck.server.admission.policies.policy import Binding
 
 _GROUP = "admissionregistration.k8s.io"
@@ -54,11 +56,11 @@ class MutatingPolicies(MutatingPlugin):
         authorizer: Authorizer,
         *,
         metrics: AdmissionMetrics,
-        clock: Clock,
+        computations: Computations,
     ) -> None:
         self._authorizer = authorizer
         self._metrics = metrics
-        self._clock = clock
+        self._computations = computations
         self._policies: BoundPolicies[MutatingPolicy] = BoundPolicies(
             store, registry, Source(POLICIES, BINDINGS), parse=_parse_policy
         )
@@ -67,7 +69,7 @@ class MutatingPolicies(MutatingPlugin):
         """Read what is stored, and follow changes from now on."""
         self._policies.start()
 
-    def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """Let every bound policy change the object, in the order of their names.
 
         Raises:
@@ -75,112 +77,162 @@ class MutatingPolicies(MutatingPlugin):
         """
         bound = self._policies.bound
         if not bound or attributes.value is None or is_exempt(attributes.resource.gvr):
-            return
+            return None
+        return self._admit(attributes, bound)
+
+    async def _admit(
+        self,
+        attributes: AdmissionAttributes,
+        bound: "Sequence[tuple[MutatingPolicy, Sequence[Binding]]]",
+    ) -> None:
         rounds = attributes.reinvocation
         invocations = rounds.get(_PLUGIN)
         if rounds.is_second:
             invocations.begin(attributes.value)
-        failures = list(self._run_all(attributes))
+        failures = await self._run_all(attributes, bound)
         invocations.end(attributes.value)
         if refusals := [each for each in failures if each.policy.fails_closed]:
             raise _build_refusal(attributes, refusals)
 
-    def _run_all(self, attributes: AdmissionAttributes) -> Iterator[_Failure]:
+    async def _run_all(
+        self,
+        attributes: AdmissionAttributes,
+        bound: "Sequence[tuple[MutatingPolicy, Sequence[Binding]]]",
+    ) -> list[_Failure]:
         """Run what matched the object as it was before: the first change decides about no other."""
+        computation, failures = self._computations.begin(), list[_Failure]()
         found = [
             (policy, each)
-            for policy, bindings in self._policies.bound
+            for policy, bindings in bound
             for each in self._policies.find_invocations(policy, bindings, attributes)
         ]
         for policy, each in found:
             if isinstance(each, Misconfiguration):
-                yield _Failure(policy, each.binding, each.text)
-            else:
-                yield from self._run(policy, each, attributes)
+                failures.append(_Failure(policy, each.binding, each.text))
+                continue
+            write = _Write(policy, each, attributes, self._authorizer, self._policies)
+            failures += await self._run(write, computation)
+        return failures
 
-    def _run(
-        self, policy: "MutatingPolicy", invocation: Invocation, attributes: AdmissionAttributes
-    ) -> Iterator[_Failure]:
+    async def _run(self, write: "_Write", computation: Computation) -> list[_Failure]:
         from quarterdeck.server.admission.match_conditions import ConditionFailed
-        from quarterdeck.server.admission.policies.mutation import MutationFailed
 
+        policy, binding = write.policy, write.invocation.binding
         try:
-            if not self._meets_conditions(policy, invocation, attributes):
-                return
+            if policy.conditions and not await computation.run(write.size, write.meets_conditions):
+                return []
         except ConditionFailed as error:
-            yield _Failure(policy, invocation.binding, str(error), "Invalid")
-            return
-        rounds = attributes.reinvocation
+            return [_Failure(policy, binding, str(error), "Invalid")]
+        attributes, rounds = write.attributes, write.attributes.reinvocation
         invocations = rounds.get(_PLUGIN)
-        key = (policy.name, invocation.binding.name, _get_key(invocation.params))
+        key = (policy.name, binding.name, _get_key(write.invocation))
         if rounds.is_second and not invocations.is_due(key):
-            return
+            return []
         before = attributes.value
-        for mutation in policy.programs.mutations:
-            started, error_type = self._clock.monotonic(), NO_ERROR
-            try:
-                self._mutate(policy, mutation, invocation, attributes=attributes)
-            except MutationFailed as error:
-                error_type = error.error_type
-                yield _Failure(policy, invocation.binding, str(error), "Invalid")
-            labels = (policy.name, invocation.binding.name, error_type)
-            self._metrics.observe_policy("mutating", self._clock.monotonic() - started, labels)
-        if attributes.value != before:
+        failures = await self._mutate(write, computation)
+        if attributes.value is not before and attributes.value != before:
             invocations.require_previous()
             rounds.is_needed = True
         if policy.is_reinvoked:
             invocations.add(key)
+        return failures
 
-    def _meets_conditions(
-        self, policy: "MutatingPolicy", invocation: Invocation, attributes: AdmissionAttributes
-    ) -> bool:
-        from quarterdeck.server.admission.match_conditions import match_conditions
+    async def _mutate(self, write: "_Write", computation: Computation) -> list[_Failure]:
+        from quarterdeck.server.admission.policies.mutation import MutationFailed
 
-        if not policy.conditions:
-            return True
-        known, size = self._build_variables(policy, invocation, attributes)
-        has_params = policy.param_kind is not None
-        return match_conditions(policy.conditions, known, has_params=has_params, size=size)
+        policy, binding, clock = write.policy, write.invocation.binding, self._computations.clock
+        failures: list[_Failure] = []
+        for index in range(policy.mutation_count):
+            started, error_type = clock.monotonic(), NO_ERROR
+            size = write.size if policy.is_compiled else sys.maxsize
+            try:
+                write.attributes.value = await computation.run(
+                    size, functools.partial(write.mutate, index)
+                )
+            except MutationFailed as error:
+                error_type = error.error_type
+                failures.append(_Failure(policy, binding, str(error), "Invalid"))
+            labels = (policy.name, binding.name, error_type)
+            self._metrics.observe_policy("mutating", clock.monotonic() - started, labels)
+        return failures
 
-    def _mutate(
+
+class _Write:
+    """One write as one invocation of a policy sees it, and what that does to it."""
+
+    def __init__(
         self,
         policy: "MutatingPolicy",
-        mutation: "Mutation",
         invocation: Invocation,
-        *,
         attributes: AdmissionAttributes,
+        authorizer: Authorizer,
+        policies: "BoundPolicies[MutatingPolicy]",
     ) -> None:
+        self.policy = policy
+        self.invocation = invocation
+        self.attributes = attributes
+        self._subject = build_subject(authorizer, attributes)
+        self._namespace = policies.find_namespace(attributes)
+        params = invocation.params
+        self._outside = len(self._namespace) + (0 if params is None else params.size)
+
+    @property
+    def size(self) -> int:
+        """Of all that the expressions may read, in bytes, with the object as it is by now."""
+        return measure(self.attributes) + self._outside
+
+    def meets_conditions(self, make_budget: MakeBudget) -> bool:
+        """Whether the policy is about the write; also in a thread.
+
+        Raises:
+            ConditionFailed: if a condition has no value.
+        """
+        from quarterdeck.server.admission.match_conditions import match_conditions
+
+        known, size = self._build_variables()
+        return match_conditions(
+            self.policy.conditions,
+            known,
+            make_budget=make_budget,
+            has_params=self.policy.param_kind is not None,
+            size=size,
+        )
+
+    def mutate(self, index: int, make_budget: MakeBudget) -> Object | None:
+        """The object after a mutation, itself if that changes nothing; also in a thread.
+
+        Raises:
+            MutationFailed: if there is no such object.
+            ApiError: if it is not of its kind any more.
+        """
         from quarterdeck.server.admission.policies.mutation import mutate
 
-        known, size = self._build_variables(policy, invocation, attributes)
-        node = invocation.seen_as.node
+        attributes, seen_as = self.attributes, self.invocation.seen_as
+        known, size = self._build_variables()
+        node = seen_as.node
         if attributes.view is not None:
             node = builtins.find_node(attributes.view.kind) or node
-        patched = mutate(policy, mutation, known, node=node, size=size)
-        finished = finish_patch(
-            attributes, copy.deepcopy(patched), invocation.seen_as, drops_unknown=False
-        )
-        if finished != attributes.value:
-            attributes.value = finished
+        mutation = self.policy.programs.mutations[index]
+        patched = mutate(self.policy, mutation, known, node=node, budget=make_budget(size=size))
+        finished = finish_patch(attributes, copy.deepcopy(patched), seen_as, drops_unknown=False)
+        return attributes.value if finished == attributes.value else finished
 
-    def _build_variables(
-        self, policy: "MutatingPolicy", invocation: Invocation, attributes: AdmissionAttributes
-    ) -> tuple[dict[str, Any], int]:
+    def _build_variables(self) -> tuple[dict[str, Any], int]:
         """What expressions may refer to, with the object as it is by now; and its size."""
-        seen_as = invocation.seen_as
+        attributes, seen_as = self.attributes, self.invocation.seen_as
         value = show(attributes, attributes.value, seen_as)
         old = show(attributes, attributes.old, seen_as)
-        namespace = self._policies.find_namespace(attributes)
         known = {
             "object": value,
             "oldObject": old,
             "request": build_request(attributes, seen_as),
-            "namespaceObject": namespace,
-            "authorizer": build_subject(self._authorizer, attributes),
+            "namespaceObject": kit_json.decode(self._namespace),
+            "authorizer": self._subject,
         }
-        if policy.param_kind is not None:
-            known["params"] = invocation.params
-        return known, len(kit_json.encode((value, old, namespace, invocation.params)))
+        if self.policy.param_kind is not None:
+            params = self.invocation.params
+            known["params"] = None if params is None else params.decode()
+        return known, len(kit_json.encode((value, old))) + self._outside
 
 
 def _parse_policy(value: Object) -> "MutatingPolicy":
@@ -189,9 +241,11 @@ def _parse_policy(value: Object) -> "MutatingPolicy":
     return MutatingPolicy(value)
 
 
-def _get_key(params: Object | None) -> tuple[str, str]:
-    metadata = (params or {}).get("metadata") or {}
-    return metadata.get("namespace") or "", metadata.get("name") or ""
+def _get_key(invocation: Invocation) -> tuple[str, str]:
+    if invocation.params is None:
+        return "", ""
+    key = invocation.params.entry.key
+    return key.namespace, key.name
 
 
 def _build_refusal(attributes: AdmissionAttributes, failures: list[_Failure]) -> ApiError:

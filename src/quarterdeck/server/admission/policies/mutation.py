@@ -70,8 +70,14 @@ class MutatingPolicy:
         self.conditions = tuple(
             each["expression"] for each in self._spec.get("matchConditions") or ()
         )
+        self.mutation_count = len(self._spec.get("mutations") or ())
         kind = self._spec.get("paramKind")
         self.param_kind = None if kind is None else parse_kind(kind)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether a write needed its expressions before."""
+        return "programs" in self.__dict__
 
     @functools.cached_property
     def programs(self) -> Programs:
@@ -91,9 +97,14 @@ class MutatingPolicy:
 
 
 def mutate(
-    policy: MutatingPolicy, mutation: Mutation, known: Mapping[str, Any], *, node: Node, size: int
+    policy: MutatingPolicy,
+    mutation: Mutation,
+    known: Mapping[str, Any],
+    *,
+    node: Node,
+    budget: "cel.Budget",
 ) -> Object:
-    """The object after a mutation; `known` are the variables, `size` the bytes of the objects.
+    """The object after a mutation; `known` are the variables.
 
     Raises:
         MutationFailed: if the expression has no value, or its value does not fit.
@@ -103,7 +114,6 @@ def mutate(
     expression = mutation.expression
     if expression.program is None:
         raise MutationFailed(expression.problem, COMPILE_ERROR)
-    budget = cel.Budget(size=size)
     if policy.programs.variables:
         known = {**known, "variables": Variables(policy.programs.variables, known, budget)}
     try:

@@ -1,10 +1,12 @@
-"""The objects a binding hands to its policy."""
+"""The objects a binding hands to its policy: found by name or label, decoded when they are used."""
 
-from quarterdeck.server.admission.matching import get_labels
+from typing import NamedTuple
+
 from quarterdeck.server.admission.policies.policy import ParamReference
 from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Object, Resource
-from quarterdeck.storage import Store, StoreKey
+from quarterdeck.storage import Entry, Store, StoreKey
 
 _NONE_FOUND = "no params found for policy binding with `Deny` parameterNotFoundAction"
 
@@ -13,9 +15,28 @@ class ParamError(Exception):
     """Raised when the parameters of a binding cannot be had; the text is Kubernetes'."""
 
 
+class Params(NamedTuple):
+    """One stored object that a policy gets as `params`."""
+
+    resource: Resource
+    entry: Entry
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return len(self.entry.value)
+
+    def decode(self) -> Object:
+        """The object as expressions see it."""
+        decoded = decode_stored(self.resource, self.entry.value)
+        decoded.setdefault("apiVersion", self.resource.api_version)
+        decoded.setdefault("kind", self.resource.kind)
+        return decoded
+
+
 def collect_params(
     store: Store, resource: Resource, reference: ParamReference, *, namespace: str
-) -> list[Object]:
+) -> list[Params]:
     """The parameters for a write in a namespace; none, where the binding allows their absence.
 
     Raises:
@@ -29,7 +50,7 @@ def collect_params(
 
 def _find(
     store: Store, resource: Resource, reference: ParamReference, *, namespace: str
-) -> list[Object]:
+) -> list[Params]:
     place = ""
     if resource.namespaced:
         place = reference.namespace or namespace
@@ -42,15 +63,11 @@ def _find(
         raise ParamError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
     if reference.name:
         entry = store.get_pending(StoreKey(resource.stored_name, place, reference.name))
-        return [] if entry is None else [_decode(resource, entry.value)]
+        return [] if entry is None else [Params(resource, entry)]
     entries = store.snapshot().range(resource.stored_name, place if resource.namespaced else None)
-    decoded = (_decode(resource, entry.value) for entry in entries)
     selector = reference.selector
-    return [each for each in decoded if selector is None or selector.matches(get_labels(each))]
-
-
-def _decode(resource: Resource, value: bytes) -> Object:
-    decoded = decode_stored(resource, value)
-    decoded.setdefault("apiVersion", resource.api_version)
-    decoded.setdefault("kind", resource.kind)
-    return decoded
+    return [
+        Params(resource, entry)
+        for entry in entries
+        if selector is None or selector.matches(get_object_meta(entry).labels or {})
+    ]

@@ -1,16 +1,22 @@
 """The admission plugin ValidatingAdmissionPolicy: asks the policies that are bound to a write."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.kit.clock import Clock
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.computation import Computation, Computations, MakeBudget
 from quarterdeck.server.admission.matching import is_exempt
 from quarterdeck.server.admission.metrics import AdmissionMetrics
 from quarterdeck.server.admission.plugin import ValidatingPlugin
-from quarterdeck.server.admission.policies.bound import BoundPolicies, Misconfiguration, Source
-from quarterdeck.server.admission.request import build_request, show
+from quarterdeck.server.admission.policies.bound import (
+    BoundPolicies,
+    Invocation,
+    Misconfiguration,
+    Source,
+)
+from quarterdeck.server.admission.request import build_request, measure, show
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
@@ -20,6 +26,7 @@ from quarterdeck.wire.status import ApiError, Cause, Details
 
 if TYPE_CHECKING:
     from quarterdeck.server.admission.policies.evaluator import Decision, Outcome
+    from quarterdeck.server.admission.policies.params import Params
     from quarterdeck.server.admission.policies.policy import Binding, Policy
 
 _GROUP = "admissionregistration.k8s.io"
@@ -45,11 +52,11 @@ class ValidatingPolicies(ValidatingPlugin):
         authorizer: Authorizer,
         *,
         metrics: AdmissionMetrics,
-        clock: Clock,
+        computations: Computations,
     ) -> None:
         self._authorizer = authorizer
         self._metrics = metrics
-        self._clock = clock
+        self._computations = computations
         self._policies: BoundPolicies[Policy] = BoundPolicies(
             store, registry, Source(POLICIES, BINDINGS), parse=_parse_policy
         )
@@ -58,7 +65,7 @@ class ValidatingPolicies(ValidatingPlugin):
         """Read what is stored, and follow changes from now on."""
         self._policies.start()
 
-    def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """Refuse a write that a bound policy denies.
 
         Raises:
@@ -66,36 +73,61 @@ class ValidatingPolicies(ValidatingPlugin):
         """
         bound = self._policies.bound
         if not bound or is_exempt(attributes.resource.gvr):
-            return
-        denials = [
-            denial
-            for policy, bindings in bound
-            for denial in self._ask(policy, bindings, attributes)
-        ]
+            return None
+        return self._validate(attributes, bound)
+
+    async def _validate(
+        self, attributes: AdmissionAttributes, bound: "Sequence[tuple[Policy, Sequence[Binding]]]"
+    ) -> None:
+        computation = self._computations.begin()
+        denials: list[_Denial] = []
+        for policy, bindings in bound:
+            found = list(self._policies.find_invocations(policy, bindings, attributes))
+            if found:
+                denials += await self._ask(policy, found, attributes, computation=computation)
         if denials:
             raise _build_denial(attributes, denials[0])
 
-    def _ask(
-        self, policy: "Policy", bindings: "Sequence[Binding]", attributes: AdmissionAttributes
-    ) -> Iterator[_Denial]:
+    async def _ask(
+        self,
+        policy: "Policy",
+        invocations: Sequence[Invocation | Misconfiguration],
+        attributes: AdmissionAttributes,
+        *,
+        computation: Computation,
+    ) -> list[_Denial]:
         write: _Write | None = None
+        denials: list[_Denial] = []
         collected: dict[str, list[str]] = {}
-        for each in self._policies.find_invocations(policy, bindings, attributes):
+        for each in invocations:
             if isinstance(each, Misconfiguration):
-                yield from _refuse_configuration(policy, each.binding, each.text)
+                denials += _refuse_configuration(policy, each.binding, each.text)
                 continue
             if write is None:
                 write = _Write(attributes, each.seen_as, self._authorizer, self._policies)
-            started = self._clock.monotonic()
-            outcome = write.evaluate(policy, each.params)
+            outcome, duration_s = await self._evaluate(policy, each, write, computation)
             if outcome.decisions:
-                self._observe(policy, each.binding, outcome, self._clock.monotonic() - started)
-            yield from _act(policy, each.binding, outcome, attributes=attributes)
+                self._observe(policy, each.binding, outcome, duration_s)
+            denials += _act(policy, each.binding, outcome, attributes=attributes)
             for key, value in outcome.annotations.items():
                 if value not in collected.setdefault(key, []):
                     collected[key].append(value)
         for key, values in collected.items():
             attributes.audit_annotations[f"{policy.name}/{key}"] = ", ".join(values)
+        return denials
+
+    async def _evaluate(
+        self, policy: "Policy", invocation: Invocation, write: "_Write", computation: Computation
+    ) -> tuple["Outcome", float]:
+        """What a policy says, and how long that took."""
+        clock, params = self._computations.clock, invocation.params
+        started = clock.monotonic()
+        size = write.size + (0 if params is None else params.size)
+        outcome = await computation.run(
+            size if policy.is_compiled else sys.maxsize,
+            lambda make_budget: write.evaluate(policy, params, make_budget=make_budget),
+        )
+        return outcome, clock.monotonic() - started
 
     def _observe(
         self, policy: "Policy", binding: "Binding", outcome: "Outcome", duration_s: float
@@ -125,36 +157,39 @@ class _Write:
     ) -> None:
         self._attributes = attributes
         self._seen_as = seen_as
-        self._authorizer = authorizer
-        self._find_namespace = policies.find_namespace
+        self._subject = build_subject(authorizer, attributes)
+        self._namespace = policies.find_namespace(attributes)
         self._known: dict[str, Any] | None = None
-        self._size = 0
+        self._seen_size = 0
+        self.size = measure(attributes) + len(self._namespace)
+        """Of the objects of the write and its namespace, in bytes."""
 
-    def evaluate(self, policy: "Policy", params: Object | None) -> "Outcome":
-        """Ask a policy with one parameter object, or with none."""
+    def evaluate(
+        self, policy: "Policy", params: "Params | None", *, make_budget: MakeBudget
+    ) -> "Outcome":
+        """Ask a policy with one parameter object, or with none; also in a thread."""
         from quarterdeck.server.admission.policies.evaluator import evaluate
 
         known = self._known
         if known is None:
             known = self._known = self._build()
-        size = self._size
+        size = self._seen_size
         if policy.param_kind is not None:
-            known = {**known, "params": params}
-            size += len(kit_json.encode(params)) if params is not None else 0
-        return evaluate(policy, known, size=size)
+            known = {**known, "params": None if params is None else params.decode()}
+            size += 0 if params is None else params.size
+        return evaluate(policy, known, size=size, make_budget=make_budget)
 
     def _build(self) -> dict[str, Any]:
         attributes = self._attributes
         value = show(attributes, attributes.value, self._seen_as)
         old = show(attributes, attributes.old, self._seen_as)
-        namespace = self._find_namespace(attributes)
-        self._size = len(kit_json.encode((value, old, namespace)))
+        self._seen_size = len(kit_json.encode((value, old))) + len(self._namespace)
         return {
             "object": value,
             "oldObject": old,
             "request": build_request(attributes, self._seen_as),
-            "namespaceObject": namespace,
-            "authorizer": build_subject(self._authorizer, attributes),
+            "namespaceObject": kit_json.decode(self._namespace),
+            "authorizer": self._subject,
         }
 
 

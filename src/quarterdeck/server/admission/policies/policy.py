@@ -82,6 +82,11 @@ class Policy:
         kind = self._spec.get("paramKind")
         self.param_kind = None if kind is None else parse_kind(kind)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether a write needed its expressions before."""
+        return "programs" in self.__dict__
+
     @functools.cached_property
     def programs(self) -> Programs:
         """Its expressions, compiled once."""

@@ -11,6 +11,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import quote
 from quarterdeck.server.admission import match_conditions
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.computation import Computations, MakeBudget
 from quarterdeck.server.admission.match_conditions import ConditionFailed
 from quarterdeck.server.admission.matching import (
     EquivalentResources,
@@ -19,6 +20,7 @@ from quarterdeck.server.admission.matching import (
     matches_labels,
     matches_namespace,
 )
+from quarterdeck.server.admission.request import measure
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.admission.webhooks import review
 from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
@@ -57,7 +59,9 @@ class WebhookDispatcher:
         rng: random.Random,
         authorizer: Authorizer,
         observer: Observer,
+        computations: Computations,
     ) -> None:
+        self._computations = computations
         self._observer = observer
         self._store = store
         self._registry = registry
@@ -91,7 +95,7 @@ class WebhookDispatcher:
             ApiError: if it cannot be asked and its failure is not ignored, or if it refuses.
         """
         seen_as = self._match(webhook, attributes)
-        if seen_as is None:
+        if seen_as is None or not await self._meets_conditions(webhook, attributes, seen_as):
             return None
         watch = self._observer.begin(webhook, attributes, index)
         uid = generate_uid(self._random)
@@ -150,22 +154,24 @@ class WebhookDispatcher:
             return None
         if not matches_namespace(webhook.namespace_selector, attributes, self._store):
             return None
-        seen_as = self.find_seen_as(webhook, attributes)
-        if seen_as is None or not self._meets_conditions(webhook, attributes, seen_as):
-            return None
-        return seen_as
+        return self.find_seen_as(webhook, attributes)
 
-    def _meets_conditions(
+    async def _meets_conditions(
         self, webhook: Webhook, attributes: AdmissionAttributes, seen_as: Resource
     ) -> bool:
         if not webhook.conditions:
             return True
-        variables = match_conditions.build_variables(
-            attributes, build_subject(self._authorizer, attributes), seen_as
-        )
+        subject = build_subject(self._authorizer, attributes)
         expressions = [each.expression for each in webhook.conditions]
+
+        def match(make_budget: MakeBudget) -> bool:
+            variables = match_conditions.build_variables(attributes, subject, seen_as)
+            return match_conditions.match_conditions(
+                expressions, variables, make_budget=make_budget
+            )
+
         try:
-            return match_conditions.match_conditions(expressions, variables)
+            return await self._computations.begin().run(measure(attributes), match)
         except ConditionFailed as error:
             if webhook.failure_policy is FailurePolicy.IGNORE:
                 return False

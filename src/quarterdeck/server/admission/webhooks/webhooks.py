@@ -2,6 +2,7 @@
 
 import random
 
+from quarterdeck.server.admission.computation import Computations
 from quarterdeck.server.admission.plugin import AsyncPlugin
 from quarterdeck.server.admission.webhooks.caller import WebhookCaller
 from quarterdeck.server.admission.webhooks.dispatcher import (
@@ -29,6 +30,7 @@ class Webhooks:
         caller: WebhookCaller,
         rng: random.Random,
         observer: Observer,
+        computations: Computations,
     ) -> None:
         self.caller = caller
 
@@ -40,6 +42,7 @@ class Webhooks:
                 rng=rng,
                 authorizer=authorizer,
                 observer=observer,
+                computations=computations,
             )
 
         self._dispatchers = {MUTATING: build_dispatcher(), VALIDATING: build_dispatcher()}

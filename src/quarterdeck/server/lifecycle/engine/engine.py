@@ -236,9 +236,7 @@ class Engine:
 
     async def _create(self, action: Create, manager: str) -> Ticket | None:
         try:
-            if self._core.admission.has_async_plugins:
-                return await self._writer.create_async(action, manager)
-            return self._writer.create(action, manager)
+            return await self._writer.create(action, manager)
         except ApiError as error:
             if (event := build_refusal_event(action, error)) is not None:
                 await self._record(event, manager)

@@ -57,25 +57,24 @@ class Writer:
 
     # actions -------------------------------------------------------------------------------------
 
-    def create(self, action: Create, manager: str) -> Ticket | None:
+    async def create(self, action: Create, manager: str) -> Ticket | None:
         """Store a new object; None if one of its name is there.
 
         Raises:
             ApiError: if admission refuses it.
         """
-        attributes = self._prepare_create(action, manager)
-        return None if attributes is None else self._validate_and_put(attributes)
-
-    async def create_async(self, action: Create, manager: str) -> Ticket | None:
-        """Store a new object where admission has asynchronous plugins (webhooks)."""
-        attributes = self._prepare_create(action, manager)
+        attributes, admission = await self._prepare_create(action, manager), self._core.admission
         if attributes is None:
             return None
-        await self._core.admission.admit_async(attributes)
-        await self._core.admission.validate_async(attributes)
-        return self._validate_and_put(attributes)
+        if admission.has_async_plugins:
+            await admission.admit_async(attributes)
+            await admission.validate_async(attributes)
+        await admission.validate(attributes)
+        admission.charge(attributes)
+        assert attributes.value is not None  # a creation always has one
+        return self._put_new(attributes.resource, attributes.value, attributes.namespace)
 
-    def _prepare_create(self, action: Create, manager: str) -> AdmissionAttributes | None:
+    async def _prepare_create(self, action: Create, manager: str) -> AdmissionAttributes | None:
         """A new object as it is shown to admission."""
         core = self._core
         resource = self._find_resource(action.resource)
@@ -87,7 +86,7 @@ class Writer:
         resource.strategy.default(value)
         value = self._track(resource, value, None, manager=manager)
         attributes = self._build_attributes(resource, value, namespace=namespace)
-        core.admission.admit(attributes)
+        await core.admission.admit(attributes)
         value = attributes.value or value
         metadata = value["metadata"]
         metadata["uid"] = generate_uid(core.random)
@@ -96,12 +95,6 @@ class Writer:
             metadata["generation"] = 1
         resource.strategy.prepare_create(value, context)
         return attributes
-
-    def _validate_and_put(self, attributes: AdmissionAttributes) -> Ticket | None:
-        self._core.admission.validate(attributes)
-        self._core.admission.charge(attributes)
-        assert attributes.value is not None  # a creation always has one
-        return self._put_new(attributes.resource, attributes.value, attributes.namespace)
 
     async def update(self, action: Update, manager: str) -> Ticket | None:
         """Replace an object; None if nothing changes.
@@ -229,11 +222,11 @@ class Writer:
             "reportingComponent": action.component,
             "reportingInstance": action.host,
         }
-        return self._put_event(event, manager)
+        return await self._put_event(event, manager)
 
     # parts ---------------------------------------------------------------------------------------
 
-    def _put_event(self, event: Object, manager: str) -> Ticket | None:
+    async def _put_event(self, event: Object, manager: str) -> Ticket | None:
         """Store a new Event; who owns its fields depends on its shape only, and is remembered."""
         shape = (manager, *event["involvedObject"], *event["source"])
         entry = self._event_fields.get(shape)
@@ -247,7 +240,7 @@ class Writer:
         metadata = event["metadata"]
         now = format_time(self._core.clock.now())
         attributes = self._build_attributes(resource, event, namespace=metadata["namespace"])
-        self._core.admission.admit(attributes)
+        await self._core.admission.admit(attributes)
         event = attributes.value or event
         metadata = event["metadata"]
         metadata["uid"] = generate_uid(self._core.random)
