@@ -184,7 +184,7 @@ def starters() -> Mapping[str, Callable[[Path], ApiServer] | Missing]:
     return {OURS: start_ours, KUBERNETES: lambda folder: start_kubernetes(folder, *binaries)}
 
 
-def start_ours(folder: Path) -> ApiServer:
+def start_ours(folder: Path, *flags: str) -> ApiServer:
     """`quarterdeck server` with its defaults: SQLite, acknowledged means on disk."""
     port, plain = free_port(), free_port()
     server = ApiServer(
@@ -209,6 +209,7 @@ def start_ours(folder: Path) -> ApiServer:
             str(port),
             "--http-port",
             str(plain),
+            *flags,
         ],
         log=folder / "server.log",
     )

@@ -15,7 +15,7 @@ from bench.peers.api_servers import ApiServer, free_port, one, start_ours
 from bench.series import Figures, Runs, Series, case
 from bench.suite import OURS, Case, Scale, Suite
 from bench.suites.up import FLAGS
-from bench.workloads import large_answers, stalls
+from bench.workloads import admission_stalls, large_answers, stalls
 
 Start = Callable[[Path], ApiServer]
 
@@ -26,9 +26,13 @@ def cases(scale: Scale) -> Sequence[Case]:
     requests = [stalls.build_idle_attack(), *stalls.list_attacks(share)]
     pipelines = [stalls.build_pipeline_attack(int(15_000 * share))]
     answers = large_answers.list_attacks(share)
+    policies = admission_stalls.list_attacks(share)
+    audit = [admission_stalls.build_audit_attack(share)]
     return [
         *_build_cases(requests, start_ours, rounds),
         *_build_cases(answers, start_ours, rounds),
+        *_build_cases(policies, start_simulated, rounds),
+        *_build_cases(audit, start_audited, rounds),
         *_build_cases(pipelines, start_up, rounds),
     ]
 
@@ -50,6 +54,18 @@ def _measuring(attacks: Sequence[stalls.Attack], start: Start) -> Iterator[Runs]
                 figures[attack.name] = stalls.measure_stall(server.plain_url, attack)
 
     yield {OURS: run}
+
+
+def start_simulated(folder: Path) -> ApiServer:
+    """`quarterdeck server` with simulated workloads: Deployments get pods."""
+    return start_ours(folder, "--simulate-workloads")
+
+
+def start_audited(folder: Path) -> ApiServer:
+    """`quarterdeck server` with an audit log that holds the objects of pods."""
+    policy = admission_stalls.write_audit_policy(folder)
+    log = folder / "audit.log"
+    return start_ours(folder, "--audit-policy-file", str(policy), "--audit-log-path", str(log))
 
 
 def start_up(folder: Path) -> ApiServer:

@@ -8,6 +8,7 @@ import json
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from bench.workloads import stalls
@@ -94,7 +95,7 @@ def _list_large_pod_answers(count: int) -> list[Attack]:
 
     def prepare(api: Api) -> None:
         if api.send("GET", f"{PODS}/large-answer") == 404:
-            api.create(PODS, _build_pod("large-answer", count))
+            api.create(PODS, build_pod("large-answer", count))
 
     def change(api: Api) -> int:
         """Change the pod while somebody watches it in protobuf and another in Tables."""
@@ -192,7 +193,7 @@ def _large_delete_options(lines: int) -> Attack:
 
 def _large_delete(count: int) -> Attack:
     def prepare(api: Api) -> None:
-        api.create(PODS, _build_pod("large-delete", count))
+        api.create(PODS, build_pod("large-delete", count))
 
     return Attack(
         f"deletion of a pod of {count:,} variables",
@@ -320,7 +321,8 @@ def _build_widget(name: str, members: int) -> dict[str, object]:
     }
 
 
-def _build_pod(name: str, count: int) -> dict[str, object]:
+def build_pod(name: str, count: int) -> dict[str, Any]:
+    """A pod of many environment variables."""
     env = [{"name": f"N{number}", "value": "v" * 20} for number in range(count)]
     return {
         "apiVersion": "v1",

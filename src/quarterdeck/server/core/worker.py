@@ -11,6 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TypeVar
 
+from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.storage import Entry
+
 Result = TypeVar("Result")
 
 _THREADS = 2
@@ -47,6 +51,12 @@ class Worker:
         """
         self.computations += 1
         return await asyncio.get_running_loop().run_in_executor(self._start(), compute)
+
+    async def decode(self, resource: Resource, entry: Entry) -> Object:
+        """Decode a stored object in the version of a resource, a large one in a thread."""
+        size = len(entry.value)
+        cost = size // DECODING_SPEED if resource.strategy.stored_as_served else size
+        return await self.run(cost, lambda: decode_stored(resource, entry.value))
 
     def close(self) -> None:
         """Drop the computations that have not begun; those that run end by themselves."""

@@ -12,7 +12,7 @@ from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.kinds.catalog import find_rules
 from quarterdeck.server.kinds.strategy import BuiltinStrategy
-from quarterdeck.server.registry.codec import build_encoder, decode_stored
+from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
@@ -62,7 +62,7 @@ def _name_pod(core: Core, call: Call, name: str) -> Call:
 async def _assign(core: Core, call: Call, binding: Object, *, is_dry_run: bool) -> None:
     for _ in range(_ATTEMPTS):
         entry = write.get_current(core, call)
-        pod = decode_stored(call.resource, entry.value)
+        pod = await core.worker.decode(call.resource, entry)
         if problem := _find_problem(pod, binding):
             raise Conflict.of("pods/binding", call.path.name, problem)
         _set_node(pod, binding, now=format_time(core.clock.now()))

@@ -8,7 +8,7 @@ from quarterdeck.meta.identity import GVK
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.kinds import eviction_budget
-from quarterdeck.server.registry.codec import build_encoder, decode_stored
+from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
@@ -36,7 +36,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     write_options = write.WriteOptions(call.manager, is_dry_run=bool(dry_run), subresource=EVICTION)
     value = await admit_posted(core, call, value, write_options, kind=KIND)
     options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))
-    pod = decode_stored(call.resource, write.get_current(core, call).value)
+    pod = await core.worker.decode(call.resource, write.get_current(core, call))
     # decided together with the deletion: the budget is not counted again between the two
     spent = _spend(core, call, pod, is_dry_run=bool(options.dry_run))
     await write.delete(core, call, options)

@@ -17,7 +17,6 @@ from quarterdeck.server.kinds.pod_log import (
     validate_options,
 )
 from quarterdeck.server.kinds.simulation import NODE_DOWN, SIMULATED_NODE
-from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses
@@ -37,14 +36,14 @@ _MAX_BUFFERED = 64 * 1024
 async def handle(core: Core, call: Call) -> responses.Response:
     """Answer with the log of a container; an unscheduled pod has an empty one."""
     options = _parse_options(call)
-    pod = _read_pod(core, call)
+    pod = await _read_pod(core, call)
     if pod is None:
         raise write.build_not_found(call)
     find_container(pod, options.container)
     node = get_field(pod, "spec", "nodeName")
     if not node:
         return http.Response(200, _HEADERS, b"")
-    _check_node(core, call, node)
+    await _check_node(core, call, node)
     log = build_log(pod, options)
     if options.follow and log.run.ended is None:
         return http.StreamResponse(200, _HEADERS, LogStream(core, call, log, options).run)
@@ -66,18 +65,19 @@ def _parse_options(call: Call) -> PodLogOptions:
     return options
 
 
-def _read_pod(core: Core, call: Call) -> Object | None:
+async def _read_pod(core: Core, call: Call) -> Object | None:
     entry = core.store.get(call.key)
-    return None if entry is None else decode_stored(call.resource, entry.value)
+    return None if entry is None else await core.worker.decode(call.resource, entry)
 
 
-def _check_node(core: Core, call: Call, name: str) -> None:
+async def _check_node(core: Core, call: Call, name: str) -> None:
     """Refuse the log of a pod whose node this server does not simulate."""
     resource = core.registry.get(call.resource.gvr._replace(resource="nodes"))
     entry = core.store.get(StoreKey("nodes", "", name))
     if entry is None or resource is None:
         raise NotFound.of("nodes", name)
-    notes = get_mapping(decode_stored(resource, entry.value), "metadata", "annotations")
+    node = await core.worker.decode(resource, entry)
+    notes = get_mapping(node, "metadata", "annotations")
     if SIMULATED_NODE not in notes:
         raise NotFound(
             f"pods/log of {call.path.name} is not supported: node {name} is not simulated, and this"
@@ -128,7 +128,7 @@ class LogStream:
 
     async def _wait_for_exit(self, writer: http.BodyWriter, watcher: Watcher) -> None:
         """Wait until the run is over, and write its last lines."""
-        while (until := self._find_end()) is None:
+        while (until := await self._find_end()) is None:
             try:
                 await anext(watcher)
             except StopAsyncIteration:
@@ -136,9 +136,9 @@ class LogStream:
         self._log = self._log._replace(run=self._log.run._replace(ended=until))
         self._write_new(writer)
 
-    def _find_end(self) -> datetime | None:
+    async def _find_end(self) -> datetime | None:
         """When the run ended; None while it goes on."""
-        pod = _read_pod(self._core, self._call)
+        pod = await _read_pod(self._core, self._call)
         if pod is None:
             return self._core.clock.now()
         try:

@@ -11,7 +11,6 @@ from quarterdeck.meta.identity import GVK
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import patch as patching
-from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import SCALE, Object
 from quarterdeck.server.request import decoder
@@ -84,7 +83,7 @@ async def get(core: Core, call: Call) -> responses.Response:
     entry = core.store.get(call.key)
     if entry is None:
         raise write.build_not_found(call)
-    value = decode_stored(call.resource, entry.value)
+    value = await core.worker.decode(call.resource, entry)
     return _answer(core, call, to_scale(call, value))
 
 

@@ -5,12 +5,21 @@ from collections.abc import Callable
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.registry.resource import Object, Resource
 
+_LARGE = 256 * 1024
+"""Larger objects take longer to decode than others should wait."""
+
 
 def decode_stored(resource: Resource, value: bytes) -> Object:
-    """Decode a stored object in the version of a resource."""
-    decoded: Object = kit_json.decode(value)
+    """Decode a stored object in the version of a resource; a large one only in a thread."""
+    decoded = decode_value(value)
     strategy = resource.strategy
     return decoded if strategy.stored_as_served else strategy.to_served(decoded)
+
+
+def decode_value(value: bytes) -> Object:
+    """Decode a stored object as it is; a large one only in a thread."""
+    decoded: Object = (kit_json.decode if len(value) < _LARGE else kit_json.decode_in_steps)(value)
+    return decoded
 
 
 def encode_served(resource: Resource, value: bytes) -> bytes:
@@ -20,7 +29,7 @@ def encode_served(resource: Resource, value: bytes) -> bytes:
         return value
 
     def make(stored: bytes) -> bytes:
-        return kit_json.encode(strategy.to_served(kit_json.decode(stored)))
+        return kit_json.encode(strategy.to_served(decode_value(stored)))
 
     return make(value) if resource.converter is not None else resource.served.get(value, make)
 

@@ -3,8 +3,7 @@
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
-from quarterdeck.server.core.worker import DECODING_SPEED
-from quarterdeck.server.registry.codec import build_encoder, decode_stored
+from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.deletion import begin_deletion
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
@@ -24,7 +23,7 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
     """
     for _ in range(_ATTEMPTS):
         entry = get_current(core, call)
-        old = await _decode(core, call, entry)
+        old = await core.worker.decode(call.resource, entry)
         check_preconditions(call, options, old["metadata"])
         attributes = AdmissionAttributes(
             verb="delete",
@@ -80,7 +79,7 @@ async def _begin_or_delete(
     core: Core, call: Call, options: DeleteOptions, *, entry: Entry, old: Object
 ) -> WriteResult:
     context = core.build_context(call.user.name, call.path.namespace)
-    value = await _decode(core, call, entry)
+    value = await core.worker.decode(call.resource, entry)
     is_kept, is_changed = begin_deletion(call.resource, value, options, context=context)
     if not is_kept:
         if not options.dry_run:
@@ -95,10 +94,3 @@ async def _begin_or_delete(
     else:
         await wait_until_durable(core, entry)
     return WriteResult(value, None, size=len(entry.value))
-
-
-async def _decode(core: Core, call: Call, entry: Entry) -> Object:
-    """Decode an object, a large one in a thread; a write that comes between is a conflict."""
-    resource, size = call.resource, len(entry.value)
-    cost = size // DECODING_SPEED if resource.strategy.stored_as_served else size
-    return await core.worker.run(cost, lambda: decode_stored(resource, entry.value))

@@ -6,7 +6,8 @@ mounts it, from a volume when it is not bound.
 
 from collections.abc import Iterator, Sequence
 
-from quarterdeck.kit import json as kit_json
+import msgspec
+
 from quarterdeck.server.lifecycle.engine.actions import Action
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import get_spec, get_status, is_deleting, update
@@ -38,7 +39,7 @@ class VolumeProtection:
             ):
                 yield event.key
         elif event.after is None and event.before is not None:
-            for name in _list_claims(kit_json.decode(event.before.value)):
+            for name in _decode_claims(event.before.value):
                 yield StoreKey(CLAIMS, event.key.namespace, name)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
@@ -51,6 +52,32 @@ class VolumeProtection:
         if kept == finalizers or _is_used(view, key, value):
             return ()
         return [update(key.resource, value, metadata={"finalizers": kept or None})]
+
+
+class _Claim(msgspec.Struct, frozen=True, rename={"name": "claimName"}):
+    name: str = ""
+
+
+class _Volume(msgspec.Struct, frozen=True, rename={"claim": "persistentVolumeClaim"}):
+    claim: _Claim | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    volumes: tuple[_Volume, ...] | None = None
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+_decode_pod = msgspec.json.Decoder(_Pod).decode
+
+
+def _decode_claims(value: bytes) -> Iterator[str]:
+    """The claims of a stored pod; the rest of it is skipped, because this runs at every commit."""
+    for volume in _decode_pod(value).spec.volumes or ():
+        if volume.claim is not None:
+            yield volume.claim.name
 
 
 def _is_used(view: View, key: StoreKey, value: Object) -> bool:

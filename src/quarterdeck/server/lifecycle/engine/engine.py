@@ -14,6 +14,7 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_for_revision
 from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.core.timers import Timer
+from quarterdeck.server.core.worker import DECODING_SPEED
 from quarterdeck.server.lifecycle.engine.actions import (
     Action,
     Apply,
@@ -29,11 +30,14 @@ from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.refusals import build_refusal_event, is_ending
 from quarterdeck.server.lifecycle.engine.view import (
     DecodedObjects,
+    Large,
+    LargeObject,
     ServedResource,
     StoreSource,
     View,
 )
 from quarterdeck.server.lifecycle.engine.writer import StaleObject, Writer
+from quarterdeck.server.registry.codec import decode_value
 from quarterdeck.storage import (
     Closed,
     Entry,
@@ -63,7 +67,8 @@ class Engine:
         self._writer = Writer(core)
         self._source = StoreSource(core.store)
         self._index = Index()
-        self._decoded = DecodedObjects()
+        self._decoded = DecodedObjects(large_bytes=core.options.inline_bytes * DECODING_SPEED)
+        self._large: dict[_Item, Large] = {}
         self._queue: dict[_Item, None] = {}
         self._timers: dict[_Item, Timer] = {}
         self._failures: dict[_Item, int] = {}
@@ -194,6 +199,7 @@ class Engine:
         controller = self._controllers[number]
         later: float | None = None
         turns = TimeSlice(self._core)
+        self._decoded.large = large = self._large.pop(item, {})
         try:
             for action in controller.plan(view, key):
                 if isinstance(action, Requeue):
@@ -203,6 +209,8 @@ class Engine:
                 if ticket is not None:
                     tickets.append((item, ticket))
                 await turns.yield_if_due()
+        except LargeObject as error:
+            await self._decode(item, large, error.entry)
         except (StaleObject, RevisionConflict):
             self._enqueue(item)
             self._is_behind = True
@@ -216,6 +224,12 @@ class Engine:
         else:
             self._failures.pop(item, None)
             self._set_timer(item, later)
+
+    async def _decode(self, item: _Item, large: Large, entry: Entry) -> None:
+        """Decode an object in a thread, and plan again with it in the next round."""
+        value = await self._core.worker.run_apart(lambda: decode_value(entry.value))
+        self._large[item] = {**large, entry.key: (entry.revision, value)}
+        self._enqueue(item)
 
     async def _write(self, action: Action, manager: str) -> Ticket | None:
         match action:

@@ -4,6 +4,7 @@ Objects are shared between plans: they are only read. A plan that changes one ma
 """
 
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -59,18 +60,43 @@ class StoreSource:
         return self._store.snapshot().resources()
 
 
-class DecodedObjects:
-    """Decoded objects by key, as long as they are the newest."""
+Large = dict[StoreKey, tuple[int, Object]]
+"""Large objects that were decoded for one plan, with their revisions."""
 
-    def __init__(self, limit: int = CACHED_OBJECTS) -> None:
+
+class LargeObject(Exception):
+    """Raised when a plan needs an object that is to be decoded in a thread first."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(str(entry.key))
+        self.entry = entry
+
+
+class DecodedObjects:
+    """Decoded objects by key, as long as they are the newest.
+
+    Those of more than `large_bytes` are not kept: they take ten times their size in memory.
+    """
+
+    def __init__(self, limit: int = CACHED_OBJECTS, *, large_bytes: int = sys.maxsize) -> None:
         self._limit = limit
+        self._large_bytes = large_bytes
         self._objects: dict[StoreKey, tuple[int, Object]] = {}
+        self.large: Large = {}
+        """What was decoded for the plan that runs."""
 
     def get(self, entry: Entry) -> Object:
-        """Return the object of an entry."""
-        known = self._objects.get(entry.key)
+        """Return the object of an entry.
+
+        Raises:
+            LargeObject: if it is large and not decoded yet.
+        """
+        is_large = len(entry.value) > self._large_bytes
+        known = (self.large if is_large else self._objects).get(entry.key)
         if known is not None and known[0] == entry.revision:
             return known[1]
+        if is_large:
+            raise LargeObject(entry)
         value: Object = kit_json.decode(entry.value)
         self._objects.pop(entry.key, None)
         self._objects[entry.key] = (entry.revision, value)

@@ -24,7 +24,7 @@ from quarterdeck.server.lifecycle.engine.actions import (
     Remove,
     Update,
 )
-from quarterdeck.server.registry.codec import build_encoder
+from quarterdeck.server.registry.codec import build_encoder, decode_value
 from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.deletion import begin_deletion, is_finished
 from quarterdeck.server.registry.name_generator import generate_name, generate_uid
@@ -80,11 +80,10 @@ class Writer:
         resource = self._find_resource(action.resource)
         if resource is None:
             return None
-        value: Object = kit_json.decode(kit_json.encode(action.value))
-        namespace = value["metadata"].get("namespace") or ""
+        namespace = action.value["metadata"].get("namespace") or ""
         context = core.build_context(SYSTEM_USER.name, namespace)
-        resource.strategy.default(value)
-        value = self._track(resource, value, None, manager=manager)
+        data = kit_json.encode(action.value)
+        value = await core.worker.run(len(data), lambda: self._complete(resource, data, manager))
         attributes = self._build_attributes(resource, value, namespace=namespace)
         await core.admission.admit(attributes)
         value = attributes.value or value
@@ -95,6 +94,12 @@ class Writer:
             metadata["generation"] = 1
         resource.strategy.prepare_create(value, context)
         return attributes
+
+    def _complete(self, resource: Resource, data: bytes, manager: str) -> Object:
+        """A new object with its defaults and owners."""
+        value = decode_value(data)
+        resource.strategy.default(value)
+        return self._track(resource, value, None, manager=manager)
 
     async def update(self, action: Update, manager: str) -> Ticket | None:
         """Replace an object; None if nothing changes.
@@ -122,7 +127,7 @@ class Writer:
         self, action: Update, resource: Resource, entry: Entry, *, value: Object, manager: str
     ) -> tuple[Object, Object]:
         """The stored object, and the changed one with its generation and owners."""
-        old: Object = kit_json.decode(entry.value)
+        old = decode_value(entry.value)
         subresource = action.subresource
         context = self._core.build_context(SYSTEM_USER.name, action.key.namespace, subresource)
         if resource.strategy.bumps_generation(value, old, context):
@@ -148,7 +153,7 @@ class Writer:
     ) -> tuple[Object, Object]:
         """The stored object, and the one with the members applied."""
         core = self._core
-        old: Object = kit_json.decode(entry.value)
+        old = decode_value(entry.value)
         metadata = {name: old["metadata"][name] for name in _IDENTITY if name in old["metadata"]}
         config = {
             "apiVersion": resource.api_version,
@@ -250,8 +255,7 @@ class Writer:
 
     async def _decode(self, entry: Entry) -> Object:
         cost = len(entry.value) // DECODING_SPEED
-        value: Object = await self._core.worker.run(cost, lambda: kit_json.decode(entry.value))
-        return value
+        return await self._core.worker.run(cost, lambda: decode_value(entry.value))
 
     def _put_new(self, resource: Resource, value: Object, namespace: str) -> Ticket | None:
         metadata, store = value["metadata"], self._core.store
