@@ -38,7 +38,7 @@ _RULES: dict[tuple[str, str], str] = {
     ("batch/v1", "CronJob"): "jobs.CRON_JOB",
     ("autoscaling/v1", "HorizontalPodAutoscaler"): "autoscalers.AUTOSCALER_V1",
     ("autoscaling/v2", "HorizontalPodAutoscaler"): "autoscalers.AUTOSCALER_V2",
-    ("policy/v1", "PodDisruptionBudget"): "autoscalers.DISRUPTION_BUDGET",
+    ("policy/v1", "PodDisruptionBudget"): "disruption_budgets.DISRUPTION_BUDGET",
     ("networking.k8s.io/v1", "Ingress"): "networking.INGRESS",
     ("networking.k8s.io/v1", "IngressClass"): "networking.INGRESS_CLASS",
     ("networking.k8s.io/v1", "NetworkPolicy"): "networking.NETWORK_POLICY",

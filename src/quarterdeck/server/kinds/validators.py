@@ -18,9 +18,13 @@ from quarterdeck.meta.field import (
 )
 from quarterdeck.server.registry.metadata_validation import validate_labels
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 PORT_RANGE = "must be between 1 and 65535, inclusive"
+VALID_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 NON_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
+GO_POINTER = "0xc000000000"
+"""What stands for an address where Go prints a pointer."""
 _ENOUGH_DIGITS = 20
 """Of a number that is only compared."""
 
@@ -141,11 +145,29 @@ def format_int_or_string(value: Any) -> Bare:
 
 def is_network(text: str) -> bool:
     """Whether a text is a network in CIDR notation, as Go reads it."""
+    return parse_network(text) is not None
+
+
+def parse_network(text: str) -> Network | None:
+    """Parse a network in CIDR notation as Go reads it; none if it is none."""
     try:
-        ipaddress.ip_network(text, strict=False)
+        network = ipaddress.ip_network(text, strict=False)
     except ValueError:
-        return False
-    return "/" in text
+        return None
+    return network if "/" in text else None
+
+
+def validate_descending_path(path: str, text: str) -> Iterator[FieldError]:
+    """Check a relative path that does not leave its folder."""
+    if text.startswith("/"):
+        yield invalid(path, text, "must be a relative path")
+    yield from validate_no_backsteps(path, text)
+
+
+def validate_no_backsteps(path: str, text: str) -> Iterator[FieldError]:
+    """Check that a path has no `..` in it."""
+    if ".." in text.split("/"):
+        yield invalid(path, text, "must not contain '..'")
 
 
 def validate_quantity(path: str, value: Any) -> Iterator[FieldError]:
@@ -242,7 +264,7 @@ def format_go_map(texts: Mapping[str, str] | None) -> Bare:
 def format_go_label_selector(selector: Mapping[str, Any] | None) -> Bare:
     """Format a label selector as Go prints it."""
     if selector is None:
-        return Bare("null")
+        return Bare('"null"')
     labels, terms = selector.get("matchLabels"), selector.get("matchExpressions")
     shown_labels = format_go_map(labels) if labels else "map[string]string(nil)"
     kind = "[]v1.LabelSelectorRequirement"
