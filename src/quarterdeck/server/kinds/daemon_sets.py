@@ -15,9 +15,12 @@ from quarterdeck.server.kinds.templates import (
     ROLLING,
     build_wide_cells,
     format_selector,
+    is_invalid_selector,
+    validate_always_running,
+    validate_pod_template,
     validate_selector,
     validate_selector_update,
-    validate_template,
+    validate_template_labels,
 )
 from quarterdeck.server.registry.printer import (
     AGE,
@@ -63,8 +66,13 @@ def _prepare_daemon_set_update(value: Object, old: Object, context: Context) -> 
 
 def _validate_daemon_set(value: Object, context: Context) -> Iterator[FieldError]:
     spec = get_mapping(value, "spec")
-    yield from validate_selector(spec, "spec", "daemonset")
-    yield from validate_template(spec, "spec")
+    selector, template = spec.get("selector"), get_mapping(spec, "template")
+    if selector is not None:
+        yield from validate_selector(spec, "spec", "daemonset")
+    if not is_invalid_selector(selector):
+        yield from validate_template_labels(spec, "spec", may_select_all=False)
+    yield from validate_pod_template(template, "spec.template")
+    yield from validate_always_running(template, "spec.template", "DaemonSet")
     strategy = get_mapping(spec, "updateStrategy")
     if strategy.get("type") not in ("OnDelete", ROLLING):
         choices = ("RollingUpdate", "OnDelete")

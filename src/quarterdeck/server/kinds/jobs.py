@@ -4,16 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.kit import rfc3339
-from quarterdeck.meta.field import FieldError, forbidden, invalid, required
+from quarterdeck.meta import names
+from quarterdeck.meta.field import FieldError, invalid, not_supported, required
 from quarterdeck.server.kinds import cron, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.job_validation import validate_job_spec
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.kinds.templates import (
-    build_container_cells,
-    format_selector,
-    validate_pod_template,
-)
+from quarterdeck.server.kinds.templates import build_container_cells, format_selector
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
@@ -26,7 +24,6 @@ from quarterdeck.server.registry.printer import (
 )
 from quarterdeck.server.registry.resource import Context, Object
 
-_POLICIES = ("OnFailure", "Never")
 _UID_LABEL = "batch.kubernetes.io/controller-uid"
 _NAME_LABEL = "batch.kubernetes.io/job-name"
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -66,65 +63,85 @@ def _prepare_create(value: Object, context: Context) -> None:
     if not metadata.get("name") and metadata.get("generateName"):
         suffix = "".join(context.random.choices(_ALPHABET, k=5))
         metadata["name"] = metadata["generateName"][:58] + suffix
-    uid, name = metadata["uid"], metadata.get("name") or ""
-    own = {_UID_LABEL: uid, _NAME_LABEL: name, "controller-uid": uid, "job-name": name}
+    own = _build_own_labels(metadata)
     template = spec["template"].setdefault("metadata", {})
     labels = template.get("labels") or {}
     if (metadata.get("labels") or {}) == labels:
         # labels that were defaulted from the template stay those of the template
-        metadata["labels"] = {**labels, **own}
-    template["labels"] = {**labels, **own}
+        metadata["labels"] = {**own, **labels}
+    template["labels"] = {**own, **labels}
     if spec.get("selector") is None:
         spec["selector"] = {}
     selector = spec["selector"]
-    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _UID_LABEL: uid}
-
-
-def validate_job_spec(spec: Object, path: str) -> Iterator[FieldError]:
-    """Check the numbers and the template of a job."""
-    for member in (
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex",
-        "maxFailedIndexes",
-    ):
-        yield from validators.validate_non_negative(f"{path}.{member}", spec.get(member))
-    mode = spec.get("completionMode")
-    yield from validators.validate_enum(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
-    if mode == "Indexed" and spec.get("completions") is None:
-        yield required(f"{path}.completions", "when completion mode is Indexed")
-    yield from validate_pod_template(get_mapping(spec, "template"), f"{path}.template")
-    restart = get_field(spec, "template", "spec", "restartPolicy")
-    place = f"{path}.template.spec.restartPolicy"
-    if restart in (None, "", "Always"):
-        yield required(place, 'valid values: "OnFailure", "Never"')
+    uid = {_UID_LABEL: metadata["uid"]}
+    selector["matchLabels"] = {**uid, **(selector.get("matchLabels") or {})}
 
 
 def _validate_job(value: Object, context: Context) -> Iterator[FieldError]:
     spec = get_mapping(value, "spec")
-    if spec.get("selector") is None:
-        yield required("spec.selector")
-    else:
-        yield from validators.validate_label_selector("spec.selector", spec["selector"])
-        labels = get_mapping(spec, "template", "metadata", "labels")
-        if not validators.matches_selector(spec["selector"], labels):
-            text = "`selector` does not match template `labels`"
-            shown = validators.format_go_map(get_field(spec, "template", "metadata", "labels"))
-            yield invalid("spec.template.metadata.labels", shown, text)
     yield from validate_job_spec(spec, "spec")
+    selector = spec.get("selector")
+    if selector is None:
+        yield required("spec.selector")
+    problems = [*validators.validate_label_selector("spec.selector", selector)]
+    yield from problems
+    labels = get_mapping(spec, "template", "metadata", "labels")
+    if not problems and not (selector and validators.matches_selector(selector, labels)):
+        text = "`selector` does not match template `labels`"
+        shown = validators.format_go_map(get_field(spec, "template", "metadata", "labels"))
+        yield invalid("spec.template.metadata.labels", shown, text)
+
+
+def _validate_new_job(value: Object, context: Context) -> Iterator[FieldError]:
+    yield from _validate_generated_selector(value)
+    spec, name = get_mapping(value, "spec"), value["metadata"].get("name") or ""
+    completions = spec.get("completions") or 0
+    if spec.get("completionMode") == "Indexed" and completions > 0:
+        last = f"{name}-{completions - 1}"
+        if names.check_dns1123_label(last):
+            text = f"will not able to create pod with invalid DNS label: {last}"
+            yield invalid("metadata.name", name, text)
+
+
+def _validate_generated_selector(value: Object) -> Iterator[FieldError]:
+    """Check that labels and selector are those that every job gets, and no other."""
+    spec, metadata = get_mapping(value, "spec"), value["metadata"]
+    selector = spec.get("selector")
+    if spec.get("manualSelector") or selector is None:
+        return
+    own = _build_own_labels(metadata)
+    labels = get_mapping(spec, "template", "metadata", "labels")
+    for name, expected in own.items():
+        place = f"spec.template.metadata.labels[{name}]"
+        if name not in labels:
+            yield required(place, f"must be '{expected}'")
+        elif labels[name] != expected:
+            yield invalid(place, labels[name], f"must be '{expected}'")
+    if any(validators.validate_label_selector("", selector)):
+        return
+    if not validators.matches_selector(selector, own):
+        shown = validators.format_go_label_selector(selector)
+        yield invalid("spec.selector", shown, "`selector` not auto-generated")
+
+
+def _build_own_labels(metadata: Object) -> dict[str, str]:
+    uid, name = metadata["uid"], metadata.get("name") or ""
+    return {_UID_LABEL: uid, _NAME_LABEL: name, "controller-uid": uid, "job-name": name}
 
 
 def _validate_job_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    yield from _validate_generated_selector(value)
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     if spec.get("selector") != before.get("selector"):
         shown = validators.format_go_label_selector(spec.get("selector"))
         yield invalid("spec.selector", shown, validators.IMMUTABLE)
-    for member in ("completions", "completionMode", "backoffLimitPerIndex"):
-        if spec.get("completionMode") == "Indexed" and member == "completions":
-            continue
+    done, before_done = spec.get("completions"), before.get("completions")
+    if spec.get("completionMode") != "Indexed":
+        yield from validators.validate_immutable("spec.completions", done, before_done)
+    elif done not in (before_done, None) and done != spec.get("parallelism"):
+        text = "can only be modified in tandem with spec.parallelism"
+        yield invalid("spec.completions", done, text)
+    for member in ("completionMode", "backoffLimitPerIndex", "managedBy"):
         yield from validators.validate_immutable(
             f"spec.{member}", spec.get(member), before.get(member)
         )
@@ -174,14 +191,14 @@ def _build_job_cells(value: Object, now: datetime) -> Sequence[object]:
     if wanted is None:
         parallel = spec.get("parallelism") or 0
         completions = f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
-    names, images = build_container_cells(get_mapping(spec, "template", "spec"))
+    containers, images = build_container_cells(get_mapping(spec, "template", "spec"))
     return (
         value["metadata"].get("name", ""),
         _format_job_status(value),
         completions,
         _format_job_duration(status, now),
         format_creation_age(value, now),
-        names,
+        containers,
         images,
         format_selector(spec.get("selector")),
     )
@@ -198,7 +215,9 @@ JOB = Rules(
     default=_default_job,
     prepare_create=_prepare_create,
     validate=_validate_job,
+    validate_new=_validate_new_job,
     validate_change=_validate_job_update,
+    validates_twice=True,
     generation_fields=("spec",),
     selectable={"status.successful": "0"},
     field_values=lambda value: {
@@ -280,10 +299,12 @@ def _validate_cron_job(value: Object, context: Context) -> Iterator[FieldError]:
         yield from validators.validate_non_negative(f"spec.{member}", spec.get(member))
     template = get_mapping(spec, "jobTemplate", "spec")
     if template.get("manualSelector"):
-        yield invalid("spec.jobTemplate.spec.manualSelector", value=True, detail="not supported")
-    if template.get("selector") is not None:
+        path = "spec.jobTemplate.spec.manualSelector"
+        yield not_supported(path, value=True, choices=("nil", "false"))
+    if (selector := template.get("selector")) is not None:
+        shown = validators.format_go_label_selector(selector)
         text = "`selector` will be auto-generated"
-        yield forbidden("spec.jobTemplate.spec.selector", text)
+        yield invalid("spec.jobTemplate.spec.selector", shown, text)
     yield from validate_job_spec(template, "spec.jobTemplate.spec")
 
 
@@ -296,7 +317,7 @@ def _validate_cron_job_name(value: Object, context: Context) -> Iterator[FieldEr
 
 def _build_cron_job_cells(value: Object, now: datetime) -> Sequence[object]:
     spec, last = get_mapping(value, "spec"), get_field(value, "status", "lastScheduleTime")
-    names, images = build_container_cells(
+    containers, images = build_container_cells(
         get_mapping(spec, "jobTemplate", "spec", "template", "spec")
     )
     suspend = spec.get("suspend")
@@ -308,7 +329,7 @@ def _build_cron_job_cells(value: Object, now: datetime) -> Sequence[object]:
         len(get_items(value, "status", "active")),
         format_age(last, now) if last else NONE,
         format_creation_age(value, now),
-        names,
+        containers,
         images,
         format_selector(get_field(spec, "jobTemplate", "spec", "selector")),
     )

@@ -7,13 +7,16 @@ from typing import Any
 from quarterdeck.meta.field import FieldError, forbidden
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.kinds import pod_defaults, pod_table
+from quarterdeck.server.kinds.container_validation import validate_image_spaces
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.pod_diff import diff_specs
-from quarterdeck.server.kinds.pod_validation import validate_spec
+from quarterdeck.server.kinds.pod_status_validation import validate_pod_status
+from quarterdeck.server.kinds.pod_validation import validate_spec, validate_tolerations
 from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
 from quarterdeck.server.kinds.strategy import Rules, get_text
+from quarterdeck.server.kinds.templates import validate_pod_template
 from quarterdeck.server.registry.printer import NAME, NONE, build_column
-from quarterdeck.server.registry.resource import Context, Object
+from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 EPHEMERAL_CONTAINERS = "ephemeralcontainers"
 _FORBIDDEN_UPDATE_MESSAGE = (
@@ -33,6 +36,10 @@ def _prepare_create(pod: Object, context: Context) -> None:
 
 def _prepare_update(pod: Object, old: Object, context: Context) -> None:
     """Through `ephemeralcontainers`, only these are replaced; a body may hold nothing else."""
+    if context.subresource == STATUS:
+        quality = get_field(old, STATUS, "qosClass")
+        if quality and not get_field(pod, STATUS, "qosClass"):
+            pod[STATUS] = {**get_mapping(pod, STATUS), "qosClass": quality}
     if context.subresource != EPHEMERAL_CONTAINERS:
         return
     added = get_items(pod, "spec", "ephemeralContainers")
@@ -49,7 +56,18 @@ def _prepare_update(pod: Object, old: Object, context: Context) -> None:
 
 
 def _validate(pod: Object, context: Context) -> Iterator[FieldError]:
-    yield from validate_spec(get_mapping(pod, "spec"), "spec")
+    spec = get_mapping(pod, "spec")
+    yield from validate_spec(spec, "spec")
+    yield from validate_image_spaces(spec, "spec")
+
+
+def _validate_new(pod: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(pod, "spec")
+    if spec.get("ephemeralContainers"):
+        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        text = "cannot be set until all schedulingGates have been cleared"
+        yield forbidden("spec.nodeName", text)
 
 
 def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[FieldError]:
@@ -63,6 +81,7 @@ def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[Fie
             text = f"pod updates may not add or remove {words}"
             yield forbidden(f"spec.{member}", text)
             return
+    yield from validate_tolerations(get_items(spec, "tolerations"), "spec.tolerations")
     if not _is_superset_of_tolerations(
         get_items(spec, "tolerations"), get_items(before, "tolerations")
     ):
@@ -151,7 +170,9 @@ POD = Rules(
     prepare_create=_prepare_create,
     prepare_update=_prepare_update,
     validate=_validate,
+    validate_new=_validate_new,
     validate_change=_validate_update,
+    validate_status=validate_pod_status,
     warn=find_pod_warnings,
     status_updates_labels=True,
     selectable={**_SELECTABLE, "status.podIPs": ""},
@@ -180,8 +201,8 @@ def _build_template_cells(value: Object, now: datetime) -> Sequence[object]:
 POD_TEMPLATE = Rules(
     default=_default_template_object,
     generation_fields=("template",),
-    validate=lambda value, context: validate_spec(
-        get_mapping(value, "template", "spec"), "template.spec"
+    validate=lambda value, context: validate_pod_template(
+        get_mapping(value, "template"), "template"
     ),
     columns=(
         NAME,

@@ -14,6 +14,7 @@ from quarterdeck.server.kinds.templates import (
     IMAGES,
     build_wide_cells,
     format_scale_selector,
+    validate_always_running,
     validate_pod_template,
     validate_selector,
     validate_selector_update,
@@ -39,7 +40,7 @@ def _validate_replica_set(value: Object, context: Context) -> Iterator[FieldErro
     spec = get_mapping(value, "spec")
     yield from validators.validate_non_negative("spec.replicas", spec.get("replicas"))
     yield from validators.validate_non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
-    yield from validate_selector(spec, "spec", "replicaset")
+    yield from validate_selector(spec, "spec", "deployment")
     yield from validate_template(spec, "spec")
 
 
@@ -84,8 +85,10 @@ REPLICA_SET = Rules(
 
 
 def _default_controller(value: Object) -> None:
-    _default_replicas(value)
-    spec = value["spec"]
+    spec = value.setdefault("spec", {})
+    set_defaults(spec, replicas=1)
+    if spec.get("template") is not None:
+        default_template(spec["template"])
     labels = get_mapping(spec, "template", "metadata", "labels")
     if not spec.get("selector") and labels:
         spec["selector"] = dict(labels)
@@ -96,15 +99,20 @@ def _default_controller(value: Object) -> None:
 def _validate_controller(value: Object, context: Context) -> Iterator[FieldError]:
     spec = get_mapping(value, "spec")
     yield from validators.validate_non_negative("spec.replicas", spec.get("replicas"))
-    selector = spec.get("selector")
+    yield from validators.validate_non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    selector, template = spec.get("selector"), spec.get("template")
     if not selector:
         yield required("spec.selector")
-    labels = get_mapping(spec, "template", "metadata", "labels")
+    if template is None:
+        yield required("spec.template")
+        return
+    labels = get_mapping(template, "metadata", "labels")
     if selector and any(labels.get(key) != each for key, each in selector.items()):
         text = "`selector` does not match template `labels`"
         shown = validators.format_go_map(get_field(spec, "template", "metadata", "labels"))
         yield invalid("spec.template.metadata.labels", shown, text)
-    yield from validate_pod_template(get_mapping(spec, "template"), "spec.template")
+    yield from validate_pod_template(template, "spec.template")
+    yield from validate_always_running(template, "spec.template", "ReplicationController")
 
 
 def _build_controller_cells(value: Object, now: datetime) -> Sequence[object]:

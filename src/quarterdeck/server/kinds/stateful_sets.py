@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quarterdeck.meta.field import FieldError, forbidden, invalid
+from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid
 from quarterdeck.server.kinds import replica_status, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
@@ -15,8 +15,11 @@ from quarterdeck.server.kinds.templates import (
     ROLLING,
     build_wide_cells,
     format_scale_selector,
+    is_invalid_selector,
+    validate_always_running,
     validate_selector,
-    validate_template,
+    validate_template_labels,
+    validate_template_metadata,
 )
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
@@ -67,7 +70,8 @@ def _validate_stateful_set(value: Object, context: Context) -> Iterator[FieldErr
         yield invalid("spec.updateStrategy", strategy.get("type") or "", text)
     elif strategy.get("type") == "OnDelete" and strategy.get("rollingUpdate") is not None:
         text = "only allowed for updateStrategy 'RollingUpdate'"
-        yield invalid("spec.updateStrategy.rollingUpdate", strategy["rollingUpdate"], text)
+        shown = _format_go_rolling(strategy["rollingUpdate"])
+        yield invalid("spec.updateStrategy.rollingUpdate", shown, text)
     elif strategy.get("type") == ROLLING:
         partition = get_mapping(strategy, "rollingUpdate").get("partition")
         yield from validators.validate_non_negative(
@@ -75,12 +79,39 @@ def _validate_stateful_set(value: Object, context: Context) -> Iterator[FieldErr
         )
     yield from validators.validate_non_negative("spec.replicas", spec.get("replicas"))
     yield from validators.validate_non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    start = get_mapping(spec, "ordinals").get("start")
+    yield from validators.validate_non_negative("spec.ordinals.start", start)
+    retention = get_mapping(spec, "persistentVolumeClaimRetentionPolicy")
+    for member in ("whenDeleted", "whenScaled"):
+        place = f"spec.persistentVolumeClaimRetentionPolicy.{member}"
+        yield from validators.validate_enum(place, retention.get(member), ("Retain", "Delete"))
     yield from validate_selector(spec, "spec", "statefulset")
-    claims = {
-        get_mapping(each, "metadata").get("name", "")
-        for each in get_items(spec, "volumeClaimTemplates")
-    }
-    yield from validate_template(spec, "spec", other_volumes=sorted(claims))
+    yield from _validate_template(spec, "spec.template")
+
+
+def _format_go_rolling(rolling: Object) -> Bare:
+    return Bare(
+        f"apps.RollingUpdateStatefulSetStrategy{{Partition:{rolling.get('partition') or 0},"
+        " MaxUnavailable:(*intstr.IntOrString)(nil)}"
+    )
+
+
+def _drop_unavailable(value: Object, *_: object) -> None:
+    """Drop what belongs to a feature of Kubernetes 1.32 that is off."""
+    rolling = get_field(value, "spec", "updateStrategy", "rollingUpdate")
+    if rolling is not None:
+        rolling.pop("maxUnavailable", None)
+
+
+def _validate_template(spec: Object, path: str) -> Iterator[FieldError]:
+    """Check the template; Kubernetes does not look at the containers of stateful sets."""
+    template, selector = get_mapping(spec, "template"), spec.get("selector")
+    if is_invalid_selector(selector):
+        yield invalid("spec.selector", validators.format_go_label_selector(selector), "")
+    else:
+        yield from validate_template_labels(spec, "spec")
+        yield from validate_template_metadata(template, path)
+    yield from validate_always_running(template, path, "StatefulSet")
 
 
 def _validate_stateful_set_update(
@@ -113,6 +144,8 @@ def _build_stateful_set_cells(value: Object, now: datetime) -> Sequence[object]:
 STATEFUL_SET = Rules(
     validate_status=replica_status.build_status_validator(replica_status.STATEFUL_SET),
     default=_default_stateful_set,
+    prepare_create=_drop_unavailable,
+    prepare_update=_drop_unavailable,
     validate=_validate_stateful_set,
     validate_change=_validate_stateful_set_update,
     warn=find_template_warnings,

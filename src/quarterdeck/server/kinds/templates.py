@@ -1,12 +1,12 @@
 """Selectors and pod templates of workloads: validation and table cells."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.pod_validation import validate_spec
-from quarterdeck.server.registry.metadata_validation import validate_labels
+from quarterdeck.server.registry.metadata_validation import validate_annotations, validate_labels
 from quarterdeck.server.registry.printer import NONE, build_wide_column
 from quarterdeck.server.registry.resource import Object
 
@@ -15,46 +15,62 @@ CONTAINERS = build_wide_column("Containers", text="Names of each container in th
 IMAGES = build_wide_column("Images", text="Images referenced by each container in the template.")
 
 
-def validate_template(
-    spec: Object,
-    path: str,
-    *,
-    policies: Sequence[str] = ("Always",),
-    other_volumes: Sequence[str] = (),
-) -> Iterator[FieldError]:
-    """Check a template whose labels the selector must select."""
+def validate_template(spec: Object, path: str) -> Iterator[FieldError]:
+    """Check the template of a workload whose selector must select its labels."""
     selector, template = spec.get("selector"), get_mapping(spec, "template")
-    labels = get_mapping(template, "metadata", "labels")
-    if any(
-        validators.validate_label_selector(f"{path}.selector", selector)
-    ):  # reported with the selector
+    if is_invalid_selector(selector):
         text = "invalid label selector"
         yield invalid(f"{path}.selector", validators.format_go_label_selector(selector), text)
         return
-    is_missing = selector is None  # which selects nothing, not even these labels
-    if is_missing or (
-        _has_terms(selector) and not validators.matches_selector(selector or {}, labels)
-    ):
-        text = "`selector` does not match template `labels`"
-        shown = validators.format_go_map(get_field(template, "metadata", "labels"))
-        yield invalid(f"{path}.template.metadata.labels", shown, text)
-    yield from validate_pod_template(template, f"{path}.template", other_volumes=other_volumes)
-    policy = get_field(template, "spec", "restartPolicy")
-    if policy and policy not in policies:
-        yield not_supported(f"{path}.template.spec.restartPolicy", policy, policies)
-    if get_field(template, "spec", "activeDeadlineSeconds") is not None:
-        text = "activeDeadlineSeconds in ReplicaSet is not Supported"
-        yield forbidden(f"{path}.template.spec.activeDeadlineSeconds", text)
+    yield from validate_template_labels(spec, path)
+    yield from validate_pod_template(template, f"{path}.template")
+    yield from validate_always_running(template, f"{path}.template", "ReplicaSet")
 
 
-def validate_pod_template(
-    template: Object, path: str, *, other_volumes: Sequence[str] = ()
+def is_invalid_selector(selector: Object | None) -> bool:
+    """Whether a selector cannot be evaluated."""
+    return any(validators.validate_label_selector("", selector))
+
+
+def validate_template_labels(
+    spec: Object, path: str, *, may_select_all: bool = True
 ) -> Iterator[FieldError]:
-    """Labels and spec of a template."""
-    labels = get_mapping(template, "metadata", "labels")
-    yield from validate_labels(labels, f"{path}.labels")
+    """Check that the selector selects the labels of the template; a missing one selects none."""
+    selector = spec.get("selector")
+    if may_select_all and selector is not None and not _has_terms(selector):
+        return
+    labels = get_mapping(spec, "template", "metadata", "labels")
+    if selector is None or not validators.matches_selector(selector, labels):
+        shown = validators.format_go_map(get_field(spec, "template", "metadata", "labels"))
+        text = "`selector` does not match template `labels`"
+        yield invalid(f"{path}.template.metadata.labels", shown, text)
+
+
+def validate_always_running(template: Object, path: str, kind: str) -> Iterator[FieldError]:
+    """Check that the pods of a workload have no end."""
+    policy = get_field(template, "spec", "restartPolicy") or ""
+    if policy != "Always":
+        yield not_supported(f"{path}.spec.restartPolicy", policy, ("Always",))
+    if get_field(template, "spec", "activeDeadlineSeconds") is not None:
+        text = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield forbidden(f"{path}.spec.activeDeadlineSeconds", text)
+
+
+def validate_template_metadata(template: Object, path: str) -> Iterator[FieldError]:
+    """Labels and annotations of a template."""
+    yield from validate_labels(get_mapping(template, "metadata", "labels"), f"{path}.labels")
+    annotations = get_mapping(template, "metadata", "annotations")
+    yield from validate_annotations(annotations, f"{path}.annotations")
+
+
+def validate_pod_template(template: Object, path: str) -> Iterator[FieldError]:
+    """Labels, annotations and spec of a template."""
+    yield from validate_template_metadata(template, path)
     pod = get_mapping(template, "spec")
-    yield from validate_spec(pod, f"{path}.spec", other_volumes=other_volumes)
+    yield from validate_spec(pod, f"{path}.spec")
+    if get_items(pod, "ephemeralContainers"):
+        text = "ephemeral containers not allowed in pod template"
+        yield forbidden(f"{path}.spec.ephemeralContainers", text)
 
 
 def _has_terms(selector: Object | None) -> bool:

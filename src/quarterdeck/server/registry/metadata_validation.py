@@ -127,14 +127,14 @@ def validate_contents(metadata: Mapping[str, Any]) -> list[FieldError]:
     if labels := metadata.get("labels"):
         errors += validate_labels(labels, "metadata.labels")
     if annotations := metadata.get("annotations"):
-        errors += _check_annotations(annotations)
+        errors += validate_annotations(annotations, "metadata.annotations")
     if owners := metadata.get("ownerReferences"):
         errors += _check_owners(owners)
     return errors
 
 
-def _check_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
-    path = "metadata.annotations"
+def validate_annotations(annotations: Mapping[str, str], path: str) -> list[FieldError]:
+    """Keys of annotations, and the size of all of them."""
     errors: list[FieldError] = []
     size = 0
     for key, value in sorted(annotations.items()):

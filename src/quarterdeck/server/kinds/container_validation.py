@@ -1,0 +1,209 @@
+"""Containers of a pod: regular ones, init containers and ephemeral ones."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from quarterdeck.kit.quantity import Quantity, QuantityError
+from quarterdeck.meta import names
+from quarterdeck.meta.field import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    not_supported,
+    required,
+)
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.environment_validation import validate_environment
+from quarterdeck.server.kinds.fields import get_items
+from quarterdeck.server.kinds.handler_validation import PROBES, validate_hooks
+from quarterdeck.server.kinds.mount_validation import validate_devices, validate_mounts
+from quarterdeck.server.kinds.pod_security_validation import validate_container_context
+from quarterdeck.server.kinds.resource_names import validate_container_resource_name
+from quarterdeck.server.registry.resource import Object
+
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_NOT_EPHEMERAL = (*("ports", "lifecycle", *PROBES, "resources", "resizePolicy", "restartPolicy"),)
+"""What ephemeral containers cannot have."""
+
+
+def validate_containers(
+    spec: Object, path: str, volumes: Mapping[str, Object]
+) -> Iterator[FieldError]:
+    """Check all containers of a pod spec."""
+    grace = spec.get("terminationGracePeriodSeconds")
+    containers = get_items(spec, "containers")
+    if not containers:
+        yield required(f"{path}.containers")
+    seen: set[str] = set()
+    for index, container in enumerate(containers):
+        place = f"{path}.containers[{index}]"
+        yield from _validate_container(container, place, volumes, seen)
+        yield from validate_hooks(container, place, grace)
+        if container.get("restartPolicy") is not None:
+            yield forbidden(f"{place}.restartPolicy", "may not be set for non-init containers")
+    yield from _validate_host_ports(containers, f"{path}.containers")
+    yield from _validate_init_containers(spec, path, volumes, seen)
+    yield from _validate_ephemeral_containers(spec, path, volumes, seen)
+
+
+def validate_image_spaces(spec: Object, path: str) -> Iterator[FieldError]:
+    """Check images for white space; Kubernetes does so for pods, not for templates."""
+    for member in ("containers", "initContainers"):
+        for index, container in enumerate(get_items(spec, member)):
+            yield from _validate_image_spaces(container, f"{path}.{member}[{index}]")
+
+
+def _validate_image_spaces(container: Object, path: str) -> Iterator[FieldError]:
+    image = container.get("image") or ""
+    if image != image.strip():
+        yield invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
+
+
+def _validate_init_containers(
+    spec: Object, path: str, volumes: Mapping[str, Object], seen: set[str]
+) -> Iterator[FieldError]:
+    for index, container in enumerate(get_items(spec, "initContainers")):
+        place, policy = f"{path}.initContainers[{index}]", container.get("restartPolicy")
+        yield from _validate_container(container, place, volumes, seen)
+        yield from _validate_host_ports([container], f"{path}.initContainers")
+        if policy is not None and policy != "Always":
+            yield not_supported(f"{place}.restartPolicy", policy, ("Always",))
+        if policy == "Always":
+            grace = spec.get("terminationGracePeriodSeconds")
+            yield from validate_hooks(container, place, grace)
+            continue
+        for member in ("lifecycle", *PROBES):
+            if container.get(member) is not None:
+                text = "may not be set for init containers without restartPolicy=Always"
+                yield forbidden(f"{place}.{member}", text)
+
+
+def _validate_ephemeral_containers(
+    spec: Object, path: str, volumes: Mapping[str, Object], seen: set[str]
+) -> Iterator[FieldError]:
+    others = frozenset(seen)
+    for index, container in enumerate(get_items(spec, "ephemeralContainers")):
+        place = f"{path}.ephemeralContainers[{index}]"
+        yield from _validate_container(container, place, volumes, seen)
+        yield from _validate_image_spaces(container, place)
+        target = container.get("targetContainerName")
+        if target and target not in others:
+            yield not_found(f"{place}.targetContainerName", target)
+        text = "cannot be set for an Ephemeral Container"
+        for member in _NOT_EPHEMERAL:
+            if container.get(member):
+                yield forbidden(f"{place}.{member}", text)
+        for at, mount in enumerate(get_items(container, "volumeMounts")):
+            for member in ("subPath", "subPathExpr"):
+                if mount.get(member):
+                    yield forbidden(f"{place}.volumeMounts[{at}].{member}", text)
+
+
+def _validate_container(
+    container: Object, path: str, volumes: Mapping[str, Object], seen: set[str]
+) -> Iterator[FieldError]:
+    """Check what all containers have in common."""
+    name = container.get("name") or ""
+    if not name:
+        yield required(f"{path}.name")
+    else:
+        for problem in names.check_dns1123_label(name):
+            yield invalid(f"{path}.name", name, problem)
+    if name in seen:
+        yield duplicate(f"{path}.name", name)
+    seen.add(name)
+    if not container.get("image"):
+        yield required(f"{path}.image")
+    for member, choices in (
+        ("terminationMessagePolicy", _MESSAGE_POLICIES),
+        ("imagePullPolicy", _PULL_POLICIES),
+    ):
+        policy = container.get(member)
+        yield from validators.validate_required_enum(f"{path}.{member}", policy, choices)
+    yield from _validate_ports(get_items(container, "ports"), f"{path}.ports")
+    yield from validate_environment(container, path)
+    yield from validate_mounts(container, path, volumes)
+    yield from validate_devices(container, path, volumes)
+    yield from validate_resources(container.get("resources") or {}, f"{path}.resources")
+    yield from validate_container_context(
+        container.get("securityContext") or {}, f"{path}.securityContext"
+    )
+
+
+def _validate_ports(ports: Sequence[Any], path: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        place = f"{path}[{index}]"
+        if name := port.get("name"):
+            problems = validators.validate_port_name(name)
+            for problem in problems:
+                yield invalid(f"{place}.name", name, problem)
+            if not problems and name in seen:
+                yield duplicate(f"{place}.name", name)
+            seen.add(name)
+        if not port.get("containerPort"):
+            yield required(f"{place}.containerPort")
+        else:
+            yield from validators.validate_port(f"{place}.containerPort", port["containerPort"])
+        if port.get("hostPort"):
+            yield from validators.validate_port(f"{place}.hostPort", port["hostPort"])
+        yield from validators.validate_required_enum(
+            f"{place}.protocol", port.get("protocol"), _PROTOCOLS
+        )
+
+
+def _validate_host_ports(containers: Sequence[Any], path: str) -> Iterator[FieldError]:
+    """Check that no two containers want the same port of the node."""
+    seen: set[str] = set()
+    for index, container in enumerate(containers):
+        for at, port in enumerate(get_items(container, "ports")):
+            if not port.get("hostPort"):
+                continue
+            identity = f"{port.get('protocol')}/{port.get('hostIP') or ''}/{port['hostPort']}"
+            if identity in seen:
+                yield duplicate(f"{path}[{index}].ports[{at}].hostPort", identity)
+            seen.add(identity)
+
+
+# resources ---------------------------------------------------------------------------------------
+
+
+def validate_resources(resources: Object, path: str) -> Iterator[FieldError]:
+    """Limits and requests: known names, sane amounts, requests within limits."""
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for member, amounts in (("limits", limits), ("requests", requests)):
+        for name in sorted(amounts):
+            place = f"{path}.{member}[{name}]"
+            yield from validate_container_resource_name(place, name)
+            yield from validators.validate_quantity(place, amounts[name])
+            if member == "requests":
+                yield from _validate_request(amounts[name], limits.get(name), path, name)
+
+
+def _validate_request(amount: Any, limit: Any, path: str, name: str) -> Iterator[FieldError]:
+    if limit is None:
+        if not _may_overcommit(name):
+            text = "Limit must be set for non overcommitable resources"
+            yield required(f"{path}.limits", text)
+        return
+    try:
+        asked, most = Quantity.parse(str(amount)), Quantity.parse(str(limit))
+    except QuantityError:
+        return  # reported where the amounts are looked at
+    if asked != most and not _may_overcommit(name):
+        text = f"must be equal to {name} limit of {limit}"
+        yield invalid(f"{path}.requests", str(amount), text)
+    elif asked > most:
+        text = f"must be less than or equal to {name} limit of {limit}"
+        yield invalid(f"{path}.requests", str(amount), text)
+
+
+def _may_overcommit(name: str) -> bool:
+    """Whether pods may ask for more of a resource than there is: of Kubernetes' own only."""
+    domain, slash, _ = name.partition("/")
+    is_native = not slash or domain.endswith("kubernetes.io")
+    return is_native and not name.startswith("hugepages-")
