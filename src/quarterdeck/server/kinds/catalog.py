@@ -41,7 +41,7 @@ _RULES: dict[tuple[str, str], str] = {
     ("policy/v1", "PodDisruptionBudget"): "disruption_budgets.DISRUPTION_BUDGET",
     ("networking.k8s.io/v1", "Ingress"): "networking.INGRESS",
     ("networking.k8s.io/v1", "IngressClass"): "networking.INGRESS_CLASS",
-    ("networking.k8s.io/v1", "NetworkPolicy"): "networking.NETWORK_POLICY",
+    ("networking.k8s.io/v1", "NetworkPolicy"): "network_policies.NETWORK_POLICY",
     ("discovery.k8s.io/v1", "EndpointSlice"): "endpoints.ENDPOINT_SLICE",
     ("storage.k8s.io/v1", "StorageClass"): "volumes.STORAGE_CLASS",
     ("storage.k8s.io/v1", "CSIDriver"): "storage_drivers.CSI_DRIVER",

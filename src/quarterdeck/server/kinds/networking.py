@@ -1,16 +1,17 @@
-"""Ingresses, their classes, and NetworkPolicies."""
+"""Ingresses and their classes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from quarterdeck.meta import names
-from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
+from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, not_supported, required
 from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.service_validation import validate_balancer_name
 from quarterdeck.server.kinds.services import load_balancer_addresses
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.kinds.templates import format_selector
 from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -27,7 +28,7 @@ def _validate_ingress(value: Object, context: Context) -> Iterator[FieldError]:
     rules, backend = get_items(spec, "rules"), spec.get("defaultBackend")
     if not rules and backend is None:
         text = "either `defaultBackend` or `rules` must be specified"
-        yield invalid("spec", validators.format_go_strings([]), text)
+        yield invalid("spec", Bare("[]networking.IngressRule(nil)"), text)
     if backend is not None:
         yield from _validate_backend(backend, "spec.defaultBackend")
     for index, rule in enumerate(rules):
@@ -36,6 +37,9 @@ def _validate_ingress(value: Object, context: Context) -> Iterator[FieldError]:
         for at, host in enumerate(entry.get("hosts") or ()):
             for problem in _validate_host(host):
                 yield invalid(f"spec.tls[{index}].hosts[{at}]", host, problem)
+        if secret := entry.get("secretName"):
+            for problem in names.check_dns1123_subdomain(secret):
+                yield invalid(f"spec.tls[{index}].secretName", secret, problem)
     if name := spec.get("ingressClassName"):
         for problem in names.check_dns1123_subdomain(name):
             yield invalid("spec.ingressClassName", name, problem)
@@ -43,6 +47,8 @@ def _validate_ingress(value: Object, context: Context) -> Iterator[FieldError]:
 
 def _validate_rule(rule: Object, path: str) -> Iterator[FieldError]:
     if host := rule.get("host"):
+        if parse_address(host) is not None:
+            yield invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
         for problem in _validate_host(host):
             yield invalid(f"{path}.host", host, problem)
     http = rule.get("http")
@@ -135,8 +141,17 @@ def _find_ingress_warnings(value: Object, old: Object | None, context: Context) 
     ]
 
 
+def _validate_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    for index, point in enumerate(get_items(value, "status", "loadBalancer", "ingress")):
+        place = f"status.loadBalancer.ingress[{index}]"
+        if (address := point.get("ip")) and parse_address(address) is None:
+            yield invalid(f"{place}.ip", address, VALID_ADDRESS)
+        yield from validate_balancer_name(point.get("hostname"), f"{place}.hostname")
+
+
 INGRESS = Rules(
     validate=_validate_ingress,
+    validate_status=_validate_status,
     warn=_find_ingress_warnings,
     generation_fields=("spec",),
     columns=(
@@ -227,84 +242,10 @@ INGRESS_CLASS = Rules(
     validate=_validate_class,
     validate_change=lambda value, old, context: validators.validate_immutable(
         "spec.controller",
-        get_mapping(value, "spec").get("controller"),
-        get_mapping(old, "spec").get("controller"),
+        get_mapping(value, "spec").get("controller") or "",
+        get_mapping(old, "spec").get("controller") or "",
     ),
     generation_fields=("spec",),
     columns=(NAME, build_column("Controller"), build_column("Parameters"), AGE),
     cells=_build_class_cells,
-)
-
-
-# network policies --------------------------------------------------------------------------------
-
-
-def _default_policy(value: Object) -> None:
-    spec = value.setdefault("spec", {})
-    for member in ("ingress", "egress"):
-        for rule in get_items(spec, member):
-            for port in get_items(rule, "ports"):
-                if not port.get("protocol"):
-                    port["protocol"] = "TCP"
-    if not spec.get("policyTypes"):
-        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
-
-
-def _validate_policy(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = get_mapping(value, "spec")
-    yield from validators.validate_label_selector("spec.podSelector", spec.get("podSelector"))
-    for member, peers in (("ingress", "from"), ("egress", "to")):
-        for index, rule in enumerate(get_items(spec, member)):
-            place = f"spec.{member}[{index}]"
-            for at, port in enumerate(get_items(rule, "ports")):
-                yield from _validate_policy_port(port, f"{place}.ports[{at}]")
-            for at, peer in enumerate(get_items(rule, peers)):
-                yield from _validate_peer(peer, f"{place}.{peers}[{at}]")
-    for index, kind in enumerate(get_items(spec, "policyTypes")):
-        if kind not in ("Ingress", "Egress"):
-            yield not_supported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
-
-
-def _validate_policy_port(port: Object, path: str) -> Iterator[FieldError]:
-    yield from validators.validate_enum(
-        f"{path}.protocol", port.get("protocol"), ("SCTP", "TCP", "UDP")
-    )
-    if port.get("port") is not None:
-        yield from validators.validate_port_or_name(f"{path}.port", port["port"])
-
-
-def _validate_peer(peer: Object, path: str) -> Iterator[FieldError]:
-    block = peer.get("ipBlock")
-    selects = [
-        member for member in ("podSelector", "namespaceSelector") if peer.get(member) is not None
-    ]
-    for member in selects:
-        yield from validators.validate_label_selector(f"{path}.{member}", peer.get(member))
-    if block is None and not selects:
-        yield required(path, "must specify a peer")
-    elif block is not None and selects:
-        text = "may not specify both ipBlock and another peer"
-        yield forbidden(path, text)
-    elif block is not None and not block.get("cidr"):
-        yield required(f"{path}.ipBlock.cidr")
-    elif block is not None and not validators.is_network(block["cidr"]):
-        text = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-        yield invalid(f"{path}.ipBlock.cidr", block["cidr"], text)
-
-
-def _build_policy_cells(value: Object, now: datetime) -> Sequence[object]:
-    selector = get_mapping(value, "spec").get("podSelector")
-    return (
-        value["metadata"].get("name", ""),
-        format_selector(selector),
-        format_creation_age(value, now),
-    )
-
-
-NETWORK_POLICY = Rules(
-    default=_default_policy,
-    validate=_validate_policy,
-    generation_fields=("spec",),
-    columns=(NAME, build_column("Pod-Selector"), AGE),
-    cells=_build_policy_cells,
 )

@@ -1,16 +1,18 @@
 """Services and what they resolve to: Endpoints and EndpointSlices."""
 
-import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from quarterdeck.meta import names
-from quarterdeck.meta.field import FieldError, duplicate, invalid, not_supported, required
-from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.service_validation import (
+    find_service_warnings,
+    is_externally_accessible,
+    validate_service,
+    validate_service_change,
+    validate_service_status,
+)
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
@@ -22,124 +24,27 @@ from quarterdeck.server.registry.printer import (
 )
 from quarterdeck.server.registry.resource import Context, Object
 
-_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
-
 
 def default_service(value: Object) -> None:
     """Fill in a service; addresses are given out by the allocator."""
     spec = value.setdefault("spec", {})
     set_defaults(spec, sessionAffinity="None", type="ClusterIP")
-    if spec["sessionAffinity"] == "ClientIP":
-        set_defaults(spec, sessionAffinityConfig={"clientIP": {"timeoutSeconds": 10800}})
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    seconds = get_field(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
+    if spec["sessionAffinity"] == "ClientIP" and seconds is None:
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
     for port in get_items(spec, "ports"):
         if not port.get("protocol"):
             port["protocol"] = "TCP"
         if port.get("targetPort") in (None, 0, ""):
             port["targetPort"] = port.get("port")
-    external = spec["type"] in ("NodePort", "LoadBalancer")
-    if external:
-        set_defaults(spec, externalTrafficPolicy="Cluster")
+    if is_externally_accessible(spec) and not spec.get("externalTrafficPolicy"):
+        spec["externalTrafficPolicy"] = "Cluster"
     if spec["type"] == "LoadBalancer":
         set_defaults(spec, allocateLoadBalancerNodePorts=True)
     if spec["type"] != "ExternalName":
         set_defaults(spec, internalTrafficPolicy="Cluster")
-
-
-def _validate(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = get_mapping(value, "spec")
-    ports, kind = get_items(spec, "ports"), spec.get("type")
-    headless = spec.get("clusterIP") == "None"
-    if not ports and kind != "ExternalName" and not headless:
-        yield required("spec.ports")
-    yield from _validate_type(spec, kind, headless=headless)
-    yield from _validate_port(ports, is_external_name=kind == "ExternalName")
-    yield from validate_labels(spec.get("selector") or {}, "spec.selector")
-    yield from validators.validate_required_enum(
-        "spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None")
-    )
-    for index, address in enumerate(get_items(spec, "externalIPs")):
-        if not _is_address(address):
-            text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-            yield invalid(f"spec.externalIPs[{index}]", address, text)
-    if not kind:
-        yield required("spec.type")
-    elif kind not in _TYPES:
-        yield not_supported("spec.type", kind, _TYPES)
-
-
-def _validate_type(spec: Object, kind: Any, *, headless: bool) -> Iterator[FieldError]:
-    if kind == "LoadBalancer" and headless:
-        text = "may not be set to 'None' for LoadBalancer services"
-        yield invalid("spec.clusterIPs[0]", "None", text)
-    if kind == "NodePort" and headless:
-        yield invalid(
-            "spec.clusterIPs[0]", "None", "may not be set to 'None' for NodePort services"
-        )
-    if kind != "ExternalName":
-        return
-    name = spec.get("externalName") or ""
-    if not name:
-        yield required("spec.externalName")
-    else:
-        for problem in names.check_dns1123_subdomain(name.removesuffix(".")):
-            yield invalid("spec.externalName", name, problem)
-
-
-def _validate_port(ports: Sequence[Any], *, is_external_name: bool) -> Iterator[FieldError]:
-    names_seen: set[str] = set()
-    numbers_seen: set[tuple[Any, Any]] = set()
-    for index, port in enumerate(ports):
-        place, name = f"spec.ports[{index}]", port.get("name") or ""
-        if len(ports) > 1 and not name:
-            yield required(f"{place}.name")
-        elif name:
-            for problem in names.check_dns1123_label(name):
-                yield invalid(f"{place}.name", name, problem)
-            if name in names_seen:
-                yield duplicate(f"{place}.name", name)
-            names_seen.add(name)
-        yield from validators.validate_port(f"{place}.port", port.get("port"))
-        yield from validators.validate_required_enum(
-            f"{place}.protocol", port.get("protocol"), _PROTOCOLS
-        )
-        if not is_external_name:
-            yield from validators.validate_port_or_name(
-                f"{place}.targetPort", port.get("targetPort")
-            )
-        identity = (port.get("port"), port.get("protocol"))
-        if identity in numbers_seen:
-            yield duplicate(place, port)
-        numbers_seen.add(identity)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _validate_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
-    if "ExternalName" in (spec.get("type"), before.get("type")):
-        return
-    address, was = spec.get("clusterIP") or "", before.get("clusterIP") or ""
-    if was and address != was:
-        if not address:
-            text = "primary clusterIP can not be unset"
-            yield invalid(
-                "spec.clusterIPs[0]",
-                validators.format_go_strings(get_items(spec, "clusterIPs")),
-                text,
-            )
-        else:
-            yield invalid(
-                "spec.clusterIPs[0]",
-                validators.format_go_strings([address]),
-                "may not change once set",
-            )
 
 
 def _keep_addresses(value: Object, old: Object, context: Context) -> None:
@@ -147,21 +52,41 @@ def _keep_addresses(value: Object, old: Object, context: Context) -> None:
     if context.subresource:
         return
     spec, before = value["spec"], get_mapping(old, "spec")
+    _drop_members_of_old_type(spec, before)
     if spec.get("type") == "ExternalName":
         for member in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             spec.pop(member, None)
         return
-    for member in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+    for member in ("ipFamilies", "ipFamilyPolicy"):
         if not spec.get(member) and before.get(member):
             spec[member] = before[member]
-    if spec.get("clusterIP") and not spec.get("clusterIPs"):
-        spec["clusterIPs"] = [spec["clusterIP"]]
     known = {(port.get("port"), port.get("protocol")): port for port in get_items(before, "ports")}
     if spec.get("type") in ("NodePort", "LoadBalancer"):
         for port in get_items(spec, "ports"):
             kept = known.get((port.get("port"), port.get("protocol"))) or {}
             if not port.get("nodePort") and kept.get("nodePort"):
                 port["nodePort"] = kept["nodePort"]
+
+
+def _drop_members_of_old_type(spec: Object, before: Object) -> None:
+    """Drop what another type has no use for, unless the client changed it."""
+    was, now = before.get("type"), spec.get("type")
+    balanced, exposed = ("LoadBalancer",), ("LoadBalancer", "NodePort")
+    if was in exposed and now not in exposed:
+        kept = [port.get("nodePort") for port in get_items(before, "ports")]
+        if [port.get("nodePort") for port in get_items(spec, "ports")] == kept:
+            for port in get_items(spec, "ports"):
+                port.pop("nodePort", None)
+    gone = []
+    if was in balanced and now not in balanced:
+        gone += ["allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort"]
+    if is_externally_accessible(before) and not is_externally_accessible(spec):
+        gone += ["externalTrafficPolicy"]
+    if now == "ExternalName":
+        gone += ["internalTrafficPolicy"]
+    for member in gone:
+        if spec.get(member) == before.get(member):
+            spec.pop(member, None)
 
 
 def _format_external_address(value: Object) -> str:
@@ -213,8 +138,10 @@ def _build_cells(value: Object, now: datetime) -> Sequence[object]:
 
 SERVICE = Rules(
     default=default_service,
-    validate=_validate,
-    validate_change=_validate_update,
+    validate=validate_service,
+    validate_change=validate_service_change,
+    validate_status=validate_service_status,
+    warn=find_service_warnings,
     prepare_update=_keep_addresses,
     name="label1035",
     allows_create_on_update=True,

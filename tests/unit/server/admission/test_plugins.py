@@ -188,7 +188,7 @@ async def test_an_address_is_free_again_when_its_service_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "text"), [("nope", "not a valid IP"), ("192.168.0.1", "not in")]
+    ("address", "text"), [("nope", "must be a valid IP address"), ("192.168.0.1", "not in")]
 )
 async def test_a_foreign_address_is_refused(address: str, text: str) -> None:
     store = await store_of()

@@ -16,6 +16,7 @@ from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
+from quarterdeck.server.kinds.service_families import init_families
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent
 from quarterdeck.wire.status import Invalid
@@ -115,8 +116,11 @@ class ServiceAddresses:
             attributes.namespace,
             attributes.name or service["metadata"].get("generateName", ""),
         )
-        if spec.get("type") != "ExternalName" and not before.get("clusterIP"):
-            self._give_address(spec, holder, attributes)
+        if spec.get("type") != "ExternalName":
+            if errors := init_families(spec, before, (f"IPv{self._network.version}",)):
+                raise Invalid.of("Service", attributes.name, errors)
+            if not before.get("clusterIP"):
+                self._give_address(spec, holder, attributes)
         if spec.get("type") in ("NodePort", "LoadBalancer"):
             self._give_ports(spec, before, holder)
 
@@ -126,18 +130,14 @@ class ServiceAddresses:
     # addresses -----------------------------------------------------------------------------------
 
     def _give_address(self, spec: Object, holder: Holder, attributes: AdmissionAttributes) -> None:
-        wanted = spec.get("clusterIP") or next(iter(get_items(spec, "clusterIPs")), "")
+        wanted = spec.get("clusterIP") or ""
         if wanted and wanted != "None":
             self._check(wanted, holder, attributes)
         address = wanted or self._allocate_address(holder)
         if address != "None":
             self._addresses.offer(address, holder)
         spec["clusterIP"] = address
-        spec["clusterIPs"] = [address]
-        if not spec.get("ipFamilies"):
-            spec["ipFamilies"] = ["IPv6" if ":" in address else "IPv4"]
-        if not spec.get("ipFamilyPolicy"):
-            spec["ipFamilyPolicy"] = "SingleStack"
+        spec["clusterIPs"] = spec.get("clusterIPs") or [address]
 
     def _check(self, wanted: str, holder: Holder, attributes: AdmissionAttributes) -> None:
         problem = _check_address(wanted, self._network)

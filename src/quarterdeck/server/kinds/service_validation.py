@@ -1,0 +1,331 @@
+"""What a service must be like: ports, addresses, and members that belong to one type only."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from quarterdeck.meta import names
+from quarterdeck.meta.field import (
+    Bare,
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    quote,
+    required,
+)
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.addresses import (
+    VALID_ADDRESS,
+    parse_address,
+    validate_endpoint_address,
+)
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.registry.metadata_validation import validate_labels
+from quarterdeck.server.registry.resource import Context, Object
+
+_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_FAMILIES = ("IPv4", "IPv6")
+_FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_LONGEST_AFFINITY_S = 86400
+_BALANCED_ONLY = "may only be used when `type` is 'LoadBalancer'"
+
+
+def is_externally_accessible(spec: Object) -> bool:
+    """Whether a service can be reached from outside of the cluster."""
+    if spec.get("type") == "ClusterIP":
+        return bool(spec.get("externalIPs"))
+    return spec.get("type") in ("LoadBalancer", "NodePort")
+
+
+def validate_service(value: Object, context: Context) -> Iterator[FieldError]:
+    """Check a service."""
+    spec = get_mapping(value, "spec")
+    ports, kind = get_items(spec, "ports"), spec.get("type")
+    headless = next(iter(get_items(spec, "clusterIPs")), "") == "None"
+    if not ports and kind != "ExternalName" and not headless:
+        yield required("spec.ports")
+    if kind in ("LoadBalancer", "NodePort") and headless:
+        text = f"may not be set to 'None' for {kind} services"
+        yield invalid("spec.clusterIPs[0]", "None", text)
+    if kind == "ExternalName":
+        yield from _validate_external_name(spec)
+    else:
+        yield from validate_addresses(spec)
+    yield from _validate_ports(ports)
+    yield from _validate_node_ports(spec)
+    yield from validate_labels(spec.get("selector") or {}, "spec.selector")
+    yield from _validate_affinity(spec)
+    for index, address in enumerate(get_items(spec, "externalIPs")):
+        place = f"spec.externalIPs[{index}]"
+        if parse_address(address) is None:
+            yield invalid(place, address, VALID_ADDRESS)
+        else:
+            yield from validate_endpoint_address(place, address)
+    yield from validators.validate_required_enum("spec.type", kind, _TYPES)
+    yield from _validate_balancer(spec)
+    yield from _validate_traffic(spec)
+
+
+def _validate_external_name(spec: Object) -> Iterator[FieldError]:
+    for member in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+        if spec.get(member):
+            yield forbidden(f"spec.{member}", "may not be set for ExternalName services")
+    name = (spec.get("externalName") or "").removesuffix(".")
+    if not name:
+        yield required("spec.externalName")
+    for problem in names.check_dns1123_subdomain(name) if name else ():
+        yield invalid("spec.externalName", name, problem)
+
+
+# addresses ---------------------------------------------------------------------------------------
+
+
+def validate_addresses(spec: Object) -> Iterator[FieldError]:
+    """Check the addresses of a service and their families."""
+    first, given = spec.get("clusterIP") or "", get_items(spec, "clusterIPs")
+    is_headless = bool(given) and given[0] == "None"
+    shown, path = validators.format_go_strings(given), "spec.clusterIPs"
+    if first and not given:
+        yield required(path)
+    elif first and given[0] != first:
+        yield invalid(path, shown, "first value must match `clusterIP`")
+    elif not first and given:
+        yield invalid(path, shown, "must be empty when `clusterIP` is not specified")
+    yield from _validate_families(spec)
+    if is_headless and len(given) > 1:
+        yield invalid(path, shown, "'None' must be the first and only value")
+    parsed = [parse_address(each) for each in given]
+    for index, address in enumerate(parsed):
+        if address is None and (index or not is_headless):
+            yield invalid(f"{path}[{index}]", given[index], VALID_ADDRESS)
+    if len(given) > 2:
+        yield invalid(path, shown, "may only hold up to 2 values")
+    if None in parsed:
+        return
+    if len(given) > 1 and len({each.version for each in parsed if each}) < 2:
+        yield invalid(path, shown, "may specify no more than one IP for each IP family")
+    for index, (address, family) in enumerate(
+        zip(parsed, get_items(spec, "ipFamilies"), strict=False)
+    ):
+        if address and family in _FAMILIES and family != f"IPv{address.version}":
+            text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            yield invalid(f"{path}[{index}]", given[index], text)
+
+
+def _validate_families(spec: Object) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, family in enumerate(get_items(spec, "ipFamilies")):
+        place = f"spec.ipFamilies[{index}]"
+        if family not in _FAMILIES:
+            yield not_supported(place, family, _FAMILIES)
+        if family in seen:
+            yield duplicate(place, family)
+        seen.add(family)
+    policy = spec.get("ipFamilyPolicy")
+    yield from validators.validate_enum("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)
+
+
+# ports -------------------------------------------------------------------------------------------
+
+
+def _validate_ports(ports: Sequence[Any]) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    numbers: set[tuple[Any, Any]] = set()
+    for index, port in enumerate(ports):
+        place, name = f"spec.ports[{index}]", port.get("name") or ""
+        if len(ports) > 1 and not name:
+            yield required(f"{place}.name")
+        elif name:
+            for problem in names.check_dns1123_label(name):
+                yield invalid(f"{place}.name", name, problem)
+            if name in seen:
+                yield duplicate(f"{place}.name", name)
+            seen.add(name)
+        yield from validators.validate_port(f"{place}.port", port.get("port"))
+        protocol = port.get("protocol")
+        yield from validators.validate_required_enum(f"{place}.protocol", protocol, _PROTOCOLS)
+        target = port.get("targetPort")
+        yield from validators.validate_port_or_name(
+            f"{place}.targetPort", 0 if target is None else target
+        )
+        if (application := port.get("appProtocol")) is not None:
+            for problem in names.check_qualified_name(application):
+                yield invalid(f"{place}.appProtocol", application, problem)
+        identity = (port.get("port"), protocol)
+        if identity in numbers:
+            yield duplicate(place, _format_go_port(port))
+        numbers.add(identity)
+
+
+def _format_go_port(port: Object) -> Bare:
+    """Format what makes a port unique as Go prints it."""
+    return Bare(
+        f'core.ServicePort{{Name:"", Protocol:{quote(port.get("protocol") or "")},'
+        f" AppProtocol:(*string)(nil), Port:{port.get('port') or 0},"
+        ' TargetPort:intstr.IntOrString{Type:0, IntVal:0, StrVal:""}, NodePort:0}'
+    )
+
+
+def _validate_node_ports(spec: Object) -> Iterator[FieldError]:
+    seen: set[tuple[Any, Any]] = set()
+    for index, port in enumerate(get_items(spec, "ports")):
+        place, number = f"spec.ports[{index}].nodePort", port.get("nodePort")
+        if not number:
+            continue
+        if spec.get("type") == "ClusterIP":
+            yield forbidden(place, "may not be used when `type` is 'ClusterIP'")
+        if (port.get("protocol"), number) in seen:
+            yield duplicate(place, number)
+        seen.add((port.get("protocol"), number))
+
+
+# members of one type -----------------------------------------------------------------------------
+
+
+def _validate_affinity(spec: Object) -> Iterator[FieldError]:
+    kind, config = spec.get("sessionAffinity"), spec.get("sessionAffinityConfig")
+    path = "spec.sessionAffinityConfig"
+    choices = ("ClientIP", "None")
+    yield from validators.validate_required_enum("spec.sessionAffinity", kind, choices)
+    if kind == "None" and config is not None:
+        yield forbidden(path, "must not be set when session affinity is None")
+    if kind != "ClientIP":
+        return
+    text = "when session affinity type is ClientIP"
+    seconds = get_field(config or {}, "clientIP", "timeoutSeconds")
+    if config is None:
+        yield required(path, text)
+    elif config.get("clientIP") is None:
+        yield required(f"{path}.clientIP", text)
+    elif seconds is None:
+        yield required(f"{path}.clientIP.timeoutSeconds", text)
+    elif not 0 < seconds <= _LONGEST_AFFINITY_S:
+        text = f"must be greater than 0 and less than {_LONGEST_AFFINITY_S}"
+        yield invalid(f"{path}.clientIP.timeoutSeconds", seconds, text)
+
+
+def _validate_balancer(spec: Object) -> Iterator[FieldError]:
+    is_balanced = spec.get("type") == "LoadBalancer"
+    ranges = get_items(spec, "loadBalancerSourceRanges")
+    if ranges and not is_balanced:
+        yield forbidden("spec.LoadBalancerSourceRanges", _BALANCED_ONLY)
+    for index, each in enumerate(ranges):
+        network = each.strip()
+        if not validators.is_network(network):
+            text = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            yield invalid(f"spec.LoadBalancerSourceRanges[{index}]", network, text)
+    if spec.get("allocateLoadBalancerNodePorts") is not None and not is_balanced:
+        yield forbidden("spec.allocateLoadBalancerNodePorts", _BALANCED_ONLY)
+    yield from _validate_balancer_class(spec)
+
+
+def _validate_balancer_class(spec: Object) -> Iterator[FieldError]:
+    name, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
+    if name is None:
+        return
+    if spec.get("type") != "LoadBalancer":
+        yield forbidden(path, _BALANCED_ONLY)
+    else:
+        yield from (invalid(path, name, each) for each in names.check_qualified_name(name))
+
+
+def _validate_traffic(spec: Object) -> Iterator[FieldError]:
+    policy, path = spec.get("externalTrafficPolicy") or "", "spec.externalTrafficPolicy"
+    if not is_externally_accessible(spec):
+        if policy:
+            text = "may only be set for externally-accessible services"
+            yield invalid(path, policy, text)
+    else:
+        yield from validators.validate_required_enum(path, policy, ("Cluster", "Local"))
+    number = spec.get("healthCheckNodePort")
+    if number and (spec.get("type") != "LoadBalancer" or policy != "Local"):
+        text = (
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        )
+        yield invalid("spec.healthCheckNodePort", number, text)
+    inside, distribution = spec.get("internalTrafficPolicy"), spec.get("trafficDistribution")
+    choices = ("Cluster", "Local")
+    yield from validators.validate_enum("spec.internalTrafficPolicy", inside, choices)
+    yield from validators.validate_enum("spec.trafficDistribution", distribution, ("PreferClose",))
+
+
+# changes -----------------------------------------------------------------------------------------
+
+
+def validate_service_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    """Check that addresses, families and the class of the load balancer stay."""
+    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
+    if spec.get("type") == before.get("type") == "LoadBalancer":
+        name = spec.get("loadBalancerClass")
+        if name != before.get("loadBalancerClass"):
+            yield invalid("spec.loadBalancerClass", name, "may not change once set")
+    yield from _validate_balancer_class(spec)
+    if "ExternalName" in (spec.get("type"), before.get("type")):
+        return
+    yield from _validate_kept_addresses(spec, before)
+    if "None" not in (spec.get("clusterIP"), before.get("clusterIP")):
+        yield from _validate_kept_families(spec, before)
+
+
+def _validate_kept_addresses(spec: Object, before: Object) -> Iterator[FieldError]:
+    given, was = get_items(spec, "clusterIPs"), get_items(before, "clusterIPs")
+    shown = validators.format_go_strings(given)
+    if was and not given:
+        yield invalid("spec.clusterIPs[0]", shown, "primary clusterIP can not be unset")
+    checked = was if len(was) == len(given) else was[:1]
+    for index, (now, then) in enumerate(zip(given, checked, strict=False)):
+        if now != then:
+            yield invalid(f"spec.clusterIPs[{index}]", shown, "may not change once set")
+
+
+def _validate_kept_families(spec: Object, before: Object) -> Iterator[FieldError]:
+    given, was = get_items(spec, "ipFamilies"), get_items(before, "ipFamilies")
+    kind = "[]core.IPFamily"
+    shown = Bare(f"{kind}{{{', '.join(map(quote, given))}}}" if given else f"{kind}(nil)")
+    if len(given) != len(was):
+        shown = validators.format_go_strings(get_items(spec, "clusterIPs"))
+        was = was[:1]
+    for now, then in zip(given, was, strict=False):
+        if now != then:
+            yield invalid("spec.ipFamilies[0]", shown, "may not change once set")
+
+
+def validate_service_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    """Check where a load balancer is reached."""
+    path = "status.loadBalancer.ingress"
+    points = get_items(value, "status", "loadBalancer", "ingress")
+    if points and get_field(value, "spec", "type") != "LoadBalancer":
+        yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    for index, point in enumerate(points):
+        place, address, mode = f"{path}[{index}]", point.get("ip"), point.get("ipMode")
+        if address and parse_address(address) is None:
+            yield invalid(f"{place}.ip", address, VALID_ADDRESS)
+        if mode is not None and not address:
+            yield forbidden(f"{place}.ipMode", "may not be specified when `ip` is not set")
+        elif mode is not None and mode not in ("Proxy", "VIP"):
+            yield not_supported(f"{place}.ipMode", mode, ("Proxy", "VIP"))
+        yield from validate_balancer_name(point.get("hostname"), f"{place}.hostname")
+
+
+def validate_balancer_name(name: str | None, path: str) -> Iterator[FieldError]:
+    """Check the host name of a load balancer."""
+    if not name:
+        return
+    yield from (invalid(path, name, each) for each in names.check_dns1123_subdomain(name))
+    if parse_address(name) is not None:
+        yield invalid(path, name, "must be a DNS name, not an IP address")
+
+
+def find_service_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    """Find members that have no effect."""
+    spec = get_mapping(value, "spec")
+    if context.subresource:
+        return ()
+    if spec.get("type") == "ExternalName" and spec.get("externalIPs"):
+        return ['spec.externalIPs is ignored when spec.type is "ExternalName"']
+    if spec.get("type") != "ExternalName" and spec.get("externalName"):
+        return ['spec.externalName is ignored when spec.type is not "ExternalName"']
+    return ()
