@@ -1,10 +1,10 @@
-"""Namespaces, nodes, leases, priority classes and runtime classes."""
+"""Namespaces, leases, priority classes and runtime classes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta import names
-from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
+from quarterdeck.meta.field import FieldError, forbidden, invalid
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
@@ -12,10 +12,7 @@ from quarterdeck.server.registry.metadata_validation import KNOWN_FINALIZERS
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
-    NONE,
-    UNKNOWN,
     build_column,
-    build_wide_column,
     format_creation_age,
 )
 from quarterdeck.server.registry.resource import STATUS, Context, Object
@@ -68,7 +65,19 @@ def _validate_namespace(value: Object, context: Context) -> Iterator[FieldError]
             yield invalid("spec.finalizers", finalizer, text)
 
 
+def _validate_namespace_status(
+    value: Object, old: Object, context: Context
+) -> Iterator[FieldError]:
+    phase = get_mapping(value, STATUS).get("phase") or ""
+    is_deleted = bool(value["metadata"].get("deletionTimestamp"))
+    expected, state = ("Terminating", "not empty") if is_deleted else ("Active", "empty")
+    if phase != expected:
+        text = f"may only be '{expected}' if `deletionTimestamp` is {state}"
+        yield invalid("status.Phase", phase, text)
+
+
 NAMESPACE = Rules(
+    validate_status=_validate_namespace_status,
     validate_new=_validate_namespace,
     default=_default_namespace,
     prepare_create=_prepare_namespace,
@@ -80,140 +89,6 @@ NAMESPACE = Rules(
     cells=_build_namespace_cells,
     begin_delete=_end_namespace,
     is_kept=lambda value: bool(get_items(value, "spec", "finalizers")),
-)
-
-
-# nodes -------------------------------------------------------------------------------------------
-
-_ROLE_PREFIX = "node-role.kubernetes.io/"
-_ROLE_LABEL = "kubernetes.io/role"
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
-
-def _default_node(value: Object) -> None:
-    status = value.setdefault(STATUS, {})
-    if status.get("capacity") and status.get("allocatable") is None:
-        status["allocatable"] = dict(status["capacity"])
-    spec = get_mapping(value, "spec")
-    if (first := spec.get("podCIDR")) and (spec.get("podCIDRs") or [""])[0] != first:
-        spec["podCIDRs"] = [first]
-    elif spec.get("podCIDRs"):
-        spec["podCIDR"] = spec["podCIDRs"][0]
-
-
-def _validate_node(value: Object, context: Context) -> Iterator[FieldError]:
-    for index, network in enumerate(get_items(value, "spec", "podCIDRs")):
-        if not validators.is_network(network):
-            text = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-            yield invalid(f"spec.podCIDRs[{index}]", network, text)
-    seen: set[tuple[object, object]] = set()
-    for index, taint in enumerate(get_items(value, "spec", "taints")):
-        place = f"spec.taints[{index}]"
-        if not taint.get("key"):
-            yield required(f"{place}.key")
-        yield from validators.validate_required_enum(
-            f"{place}.effect", taint.get("effect"), _EFFECTS
-        )
-        identity = (taint.get("key"), taint.get("effect"))
-        if identity in seen:
-            yield duplicate(place, taint)
-        seen.add(identity)
-
-
-def _validate_node_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
-    for member in ("podCIDR", "podCIDRs", "providerID"):
-        if before.get(member) and spec.get(member) != before.get(member):
-            text = f'node updates may not change {member} except from "" to valid'
-            yield forbidden(f"spec.{member}", text)
-
-
-def _format_roles(value: Object) -> str:
-    labels = get_mapping(value, "metadata", "labels")
-    roles = {key[len(_ROLE_PREFIX) :] for key in labels if key.startswith(_ROLE_PREFIX)} - {""}
-    if labels.get(_ROLE_LABEL):
-        roles.add(labels[_ROLE_LABEL])
-    return ",".join(sorted(roles)) or NONE
-
-
-def _get_node_address(value: Object, kind: str) -> str:
-    for each in get_items(value, STATUS, "addresses"):
-        if each.get("type") == kind:
-            return str(each.get("address"))
-    return NONE
-
-
-def _build_node_cells(value: Object, now: datetime) -> Sequence[object]:
-    ready = next(
-        (each for each in get_items(value, STATUS, "conditions") if each.get("type") == "Ready"),
-        None,
-    )
-    states = [
-        "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
-    ]
-    if get_field(value, "spec", "unschedulable"):
-        states.append("SchedulingDisabled")
-    info = get_mapping(value, STATUS, "nodeInfo")
-    return (
-        value["metadata"].get("name", ""),
-        ",".join(states),
-        _format_roles(value),
-        format_creation_age(value, now),
-        info.get("kubeletVersion") or "",
-        _get_node_address(value, "InternalIP"),
-        _get_node_address(value, "ExternalIP"),
-        info.get("osImage") or UNKNOWN,
-        info.get("kernelVersion") or UNKNOWN,
-        info.get("containerRuntimeVersion") or UNKNOWN,
-    )
-
-
-_ADDRESSES_TEXT = (
-    "List of addresses reachable to the node. Queried from cloud provider, if available. More info:"
-    " https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This field is declared"
-    " as mergeable, but the merge key is not sufficiently unique, which can cause data corruption"
-    " when it is merged. Callers should instead use a full-replacement patch. See"
-    " https://pr.k8s.io/79391 for an example. Consumers should assume that addresses can change"
-    " during the lifetime of a Node. However, there are some exceptions where this may not be"
-    " possible, such as Pods that inherit a Node's address in its own status or consumers of the"
-    " downward API (status.hostIP)."
-)
-
-NODE = Rules(
-    default=_default_node,
-    validate=_validate_node,
-    validate_change=_validate_node_update,
-    keeps_status_on_create=True,
-    status_updates_labels=True,
-    selectable={"spec.unschedulable": "false"},
-    columns=(
-        NAME,
-        build_column("Status", text="The status of the node"),
-        build_column("Roles", text="The roles of the node"),
-        AGE,
-        build_column("Version", text="Kubelet Version reported by the node."),
-        build_wide_column("Internal-IP", text=_ADDRESSES_TEXT),
-        build_wide_column("External-IP", text=_ADDRESSES_TEXT),
-        build_wide_column(
-            "OS-Image",
-            text=(
-                "OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7"
-                " (wheezy))."
-            ),
-        ),
-        build_wide_column(
-            "Kernel-Version",
-            text="Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).",
-        ),
-        build_wide_column(
-            "Container-Runtime",
-            text=(
-                "ContainerRuntime Version reported by the node through runtime remote API (e.g."
-                " containerd://1.4.2)."
-            ),
-        ),
-    ),
-    cells=_build_node_cells,
 )
 
 
