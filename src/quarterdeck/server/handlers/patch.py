@@ -4,12 +4,13 @@ Each kind of patch becomes a function from the present object to the new one; `w
 it again where somebody else was faster, so that a patch without a resourceVersion always lands.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta import builtins
 from quarterdeck.meta.field import FieldError, forbidden, format_go_value, invalid
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create
@@ -34,7 +35,7 @@ from quarterdeck.wire.status import (
 )
 
 _TYPE_META = ("apiVersion", "kind")
-_DIRECTIVES = ("$patch", "$retainKeys")
+_GO_PATCH = ("jsonpatch.Patch", "jsonpatch.Operation")
 _OPERATION_TEXTS = ("op", "path", "from")
 
 Patch = Callable[[Object], Object]
@@ -63,27 +64,22 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
     def change(old: Object) -> Object:
         if not patches:
-            patches.append(read_patch(core, call, body, media))
-        patched = patches[0](copy_object(old))
-        shown = _show_strategic_patch(body) if media == STRATEGIC_MERGE_PATCH else ""
-        return shape_patched(call, patched, validation, shown=shown)
+            patches.append(read_patch(core, call, body, media, validation=validation))
+        patch = patches[0]
+        patched = patch(copy_object(old))
+        show = patch.show if isinstance(patch, StrategicPatch) else None
+        duplicates = _find_duplicates(body, media, validation)
+        return shape_patched(call, patched, validation, show=show, duplicates=duplicates)
 
     written = await write.update(core, call, change, write_options)
     return await create.build_response(core, call, written)
 
 
-def _show_strategic_patch(body: bytes) -> str:
-    """A strategic merge patch as errors show it: without the directives of its first levels."""
-    document = kit_json.decode(body)
-    shown = {
-        name: _without_directives(each) if isinstance(each, dict) else each
-        for name, each in document.items()
-    }
-    return format_go_value(_without_directives(shown))
-
-
-def _without_directives(document: Object) -> Object:
-    return {name: each for name, each in document.items() if name not in _DIRECTIVES}
+def _find_duplicates(body: bytes, media: str, validation: str) -> list[str]:
+    """Find fields that came twice in a patch that has the form of an object."""
+    if media == JSON_PATCH or validation == "Ignore":
+        return []
+    return decoder.find_duplicate_fields(body, kit_json.decode(body), validation)
 
 
 def check_not_forced(options: PatchOptions) -> list[FieldError]:
@@ -119,8 +115,15 @@ def copy_object(value: Object) -> Object:
     return copied
 
 
-def shape_patched(call: Call, value: Any, validation: str, *, shown: str = "") -> Object:
-    """A patched object in the shape of its kind; `shown` stands for it in errors.
+def shape_patched(
+    call: Call,
+    value: Any,
+    validation: str,
+    *,
+    show: Callable[[], str] | None = None,
+    duplicates: Sequence[str] = (),
+) -> Object:
+    """A patched object in the shape of its kind; `show` builds what stands for it in errors.
 
     Raises:
         BadRequest, Invalid: if the patch made something else of it.
@@ -128,13 +131,15 @@ def shape_patched(call: Call, value: Any, validation: str, *, shown: str = "") -
     gvk = call.resource.gvk
     if not isinstance(value, dict):
         raise build_rejection()
-    text = shown or kit_json.encode(value).decode()
     try:
-        _check_patched_type(call, value, text)
-        shaped = decoder.shape_object(call, value, gvk, field_validation=validation)
+        _check_patched_type(call, value)
+        shaped = decoder.shape_object(
+            call, value, gvk, field_validation=validation, duplicates=duplicates
+        )
     except BadRequest as error:
         prefix = f"cannot be handled as a {gvk.kind}: "
-        why = builtins.find_conversion_error(value, gvk) if shown else None
+        why = builtins.find_conversion_error(value, gvk) if show else None
+        text = show() if show else kit_json.encode(value).decode()
         problem = invalid("patch", text, why or error.message.rpartition(prefix)[2])
         raise Invalid.of("", "", [problem]) from error
     check_namespace(call, shaped["metadata"])
@@ -142,7 +147,7 @@ def shape_patched(call: Call, value: Any, validation: str, *, shown: str = "") -
     return shaped
 
 
-def _check_patched_type(call: Call, value: Object, text: str) -> None:
+def _check_patched_type(call: Call, value: Object) -> None:
     """Check kind and version of a patched object; validation compares those of a custom one.
 
     Raises:
@@ -150,9 +155,9 @@ def _check_patched_type(call: Call, value: Object, text: str) -> None:
         ApiError: 500 for a custom object without a version, as Kubernetes does.
     """
     if not call.resource.is_custom:
-        check_type(call, value, call.resource.gvk, body=text.encode())
+        check_type(call, value, call.resource.gvk, body=kit_json.encode(value))
     elif not isinstance(kind := value.get("kind"), str) or not kind:
-        raise BadRequest(f"Object 'Kind' is missing in '{text}'")
+        raise BadRequest(f"Object 'Kind' is missing in '{kit_json.encode(value).decode()}'")
     elif not isinstance(value.get("apiVersion"), str) or not value["apiVersion"]:
         problem = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
         raise ApiError(f": {problem}", code=500)
@@ -165,28 +170,30 @@ def build_rejection() -> Invalid:
     )
 
 
-def read_patch(core: Core, call: Call, body: bytes, media: str) -> Patch:
+def read_patch(core: Core, call: Call, body: bytes, media: str, *, validation: str) -> Patch:
     """Read a patch in one of the forms that name changes.
 
     Raises:
         BadRequest: if it is none.
     """
+    is_strict = validation != "Ignore" and media != STRATEGIC_MERGE_PATCH
+    prefix = "error decoding patch: " if is_strict else ""
     try:
         document = kit_json.decode(body)
     except kit_json.JsonError as error:
         problem = find_syntax_error(body.decode("utf-8", "replace")) or str(error)
-        raise BadRequest(f"error decoding patch: {problem}") from error
+        raise BadRequest(f"{prefix}{problem}") from error
     if media == JSON_PATCH:
-        return _parse_json_patch(core, document)
+        return _parse_json_patch(core, document, is_strict=is_strict)
     if not isinstance(document, dict):
         raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {name_json_type(document)} into Go value"
-            " of type map[string]interface {}"
+            f"{prefix}json: cannot unmarshal {name_json_type(document)} into Go value of type"
+            " map[string]interface {}"
         )
     if media == MERGE_PATCH:
         document = _drop_nulls_in_lists(document)
         return lambda value: _check_object(merge_patch.apply(value, document))
-    return _build_strategic_patch(call, document)
+    return StrategicPatch(call, document)
 
 
 def _drop_nulls_in_lists(value: Any, *, is_inside: bool = False) -> Any:
@@ -202,13 +209,13 @@ def _drop_nulls_in_lists(value: Any, *, is_inside: bool = False) -> Any:
     return value
 
 
-def _parse_json_patch(core: Core, document: Any) -> Patch:
+def _parse_json_patch(core: Core, document: Any, *, is_strict: bool) -> Patch:
     limit = core.options.max_patch_operations
     if isinstance(document, list) and len(document) > limit:
         raise RequestEntityTooLarge(
             f"The allowed maximum operations in a JSON patch is {limit}, got {len(document)}"
         )
-    _check_json_patch(document)
+    _check_json_patch(document, is_strict=is_strict)
     try:
         operations = [each for each in json_patch.parse(document) if not _replaces_by_scalar(each)]
     except json_patch.JsonPatchError as error:
@@ -230,43 +237,55 @@ def _replaces_by_scalar(operation: json_patch.Operation) -> bool:
     return not isinstance(operation.value, dict | list)
 
 
-def _check_json_patch(document: Any) -> None:
-    """Refuse what Go cannot read as a list of operations."""
-    start = "error decoding patch: json: cannot unmarshal"
+def _check_json_patch(document: Any, *, is_strict: bool) -> None:
+    """Refuse what Go cannot read as a list of operations.
+
+    It reads them twice where fields are validated, and into another type the first time.
+    """
+    start = "error decoding patch: json" if is_strict else "json"
+    whole, part = ("[]handlers.jsonPatchOp", "handlers.jsonPatchOp") if is_strict else _GO_PATCH
     if not isinstance(document, list):
-        raise BadRequest(
-            f"{start} {name_json_type(document)} into Go value of type []handlers.jsonPatchOp"
-        )
+        kind = name_json_type(document)
+        raise BadRequest(f"{start}: cannot unmarshal {kind} into Go value of type {whole}")
     for each in document:
-        if isinstance(each, str):
-            raise BadRequest(
-                "json: cannot unmarshal string into Go value of type jsonpatch.Operation"
-            )
         if each is not None and not isinstance(each, dict):
-            raise BadRequest(
-                f"{start} {name_json_type(each)} into Go value of type handlers.jsonPatchOp"
-            )
-        for name, part in (each or {}).items():
-            if name in _OPERATION_TEXTS and part is not None and not isinstance(part, str):
+            kind = name_json_type(each)
+            raise BadRequest(f"{start}: cannot unmarshal {kind} into Go value of type {part}")
+        for name, text in (each or {}).items() if is_strict else ():
+            if name in _OPERATION_TEXTS and text is not None and not isinstance(text, str):
                 raise BadRequest(
-                    f"{start} {name_json_type(part)} into Go struct field jsonPatchOp.{name} of"
-                    " type string"
+                    f"{start}: cannot unmarshal {name_json_type(text)} into Go struct field"
+                    f" jsonPatchOp.{name} of type string"
                 )
 
 
-def _build_strategic_patch(call: Call, document: Object) -> Patch:
-    from quarterdeck.wire import strategic
+class StrategicPatch:
+    """A strategic merge patch, and what is left of it after it was merged."""
 
-    # the endpoint says the kind; a patch cannot change it
-    document = {name: each for name, each in document.items() if name not in _TYPE_META}
+    def __init__(self, call: Call, document: Object) -> None:
+        self._node = call.resource.node
+        # the endpoint says the kind; a patch cannot change it
+        self._type = {name: document[name] for name in _TYPE_META if name in document}
+        self._changes = {name: document[name] for name in document if name not in _TYPE_META}
+        self._rest: Object = {}
 
-    def apply(value: Object) -> Object:
+    def __call__(self, value: Object) -> Object:
+        """Merge the patch into an object.
+
+        Raises:
+            ApiError: if it does not fit.
+        """
+        from quarterdeck.wire import strategic
+
+        self._rest = copy_value(self._changes)
         try:
-            return _check_object(strategic.apply(value, document, call.resource.node))
+            return _check_object(strategic.consume(value, self._rest, self._node))
         except strategic.StrategicMergeError as error:
             raise _build_merge_error(error.code, str(error)) from error
 
-    return apply
+    def show(self) -> str:
+        """The patch as errors show it."""
+        return format_go_value({**self._rest, **self._type})
 
 
 def _build_merge_error(code: int, text: str) -> ApiError:

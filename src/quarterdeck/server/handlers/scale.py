@@ -37,11 +37,12 @@ from quarterdeck.wire.status import (
 
 SCALE_KIND = GVK("autoscaling", "v1", "Scale")
 _COLUMNS = (
-    NAME,
+    build_column("Name", text=NAME.description),
     build_column("Desired", "integer", text="Number of desired replicas"),
     build_column("Available", "integer", text="Number of actual replicas"),
-    build_column("Age", "date", text=AGE.description),
+    AGE,
 )
+_CUSTOM_COLUMNS = (NAME, *_COLUMNS[1:3], build_column("Age", "date", text=AGE.description))
 _NO_MANAGERS = (
     "failed to create manager for existing fields: failed to convert live object (/;"
     " autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid"
@@ -120,7 +121,7 @@ async def patch(core: Core, call: Call) -> responses.Response:
     validation = parse_field_validation(options)
 
     def change(old: Object) -> Object:
-        apply = patching.read_patch(core, call, body, media)
+        apply = patching.read_patch(core, call, body, media, validation=validation)
         patched = apply(_to_patched_scale(call, old))
         return _apply_scale(call, old, _decode_patched(call, patched, validation))
 
@@ -179,6 +180,7 @@ def _answer(core: Core, call: Call, scale: Object) -> responses.Response:
 
 def _build_table(core: Core, call: Call, scale: Object) -> Object:
     metadata = scale["metadata"]
+    columns = _CUSTOM_COLUMNS if call.resource.is_custom else _COLUMNS
     cells = (
         metadata["name"],
         scale["spec"].get("replicas", 0),
@@ -189,7 +191,7 @@ def _build_table(core: Core, call: Call, scale: Object) -> Object:
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{call.choice.version}",
         "metadata": {"resourceVersion": metadata.get("resourceVersion", "")},
-        "columnDefinitions": [msgspec.to_builtins(each) for each in _COLUMNS],
+        "columnDefinitions": [msgspec.to_builtins(each) for each in columns],
         "rows": [{"cells": cells, "object": build_partial(scale, call.choice.version)}],
     }
 

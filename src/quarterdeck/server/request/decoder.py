@@ -4,6 +4,7 @@ Checks media type, syntax, `kind` and `apiVersion`, and unknown and duplicate fi
 strategy of the kind is called.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -147,7 +148,7 @@ def shape_object(
     gvk: GVK,
     *,
     field_validation: str,
-    duplicates: list[str] | tuple[str, ...] = (),
+    duplicates: Sequence[str] = (),
 ) -> Object:
     """Drop what the kind does not know, and report it as the client wants it reported.
 

@@ -2,22 +2,35 @@
 
 `apply` merges a patch as the server does; `create` makes the three-way patch `kubectl apply`
 sends, `diff` the two-way one. Strategies and merge keys come from the schema node
-(`meta.builtins.find_node`). Arguments are never changed; results share unchanged parts with them.
+(`meta.builtins.find_node`). Arguments are not changed, but for the patch of `consume`; results
+share unchanged parts with them.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from quarterdeck.meta.schema import Node
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.wire.strategic.differ import Part, diff_maps
 from quarterdeck.wire.strategic.errors import PreconditionFailed, StrategicMergeError
 from quarterdeck.wire.strategic.merger import Mode, merge_maps
 
-__all__ = ["PreconditionFailed", "StrategicMergeError", "apply", "create", "diff"]
+__all__ = ["PreconditionFailed", "StrategicMergeError", "apply", "consume", "create", "diff"]
 
 
 def apply(original: Mapping[str, Any], patch: Mapping[str, Any], node: Node) -> dict[str, Any]:
     """Merge a patch into an object.
+
+    Raises:
+        StrategicMergeError: if the patch is malformed for this kind.
+    """
+    return consume(original, copy_value(dict(patch)), node)
+
+
+def consume(original: Mapping[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
+    """Merge a patch into an object, and take out of the patch what Kubernetes takes out.
+
+    That are directives, lists with an order, and nulls; errors about the result show the rest.
 
     Raises:
         StrategicMergeError: if the patch is malformed for this kind.

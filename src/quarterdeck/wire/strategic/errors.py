@@ -1,5 +1,6 @@
 """What can be wrong with a strategic merge patch."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.meta.field import format_go_value
@@ -56,7 +57,16 @@ def no_merge_key(item: Any, key: str) -> StrategicMergeError:
 
 def bad_merge_key(key: Any, item: Any) -> StrategicMergeError:
     """A key that is an object or a list, by which nothing can be found."""
-    return StrategicMergeError(f"map: {item} has a merge key that is not a scalar: {key}", code=400)
+    shown, place = format_go_value(key), format_go_value(item)
+    return StrategicMergeError(
+        f"map: {place} has a merge key that is not a scalar: {shown}", code=400
+    )
+
+
+def mixed_types(*lists: Sequence[Any]) -> StrategicMergeError:
+    """Items of a merged list are of several types."""
+    shown = format_go_value([list(items) for items in lists])
+    return StrategicMergeError(f"list element types are not identical: {shown}")
 
 
 def bad_directive(directive: Any, item: Any) -> StrategicMergeError:

@@ -8,6 +8,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quarterdeck.meta.field import format_go_value
 from quarterdeck.meta.schema import Node
 from quarterdeck.wire.strategic import errors
 from quarterdeck.wire.strategic.order import (
@@ -50,26 +51,29 @@ def find_strategy(node: Node | None) -> str:
 def merge_maps(
     original: Mapping[str, Any], patch: Mapping[str, Any], node: Node | None, *, mode: Mode
 ) -> dict[str, Any]:
-    """Merge one object; neither argument changes."""
+    """Merge one object; in `APPLY` mode what was merged is taken out of the patch."""
+    remaining = patch if mode is Mode.APPLY and isinstance(patch, dict) else dict(patch)
     if DIRECTIVE in patch:
-        return _take_patch(patch)
+        return _take_patch(remaining)
     result = dict(original)
-    remaining = dict(patch)
     _apply_retain_keys(result, remaining, mode)
     for name in [name for name in remaining if name.startswith(ELEMENT_ORDER)]:
         _merge_ordered_list(result, remaining, name, node, mode=mode)
     for name, value in remaining.items():
-        if name.startswith(DELETE_PRIMITIVES):
-            _delete_primitives(result, name, value, mode=mode)
-        else:
+        if not name.startswith(DELETE_PRIMITIVES):
             _merge_member(result, name, value, find_member(node, name), mode=mode)
+        elif mode is Mode.COMBINE:
+            result[name] = value
+        else:
+            _delete_primitives(result, name, value, node)
     return result
 
 
-def _take_patch(patch: Mapping[str, Any]) -> dict[str, Any]:
+def _take_patch(patch: dict[str, Any]) -> dict[str, Any]:
     match patch[DIRECTIVE]:
         case "replace":
-            return {name: value for name, value in patch.items() if name != DIRECTIVE}
+            del patch[DIRECTIVE]
+            return patch
         case "delete":
             return {}
         case other:
@@ -173,8 +177,8 @@ def _check_order(changes: Sequence[Any], wanted: Sequence[Any], key: str) -> Non
         place += 1
     if index < len(pending):
         raise errors.StrategicMergeError(
-            f"The order in patch list:\n{list(changes)}\n doesn't match {ELEMENT_ORDER} list:\n"
-            f"{list(wanted)}\n"
+            f"The order in patch list:\n{format_go_value(list(changes))}\n doesn't match"
+            f" {ELEMENT_ORDER} list:\n{format_go_value(list(wanted))}\n"
         )
 
 
@@ -183,20 +187,22 @@ def _strip_prefix(name: str, prefix: str) -> str:
     return tail if head == prefix else ""
 
 
-def _delete_primitives(result: dict[str, Any], name: str, value: Any, *, mode: Mode) -> None:
-    if mode is Mode.COMBINE:
-        result[name] = value
-        return
+def _delete_primitives(result: dict[str, Any], name: str, value: Any, node: Node | None) -> None:
+    """Take scalars out of a list; Kubernetes merges lists of objects instead."""
     field = _strip_prefix(name, DELETE_PRIMITIVES)
-    if not field or not isinstance(value, list):
+    if not field:
         raise errors.bad_primitive_list()
-    if isinstance(live := result.get(field), list):
-        gone = {item for item in value if not isinstance(item, dict | list)}
-        result[field] = [
-            item
-            for item in live
-            if (item not in value if isinstance(item, dict | list) else item not in gone)
-        ]
+    if value is None:
+        result.pop(field, None)
+    live = result.get(field)
+    if not isinstance(live, list) or not isinstance(value, list) or not (live or value):
+        return
+    if has_maps(live, value):
+        schema = find_member(node, field)
+        result[field] = _merge_object_lists(live, value, schema, mode=Mode.APPLY)
+    else:
+        gone = set(value)
+        result[field] = [item for item in live if item not in gone]
 
 
 def _merge_member(
@@ -218,7 +224,9 @@ def _merge_member(
         is_merged = find_strategy(schema) == "merge"
         result[name] = _merge_lists(live, value, schema, mode=mode) if is_merged else value
     else:
-        cleaned = _drop_directives(value, drop_nulls=mode is Mode.APPLY)
+        if mode is Mode.APPLY:
+            _discard_nulls(value)
+        cleaned = _drop_directives(value)
         if cleaned is _DROP:
             result.pop(name, None)
         else:
@@ -234,8 +242,14 @@ def _merge_lists(
         return live
     if not has_maps(live, patch):
         return arrange(deduplicate([*live, *patch]), wanted=patch, live=live, merge_key="")
-    key = schema.patch_merge_key
-    if not key:
+    return _merge_object_lists(live, patch, schema, mode=mode)
+
+
+def _merge_object_lists(
+    live: list[Any], patch: list[Any], schema: Node | None, *, mode: Mode
+) -> list[Any]:
+    key = schema.patch_merge_key if schema is not None else ""
+    if not key or schema is None:
         raise errors.StrategicMergeError("cannot merge lists without merge key for struct")
     live, patch = _apply_item_directives(live, patch, key)
     merged = _merge_items(live, patch, schema, mode=mode)
@@ -288,23 +302,29 @@ def _merge_items(
     return merged
 
 
+def _discard_nulls(value: Any) -> None:
+    """Take members that are null out of a value, which changes it."""
+    if isinstance(value, dict):
+        for name in [name for name, part in value.items() if part is None]:
+            del value[name]
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            _discard_nulls(part)
+
+
 def drop_directives(items: list[Any]) -> list[Any]:
     """A list that is taken over whole, without the items that are directives."""
-    cleaned = (_drop_directives(item, drop_nulls=False) for item in items)
+    cleaned = (_drop_directives(item) for item in items)
     return [item for item in cleaned if item is not _DROP]
 
 
-def _drop_directives(value: Any, *, drop_nulls: bool) -> Any:
+def _drop_directives(value: Any) -> Any:
     if isinstance(value, dict):
         if DIRECTIVE in value:
             return _DROP
-        cleaned = {
-            name: _drop_directives(part, drop_nulls=drop_nulls)
-            for name, part in value.items()
-            if not (drop_nulls and part is None)
-        }
+        cleaned = {name: _drop_directives(part) for name, part in value.items()}
         return {name: part for name, part in cleaned.items() if part is not _DROP}
     if isinstance(value, list):
-        parts = (_drop_directives(part, drop_nulls=drop_nulls) for part in value)
+        parts = (_drop_directives(part) for part in value)
         return [part for part in parts if part is not _DROP]
     return value

@@ -13,6 +13,7 @@ from quarterdeck.wire.strategic.errors import (
     StrategicMergeError,
     bad_merge_key,
     list_of_lists,
+    mixed_types,
     no_merge_key,
 )
 
@@ -27,8 +28,8 @@ def has_maps(*lists: Sequence[Any]) -> bool:
     kinds = {type(item) for items in lists for item in items}
     if list in kinds:
         raise list_of_lists()
-    if dict in kinds and len(kinds) > 1:
-        raise StrategicMergeError("expected a list of objects, but received other items too")
+    if len(kinds) > 1:
+        raise mixed_types(*lists)
     return dict in kinds
 
 
