@@ -112,6 +112,14 @@ def decode_time(value: Any) -> str | None:
     return _decode_time(value, rfc3339.format_time, layout="2006-01-02T15:04:05Z07:00")
 
 
+_TIME_PARTS = tuple(
+    (part, re.compile(shape, re.ASCII))
+    for part, shape in (
+        *(("2006", r"\d{4}"), ("-", "-"), ("01", r"\d{2}"), ("-", "-"), ("02", r"\d{2}")),
+        *(("T", "T"), ("15", r"\d{2}"), (":", ":"), ("04", r"\d{2}"), (":", ":")),
+        *(("05", r"\d{2}(?:\.\d+)?"),),
+    )
+)
 _HAS_MICROSECONDS = re.compile(r"\.\d{6}(?:Z|[+-]\d{2}:\d{2})$", re.ASCII)
 
 
@@ -138,9 +146,20 @@ def _read_time(value: str, show: Callable[[datetime], str], *, layout: str) -> s
     try:
         moment = rfc3339.parse(value)
     except ValueError:
-        text = f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
+        rest, part = _find_time_error(value)
+        text = f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as "{part}"'
         raise Mismatch(text=text, fatal=True) from None
     return None if moment == _ZERO_TIME else show(moment)
+
+
+def _find_time_error(value: str) -> tuple[str, str]:
+    """Find the rest of a time that Go cannot read, and the part of the layout it expects there."""
+    for part, shape in _TIME_PARTS:
+        match = shape.match(value)
+        if match is None:
+            return value, part
+        value = value[match.end() :]
+    return value, "Z07:00"
 
 
 def decode_quantity(value: Any) -> str:

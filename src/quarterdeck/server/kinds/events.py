@@ -243,6 +243,7 @@ _COLUMNS = (
 
 CORE_EVENT = Rules(
     validate=_validate,
+    name="path",
     allows_create_on_update=True,
     selectable=dict.fromkeys(
         [f"involvedObject.{name}" for name in _REFERENCE_FIELDS]

@@ -34,7 +34,7 @@ _RESOURCES = {
     "csidrivers.storage.k8s.io": _CHANGE_ONLY,
     "deployments.apps": _CHANGE_ONLY,
     "endpointslices.discovery.k8s.io": _OBJECT_ONLY,
-    "events": _CHANGE_ONLY,
+    "events": _NONE,
     "events.events.k8s.io": _CHANGE_ONLY,
     "flowschemas.flowcontrol.apiserver.k8s.io": _OBJECT_ONLY,
     "horizontalpodautoscalers.autoscaling": _CHANGE_ONLY,
@@ -71,6 +71,15 @@ def get_kind_checks(resource: Resource, subresource: str = "") -> KindChecks:
     if subresource:
         return _NONE if name in _UNCHECKED_STATUS else _CHANGE_ONLY
     return _RESOURCES.get(name, _DEFAULT)
+
+
+def checks_metadata(resource: Resource) -> bool:
+    """Whether the code of a kind checks metadata of new objects itself.
+
+    If not, the generic code checks it, and only of objects that have no other errors.
+    """
+    checks = get_kind_checks(resource)
+    return bool(checks.changes or checks.objects)
 
 
 def validate_changed_metadata(

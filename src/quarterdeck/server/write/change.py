@@ -170,9 +170,10 @@ def check_absent_uid(call: Call, metadata: Object) -> None:
 
 def _build_uid_conflict(call: Call, wanted: str, found: str) -> Conflict:
     key = "/".join(part for part in _build_registry_key(call) if part)
+    root = "" if "dryRun=" in call.request.query else "/registry"  # a dry run does not get there
     return build_conflict(
         call,
-        f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0,"
+        f"StorageError: invalid object, Code: 4, Key: {root}/{key}, ResourceVersion: 0,"
         f" AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object"
         f" meta: {found}",
     )

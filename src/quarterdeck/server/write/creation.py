@@ -5,6 +5,7 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.codec import build_encoder
+from quarterdeck.server.registry.metadata_checks import checks_metadata
 from quarterdeck.server.registry.name_generator import generate_name, generate_uid
 from quarterdeck.server.registry.resource import Context, Object, Strategy
 from quarterdeck.server.request.call import Call
@@ -135,7 +136,9 @@ def _validate_new(core: Core, call: Call, value: Object, context: Context) -> No
         metadata, strategy.validate_name, namespaced=call.resource.namespaced
     )
     problems += validate_finalizers_of(call, metadata)
-    errors = [*problems, *strategy.validate_create(value, with_metadata_errors(context, problems))]
+    errors = [*strategy.validate_create(value, with_metadata_errors(context, problems))]
+    if not errors or checks_metadata(call.resource):
+        errors = [*problems, *errors]
     if errors:
         raise Invalid.of(
             call.resource.kind, metadata.get("name") or "", errors, group=call.resource.error_group

@@ -41,8 +41,11 @@ class FieldManagers:
 def _build_manager(core: Core, resource: Resource, subresource: str) -> "FieldManager":
     from quarterdeck.wire.apply import FieldManager  # loaded by the first write
 
+    # Kubernetes converts within a group only: owners in another group are forgotten
     relatives = {
-        each.api_version: each for each in core.registry if each.stored_name == resource.stored_name
+        each.api_version: each
+        for each in core.registry
+        if each.stored_name == resource.stored_name and each.gvr.group == resource.gvr.group
     }
 
     def convert(value: Object, api_version: str) -> Object | None:

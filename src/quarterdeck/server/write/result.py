@@ -10,7 +10,7 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes, View
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry.codec import decode_stored
-from quarterdeck.server.registry.metadata_checks import get_kind_checks
+from quarterdeck.server.registry.metadata_checks import checks_metadata, get_kind_checks
 from quarterdeck.server.registry.metadata_validation import validate_finalizers
 from quarterdeck.server.registry.resource import Context, Object, ValidationTakesLong
 from quarterdeck.server.request.call import Call
@@ -165,8 +165,7 @@ def build_attributes(
 
 def validate_finalizers_of(call: Call, metadata: Object) -> list[FieldError]:
     """Find what is wrong with finalizers; custom resources are only warned of it."""
-    checks = get_kind_checks(call.resource)
-    if not checks.knows_finalizers or not (checks.changes or checks.objects):
+    if not get_kind_checks(call.resource).knows_finalizers or not checks_metadata(call.resource):
         return []
     return validate_finalizers(metadata)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.server.kinds import build_builtin_resources
+from quarterdeck.server.kinds.service_families import init_families
 from quarterdeck.server.registry.resource import Context, Object, Resource
 
 NOW = datetime(2026, 11, 15, 3, 0, 0, tzinfo=UTC)
@@ -291,7 +292,7 @@ KINDS: list[tuple[str, str, dict[str, Any], str]] = [
         "policy/v1",
         "PodDisruptionBudget",
         {"spec": {"minAvailable": 1, "maxUnavailable": 1}},
-        "spec: Invalid value: map[string]interface {}{",
+        "spec: Invalid value: policy.PodDisruptionBudgetSpec{MinAvailable:(*intstr.IntOrString)(0x",
     ),
     (
         "networking.k8s.io/v1",
@@ -351,7 +352,7 @@ KINDS: list[tuple[str, str, dict[str, Any], str]] = [
         "v1",
         "Node",
         {"spec": {"taints": [{"key": "a", "effect": "Odd"}]}},
-        'spec.taints[0].effect: Unsupported value: "Odd"',
+        'metadata.taints[0].effect: Unsupported value: "Odd"',
     ),
 ]
 
@@ -571,9 +572,11 @@ def test_events_are_the_same_object_in_both_groups() -> None:
 
 
 def test_a_put_that_leaves_addresses_out_keeps_them() -> None:
-    service = made("v1", "Service", spec={"ports": [{"port": 80}], "clusterIP": "10.96.0.20"})
-    service["spec"]["clusterIPs"] = ["10.96.0.20"]
-    assert changes(service, spec={"ports": [{"port": 81}]}) == []
+    before = {"clusterIP": "10.96.0.20", "clusterIPs": ["10.96.0.20"], "ipFamilies": ["IPv4"]}
+    spec: Object = {"ports": [{"port": 81}]}
+    assert init_families(spec, before, ["IPv4"]) == []
+    assert spec["clusterIP"] == "10.96.0.20"
+    assert spec["clusterIPs"] == ["10.96.0.20"]
 
 
 def test_a_namespace_ends_by_its_finalizers() -> None:
