@@ -62,7 +62,8 @@ async def test_patches_that_are_no_json_are_explained(
     async with serving() as api:
         await api.make("a")
         answer = await api("PATCH", f"{CONFIG_MAPS}/a", body, media=media)
-        assert (answer.status, answer.message[:22]) == (400, "error decoding patch: ")
+        assert answer.status == 400
+        assert answer.message.startswith("error decoding patch: ") == (media != STRATEGIC)
         assert not [each for each in OURS if each in answer.message], answer.message
 
 
