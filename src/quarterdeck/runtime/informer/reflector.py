@@ -50,7 +50,9 @@ class WatchSettings(NamedTuple):
     backoff_cap_s: float = 30.0
     backoff_reset_s: float = 120.0
     relist_interval_s: float = 1.0
-    """An expired watch is listed anew at once, unless that happened less than this ago."""
+    """An expired watch is listed anew at once, and a request that failed among others that did not
+    is sent again at once, unless that happened less than this ago.
+    """
     relist_jitter_s: float = 0.1
     """Longest wait before that: many clients lose their watches at one moment."""
     absent_cap_s: float = 5.0
@@ -342,13 +344,32 @@ class Reflector:
             self._delay(failure, now)  # same version: nothing is lost
         elif failure.is_expired and now - self._relisted_at >= self._settings.relist_interval_s:
             self._relist(now)
+        elif self._is_passing(failure, now):
+            self._retry_soon(now)  # same version: an internal error says nothing about it
         else:
             self._schedule_resync(failure, now)
 
     def _relist(self, now: float) -> None:
         """The version is too old, which is nobody's failure: waiting would only make it older."""
-        self._relisted_at = now
         self._phase = _Phase.SYNC
+        self._wait_for_jitter(now)
+
+    def _is_passing(self, failure: Failure, now: float) -> bool:
+        """Whether a server that answered a moment ago failed once: others may have succeeded."""
+        return (
+            failure.code >= 500
+            and not failure.is_too_large
+            and not failure.retry_after_s
+            and self.last_heard_at > self._failed_at
+            and now - self._relisted_at >= self._settings.relist_interval_s
+        )
+
+    def _retry_soon(self, now: float) -> None:
+        self._note_failure(now)
+        self._wait_for_jitter(now)
+
+    def _wait_for_jitter(self, now: float) -> None:
+        self._relisted_at = now
         self._ready_at = now + self._random.random() * self._settings.relist_jitter_s
 
     def _stream_refused(self, failure: Failure, now: float) -> None:
@@ -369,6 +390,8 @@ class Reflector:
             self._unpaged_once = self._use_list_once = True  # one full list at the same version
         elif failure.is_expired or failure.is_too_large:
             self._version_refused(failure, now)
+        elif self._is_passing(failure, now):
+            self._retry_soon(now)
         else:
             self._delay(failure, now)
 
@@ -402,8 +425,11 @@ class Reflector:
         self._delay(failure, now)
 
     def _delay(self, failure: Failure, now: float, *, cap_s: float = float("inf")) -> None:
+        self._note_failure(now)
+        delay_s = max(min(self._backoff.next(), cap_s), failure.retry_after_s)  # R6
+        self._ready_at = now + delay_s
+
+    def _note_failure(self, now: float) -> None:
         if now - self._failed_at > self._settings.backoff_reset_s:
             self._backoff.reset()
         self._failed_at = now
-        delay_s = max(min(self._backoff.next(), cap_s), failure.retry_after_s)  # R6
-        self._ready_at = now + delay_s

@@ -431,6 +431,56 @@ def test_an_expired_watch_is_listed_at_once_but_not_again_and_again() -> None:
     assert waits[1] >= settings.backoff_initial_s
 
 
+def test_one_internal_error_among_successes_costs_no_list_and_no_wait() -> None:
+    settings = WatchSettings()
+    driver = Driver(Model())
+    driver.settle()
+    for _ in range(3):
+        driver.now += settings.relist_interval_s
+        driver.close()
+        driver.reflector.on_failure(Failure(500), driver.now)
+        action = driver.reflector.next_action(driver.now)
+        assert isinstance(action, Wait) and action.seconds <= settings.relist_jitter_s
+        driver.settle()
+        assert driver.reflector.lists == 1
+
+
+def test_internal_errors_that_repeat_are_waited_for_and_listed_anew() -> None:
+    settings = WatchSettings()
+    driver = Driver(Model())
+    driver.settle()
+    driver.close()
+    waits = []
+    for _ in range(4):  # slow failures: each takes longer than the pause between retries at once
+        driver.now += 2 * settings.relist_interval_s
+        driver.reflector.on_failure(Failure(503), driver.now)
+        action = driver.reflector.next_action(driver.now)
+        assert isinstance(action, Wait)
+        waits.append(action.seconds)
+        driver.now += action.seconds
+    assert waits[0] <= settings.relist_jitter_s
+    assert all(
+        base <= wait < 2 * base for base, wait in zip([0.8, 1.6, 3.2], waits[1:], strict=True)
+    )
+    driver.settle()
+    assert driver.reflector.lists == 2
+    driver.now += settings.backoff_reset_s + 1  # quiet long enough: the delays begin anew
+    driver.reflector.last_heard_at = driver.now
+    driver.close()
+    for most_s in (settings.relist_jitter_s, 2 * settings.backoff_initial_s):
+        driver.reflector.on_failure(Failure(500), driver.now)
+        action = driver.reflector.next_action(driver.now)
+        assert isinstance(action, Wait) and action.seconds <= most_s
+
+
+def test_a_server_that_asks_for_a_pause_gets_it() -> None:
+    driver = Driver(Model())
+    driver.settle()
+    driver.close()
+    driver.reflector.on_failure(Failure(503, retry_after_s=7), driver.now)
+    assert driver.reflector.next_action(driver.now) == Wait(7)
+
+
 def test_a_kind_that_is_not_served_empties_the_cache_and_comes_back() -> None:
     model = Model()
     model.write("a")
