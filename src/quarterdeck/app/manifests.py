@@ -12,6 +12,7 @@ from quarterdeck.app import bootstrap_manifests, pod_security
 from quarterdeck.app.hub_manifests import LABELS as HUB_LABELS
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
+from quarterdeck.app.webhooks import REGISTRATION as WEBHOOK_REGISTRATION
 from quarterdeck.app.webhooks import SECRET as WEBHOOK_SECRET
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
 from quarterdeck.app.webhooks import has_webhooks
@@ -150,6 +151,22 @@ def _webhook_permissions(place: Place) -> dict[str, Document]:
             ],
         },
         "webhook_role_binding": place.workload.bind_role(name),
+        **_build_webhook_configurations(place),
+    }
+
+
+def _build_webhook_configurations(place: Place) -> dict[str, Document]:
+    """Empty ones, which the operator fills in: so they go when the rest is deleted.
+
+    One that stayed would refuse every write of its kinds, for nobody answers it any more.
+    """
+    return {
+        f"{kind.lower()}_webhooks": {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": f"{kind}WebhookConfiguration",
+            "metadata": {"name": WEBHOOK_REGISTRATION, "labels": place.labels},
+        }
+        for kind in ("Mutating", "Validating")
     }
 
 
@@ -181,6 +198,7 @@ def _deployment(place: Place) -> Document:
                 },
                 "spec": {
                     "serviceAccountName": place.name,
+                    "enableServiceLinks": False,  # QUARTERDECK_*_PORT are settings of ours
                     "terminationGracePeriodSeconds": 40,
                     "securityContext": pod_security.POD,
                     "containers": [_container(place)],

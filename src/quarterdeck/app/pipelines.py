@@ -11,6 +11,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
 from quarterdeck.app.errors import NotConfigured, StartError
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.pipelines_samples import DEMO_SAMPLES, SAMPLE_FILES, SAMPLES
+from quarterdeck.client.config.locate import is_in_cluster
 from quarterdeck.kit import http
 from quarterdeck.operators import pipelines
 from quarterdeck.operators.pipelines import Address
@@ -100,7 +101,9 @@ async def _read_address(host: Host) -> Address | None:
     """The fleet server of the FLEET_MANAGEMENT_* environment.
 
     Raises:
-        NotConfigured: if --operators names pipelines and no fleet server is set.
+        NotConfigured: outside a cluster, if --operators names pipelines and no fleet server is set.
+            A pod that ended would be restarted for ever and leave its webhooks unanswered; it runs,
+            and each Pipeline has the condition reason NoConnection.
         StartError: if the address is invalid, or some of the variables are missing.
     """
     try:
@@ -118,7 +121,8 @@ async def _read_address(host: Host) -> Address | None:
             f"the credentials of the fleet server are incomplete: {', '.join(given)} set, but not "
             f"{missing}; set {missing}, or unset {', '.join(given)}"
         )
-    if NAME in host.settings.operators and not await _has_connection(host):
+    is_asked_for = NAME in host.settings.operators and not is_in_cluster()
+    if is_asked_for and not await _has_connection(host):
         raise NotConfigured(
             f"the pipelines operator has no fleet server: set {missing}, "
             "or create a FleetConnection with default: true in each namespace"

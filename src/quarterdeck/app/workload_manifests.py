@@ -70,6 +70,7 @@ class Workload(NamedTuple):
         grace = {} if grace_s is None else {"terminationGracePeriodSeconds": grace_s}
         pod = {
             "serviceAccountName": self.name,
+            "enableServiceLinks": False,  # QUARTERDECK_*_PORT are settings of ours
             **grace,
             "securityContext": pod_security.POD,
             "containers": [container],
