@@ -2,7 +2,6 @@
 
 The operator runs in a container as in its pod: user 65532, read-only root, no capabilities, the
 default seccomp profile, 128 MiB. The API server is ours, beside it on the host's network.
-`QUARTERDECK_OCI_LAYOUT` names an image that `make image` has assembled; else one is assembled here.
 """
 
 import contextlib
@@ -76,30 +75,11 @@ def node(tmp_path: Path) -> Iterator[Node]:
             drain.wait()
 
 
-@pytest.fixture
-def layout(tmp_path: Path) -> Path:
-    """The image as an OCI layout."""
-    if given := os.environ.get("QUARTERDECK_OCI_LAYOUT"):
-        return Path(given)
-    for name in ("apt-get", "dpkg-deb"):
-        programs.require(name)
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    (wheel,) = tmp_path.glob("*.whl")
-    command = [sys.executable, "-m", "image_build", "--wheel", str(wheel)]
-    subprocess.run(
-        [*command, "--output", str(tmp_path / "oci")],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tools")},
-        check=True,
-    )
-    return tmp_path / "oci"
-
-
 def test_the_operator_works_in_a_container(
-    node: Node, layout: Path, serve: Serve, tmp_path: Path
+    node: Node, oci_layout: Path, serve: Serve, tmp_path: Path
 ) -> None:
     archive = tmp_path / "image.tar"
-    subprocess.run(["tar", "-C", str(layout), "-cf", str(archive), "."], check=True)
+    subprocess.run(["tar", "-C", str(oci_layout), "-cf", str(archive), "."], check=True)
     node.run("images", "import", "--base-name", "quarterdeck", str(archive))
     with serve(tmp_path, "--simulate-workloads") as kubeconfig:
         kubeconfig.chmod(0o644)  # user 65532 reads it as a pod reads its token

@@ -6,7 +6,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -18,7 +17,6 @@ from quarterdeck.testing import programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]  # downloads Debian packages
 
-ROOT = Path(__file__).parents[2]
 USER = 65532
 TAGS = ("collector", "hub", "machine-agent", "operator")
 READ_ONLY = (
@@ -61,24 +59,14 @@ class Image(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
-    for name in ("apt-get", "dpkg-deb", "unshare", "chroot"):
+def image(oci_layout: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
+    for name in ("unshare", "chroot"):
         programs.require(name)
     if os.geteuid() != 0:
         pytest.skip("only root may chroot and mount")
-    folder = tmp_path_factory.mktemp("image")
-    folder.parent.chmod(0o755)
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    (wheel,) = folder.glob("*.whl")
-    command = [sys.executable, "-m", "image_build", "--wheel", str(wheel)]
-    subprocess.run(
-        [*command, "--output", str(folder / "oci")],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tools")},
-        check=True,
-    )
-    config = layout.extract(folder / "oci", "operator", folder / "root")
-    return Image(folder / "oci", folder / "root", config["config"])
+    folder = tmp_path_factory.mktemp("files")
+    config = layout.extract(oci_layout, "operator", folder / "root")
+    return Image(oci_layout, folder / "root", config["config"])
 
 
 def test_no_file_is_writable_by_its_user(image: Image) -> None:
@@ -152,7 +140,7 @@ def test_root_cannot_be_written(image: Image) -> None:
 
 
 def test_sbom_lists_every_package(image: Image) -> None:
-    document = json.loads(image.layout.with_name("oci.cdx.json").read_text())
+    document = json.loads(image.layout.with_suffix(".cdx.json").read_text())
     assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
     listed = {each["purl"].partition("?")[0] for each in document["components"]}
     site = next(image.root.glob("usr/local/lib/python3*/dist-packages"))
