@@ -66,7 +66,10 @@ test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 	@bash tools/helm.sh $(TOOLS)
 	@bash tools/s3.sh $(TOOLS) $(VENV)
 	@bash tools/alloy.sh $(TOOLS)
-	@QUARTERDECK_FULL=1 QUARTERDECK_REQUIRE_TOOLS="$(QUARTERDECK_REQUIRE_TOOLS) helm containerd ctr runc" \
+	@bash tools/kubernetes.sh $(TOOLS)
+	@built=$(CURDIR)/$(TOOLS)/kubernetes; if [ -x $$built/kube-apiserver ] && [ -x $$built/etcd ]; then \
+		export KUBE_APISERVER=$${KUBE_APISERVER:-$$built/kube-apiserver} ETCD=$${ETCD:-$$built/etcd}; fi; \
+		QUARTERDECK_FULL=1 QUARTERDECK_REQUIRE_TOOLS="$(QUARTERDECK_REQUIRE_TOOLS) helm containerd ctr runc" \
 		$(BIN)/python -m pytest -n auto $(ARGS)
 
 .PHONY: coverage

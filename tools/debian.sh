@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what tests start, from Debian's packages: Redis, VictoriaMetrics, a registry, QEMU,
-# a browser.
+# a container runtime with its network, a browser.
 # Does nothing for programs that are there, and nothing at all where there is no apt-get.
 set -euo pipefail
 declare -A packages=(
@@ -21,6 +21,9 @@ declare -A packages=(
     [openssl]=openssl
     [containerd]=containerd
     [runc]=runc
+    [/usr/lib/cni/bridge]=containernetworking-plugins
+    [iptables]=iptables
+    [ip]=iproute2
     [chromium]=chromium
     [/usr/bin/python3]=python3
 )
