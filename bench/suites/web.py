@@ -24,7 +24,7 @@ from bench.suite import OURS, Case, Missing, Scale, Suite
 RATE = 100
 _REPOSITORY = Path(__file__).parents[2]
 _FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
-_SCROLL = """async () => {
+SCROLL = """async () => {
     const scroller = document.querySelector(".grid-scroll");
     for (let top = 0; top < scroller.scrollHeight; top += 1500) {
         scroller.scrollTop = top;
@@ -125,7 +125,7 @@ class _Window:
         }}"""
         page.wait_for_function(shown)
         self._browser.start_tracing(page=page, categories=["toplevel"])
-        page.evaluate(_SCROLL)
+        page.evaluate(SCROLL)
         tasks = list_tasks(json.loads(self._browser.stop_tracing()))
         if not tasks:
             raise Missed("the trace of the browser has no tasks of its main thread")

@@ -36,8 +36,8 @@ export function VirtualTable<Row>(props: {
   const scroller = useRef<HTMLDivElement>(null);
   const range = useRange(scroller);
   const tracks = columns.map((column) => column.width).join(" ");
-  const last = Math.min(rows.length, range.last + EXTRA);
-  const first = Math.max(0, Math.min(range.first, last) - EXTRA);
+  const last = Math.min(rows.length, range.last + range.extra);
+  const first = Math.max(0, Math.min(range.first, last) - range.extra);
   // elements of rows that leave are used again for those that come: making new ones takes longer
   const slots = range.last - range.first + 2 * EXTRA;
   return (
@@ -90,9 +90,21 @@ class Line<Row> extends Component<{ row: Row; columns: Column<Row>[]; index: num
   }
 }
 
-/** The rows in sight; measured at most once a frame, and the same object while they are the same. */
-function useRange(scroller: { current: HTMLDivElement | null }): { first: number; last: number } {
-  const [range, setRange] = useState({ first: 0, last: Math.ceil(800 / ROW) });
+interface Range {
+  first: number;
+  last: number;
+  /** How many rows are kept above and below. */
+  extra: number;
+}
+
+/**
+ * The rows in sight; measured at most once a frame, and the same object while they are the same.
+ *
+ * After a jump to where no row is kept, a frame makes those in sight only, and the next one those
+ * around them: fast scrolling, which jumps in every frame, makes half as many.
+ */
+function useRange(scroller: { current: HTMLDivElement | null }): Range {
+  const [range, setRange] = useState<Range>({ first: 0, last: Math.ceil(800 / ROW), extra: EXTRA });
   useLayoutEffect(() => {
     const node = scroller.current;
     if (!node) return;
@@ -100,13 +112,18 @@ function useRange(scroller: { current: HTMLDivElement | null }): { first: number
     const measure = () => {
       frame = 0;
       const first = Math.floor(node.scrollTop / ROW / STEP) * STEP;
-      const last = Math.ceil((node.scrollTop + node.clientHeight) / ROW / STEP) * STEP;
-      setRange((before) => (before.first === first && before.last === last ? before : { first, last }));
+      const last = first + (Math.ceil(node.clientHeight / ROW / STEP) + 1) * STEP; // never one group more or less
+      setRange((before) => {
+        const isJump = first >= before.last || last <= before.first;
+        if (isJump) plan();
+        const extra = isJump ? 0 : EXTRA;
+        return before.first === first && before.last === last && before.extra === extra ? before : { first, last, extra };
+      });
     };
     const plan = () => {
       frame ||= requestAnimationFrame(measure);
     };
-    const showAll = () => setRange({ first: 0, last: PRINTED });
+    const showAll = () => setRange({ first: 0, last: PRINTED, extra: 0 });
     measure();
     addEventListener("beforeprint", showAll);
     addEventListener("afterprint", measure);
