@@ -35,6 +35,7 @@ def build_dashboard(
     `config` reaches the API server; its credentials serve to impersonate users whom a trusted
     proxy or an issuer names. `is_loopback` says that only this machine reaches the port.
     """
+    from quarterdeck.services.hub.web.comparisons import Comparisons
     from quarterdeck.services.hub.web.consoles import Consoles
     from quarterdeck.services.hub.web.dashboard import Dashboard
     from quarterdeck.services.hub.web.explanations import Explanations
@@ -47,12 +48,20 @@ def build_dashboard(
         sessions=identity.sessions,
         transports=transports,
         consoles=Consoles(transports, find_console, clock=clock),
+        comparisons=Comparisons(transports, _compare_summaries),
         explanations=Explanations(transports, explain),
         watches=Watches(transports, clock=clock),
         is_loopback=is_loopback,
         hint=hint,
         oidc=identity.oidc,
     )
+
+
+def _compare_summaries(a: bytes, b: bytes) -> "Sequence[dict[str, Any]]":
+    """Imported by the first comparison: most dashboards never make one."""
+    from quarterdeck.app.experiment_comparison import compare_summaries
+
+    return compare_summaries(a, b)
 
 
 def explain_here(journals: "Callable[[], Sequence[Journal]]") -> "Explain":

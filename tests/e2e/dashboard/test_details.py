@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
-from tests.e2e.dashboard.conftest import WAIT_MS, Demo
+from tests.e2e.dashboard.conftest import WAIT_MS, Demo, find_violations
+
+from quarterdeck.kit import json
 
 pytestmark = pytest.mark.slow
 expect.set_options(timeout=WAIT_MS)
@@ -46,14 +48,36 @@ def test_two_experiments_are_compared(page: Page, demo: Demo) -> None:
     demo.call("POST", EXPERIMENTS, body)
     page.get_by_label("Compare with").select_option("gateway-again")
     expect(page).to_have_url(re.compile(r"compare=gateway-again"))
-    table = find_panel(page, "Comparison").get_by_role("table")
-    expect(table.get_by_role("columnheader")).to_have_text(
+    runs = find_panel(page, "Comparison").get_by_role("region", name="Runs")
+    expect(runs.get_by_role("columnheader")).to_have_text(
         ["Measure", "gateway-tutorial", "gateway-again"]
     )
     targets = str(len(first["spec"]["targets"]))
-    row = table.get_by_role("row").filter(has_text="Targets")
+    row = runs.get_by_role("row").filter(has_text="Targets")
     expect(row.get_by_role("cell")).to_have_text(["Targets", targets, targets])
+    check_metrics(page, demo)
     demo.call("DELETE", f"{EXPERIMENTS}/gateway-again")
+
+
+def check_metrics(page: Page, demo: Demo) -> None:
+    """Metrics appear when the second run has ended; other values are another result."""
+    metrics = page.get_by_role("region", name="Metrics")
+    row = metrics.get_by_role("row").filter(has_text="p99")
+    cells = ["p99", "0.42", "0.42", "0.0 %", "–", "1", "same"]
+    expect(row.get_by_role("cell")).to_have_text(cells)
+    path = "/api/v1/namespaces/experiments/configmaps/gateway-again-results"
+    stored = demo.call("GET", path)
+    summary = json.decode(stored["data"]["summary.json"])
+    summary["samples"] = {"p99": [0.21], "errors": [3.0]}
+    stored["data"]["summary.json"] = json.encode(summary).decode()
+    demo.call("PUT", path, stored)
+    page.reload()
+    expect(row.get_by_role("cell")).to_have_text(
+        ["p99", "0.42", "0.21", "-50.0 %", "–", "1", "unclear"]
+    )
+    row = metrics.get_by_role("row").filter(has_text="errors")
+    expect(row.get_by_role("cell")).to_have_text(["errors", "–", "3", "–", "–", "–", "missing"])
+    assert find_violations(page) == []
 
 
 def test_a_machine_that_attests_shows_it_between_start_and_ready(page: Page, demo: Demo) -> None:

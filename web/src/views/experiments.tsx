@@ -1,12 +1,11 @@
 // Experiments: targets and what depends on what, phases, the workflow, results, comparison.
 
-import { navigate, usePlace, withQuery } from "../router";
 import { type Experiment, KINDS } from "../generated/kinds";
 import { type Level, assess, levelOf } from "../store/health";
 import { useObjects } from "../store/live";
 import { Badge, Empty, Facts, HealthBadge, PageHead, Panel, Time } from "../ui/basics";
-import { formatSeconds } from "../ui/time";
 import { Detail } from "./detail";
+import { Comparison, took } from "./experiment-comparison";
 import { KindTable } from "./kind-table";
 
 const PHASES = ["Pending", "Provisioning", "Ready", "Running", "Complete"];
@@ -52,11 +51,6 @@ function List() {
       </Panel>
     </>
   );
-}
-
-function took(experiment: Experiment): string {
-  const end = experiment.status?.completedAt;
-  return end ? formatSeconds((Date.parse(end) - Date.parse(experiment.metadata.creationTimestamp)) / 1000) : "–";
 }
 
 function Panels({ experiment }: { experiment: Experiment }) {
@@ -174,62 +168,5 @@ function TargetGraph({ experiment }: { experiment: Experiment }) {
         </div>,
       ])}
     </div>
-  );
-}
-
-/** Two runs side by side: phases, durations, outputs. */
-function Comparison({ experiment }: { experiment: Experiment }) {
-  const { query } = usePlace();
-  const live = useObjects<Experiment>(KINDS.Experiment, experiment.metadata.namespace);
-  const others = live.items.filter((each) => each.metadata.uid !== experiment.metadata.uid);
-  const other = others.find((each) => each.metadata.name === query.get("compare"));
-  const runs = [experiment, ...(other ? [other] : [])];
-  const outputs = [...new Set(runs.flatMap((each) => Object.keys(each.status?.workflowStatus?.outputs ?? {})))];
-  const rows: [string, (each: Experiment) => string][] = [
-    ["Phase", (each) => each.status?.phase ?? "Pending"],
-    ["Hypothesis", (each) => each.status?.hypothesisResult ?? "–"],
-    ["Took", took],
-    ["Targets", (each) => String(each.spec.targets.length)],
-    ["Workflow", (each) => each.status?.workflowStatus?.phase ?? "–"],
-    ...outputs.map((key): [string, (each: Experiment) => string] => [key, (each) => each.status?.workflowStatus?.outputs?.[key] ?? "–"]),
-  ];
-  return (
-    <Panel
-      class="span-12"
-      title="Comparison"
-      actions={
-        <select class="input" aria-label="Compare with" value={other?.metadata.name ?? ""} onChange={(event) => navigate(withQuery({ compare: event.currentTarget.value }), { replace: true })}>
-          <option value="">Compare with…</option>
-          {others.map((each) => (
-            <option key={each.metadata.uid}>{each.metadata.name}</option>
-          ))}
-        </select>
-      }
-    >
-      {other ? (
-        <table class="plain">
-          <thead>
-            <tr>
-              <th>Measure</th>
-              {runs.map((each) => (
-                <th key={each.metadata.uid}>{each.metadata.name}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(([label, value]) => (
-              <tr key={label}>
-                <td class="muted">{label}</td>
-                {runs.map((each) => (
-                  <td key={each.metadata.uid}>{value(each)}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      ) : (
-        <p class="body muted">{others.length ? "Choose another run to see both side by side." : "Run the experiment again to compare two runs: quarterdeck experiments rerun"}</p>
-      )}
-    </Panel>
   );
 }

@@ -5,6 +5,7 @@
     /session        GET who, POST log in, DELETE out    /watch      watches and events, one stream
     /api/v1/…       the hub API                         /why        reconciles of one object
     everything else the page                            /console    console of one machine
+                                                        /comparison metrics of two experiments
 
 The hub API stays open to programs with a bearer token; a session adds a way in for browsers.
 """
@@ -18,8 +19,16 @@ from urllib.parse import parse_qs
 from quarterdeck.kit import json
 from quarterdeck.kit.http import Handler, Headers, Request, Response, StreamResponse
 from quarterdeck.services.hub import routes
-from quarterdeck.services.hub.web import consoles, guard, kube_proxy, oidc_login, watches
+from quarterdeck.services.hub.web import (
+    comparisons,
+    consoles,
+    guard,
+    kube_proxy,
+    oidc_login,
+    watches,
+)
 from quarterdeck.services.hub.web.assets import SECURITY, Assets
+from quarterdeck.services.hub.web.comparisons import Comparisons
 from quarterdeck.services.hub.web.consoles import Consoles
 from quarterdeck.services.hub.web.explanations import PATH as WHY
 from quarterdeck.services.hub.web.explanations import Explanations
@@ -51,6 +60,7 @@ class Dashboard:
         transports: Transports,
         explanations: Explanations,
         consoles: Consoles,
+        comparisons: Comparisons,
         watches: Watches,
         assets: Assets | None = None,
         is_loopback: bool = True,
@@ -64,6 +74,7 @@ class Dashboard:
         self._proxy = KubeProxy(transports)
         self._explanations = explanations
         self._consoles = consoles
+        self._comparisons = comparisons
         self._watches = watches
         self._assets = assets or Assets()
         self._is_loopback = is_loopback
@@ -99,6 +110,8 @@ class Dashboard:
                     return await self._explanations.handle(request, await self._require(request))
                 case consoles.PATH:
                     return await self._consoles.handle(request, await self._require(request))
+                case comparisons.PATH:
+                    return await self._comparisons.handle(request, await self._require(request))
                 case _ if path.startswith(f"{kube_proxy.PREFIX}/"):
                     return await self._proxy.handle(request, await self._require(request))
                 case _:
