@@ -1,6 +1,10 @@
 // One metric over time. uPlot is loaded when the first chart is shown.
 
 import { useEffect, useRef } from "preact/hooks";
+import { formatBytes } from "./time";
+
+/** Steps of an axis of bytes: 64, 128, 256 GiB instead of 186 and 373. */
+const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power);
 
 export interface Series {
   label: string;
@@ -32,7 +36,7 @@ export function Chart({ title, series, format }: { title: string; series: Series
           height: 150,
           cursor: { y: false, points: { size: 6 } },
           scales: { y: { range: (_, low, high) => [Math.min(0, low), high > low ? high * 1.1 : high + 1] } },
-          axes: [axis, { ...axis, size: 52, values: (_, ticks) => ticks.map(format) }],
+          axes: [axis, { ...axis, size: 52, values: (_, ticks) => ticks.map(format), ...(format === formatBytes && { incrs: BINARY }) }],
           series: [{}, ...series.map((each, index) => ({ label: each.label, stroke: colours[index % colours.length] ?? "", width: 1.6, points: { show: times.length < 3 } }))],
         },
         [times, ...columns],

@@ -36,7 +36,8 @@ export function formatExact(at: string): string {
 }
 
 export function formatBytes(bytes: number | undefined): string {
-  if (!bytes) return "–";
+  if (bytes === undefined) return "–";
+  if (bytes < 1) return "0";
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   const power = Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
   const value = bytes / 1024 ** power;

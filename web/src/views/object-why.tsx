@@ -1,10 +1,11 @@
 // Why an object is as it is: what woke its controllers, what they read, what they wrote.
 
+import { useState } from "preact/hooks";
 import { getJson } from "../api/http";
 import { type KubeObject, type Resource, pathOf } from "../api/objects";
 import { useAsync } from "../store/async";
 import { Badge, Empty, Loading, Panel, Time } from "../ui/basics";
-import { formatSeconds } from "../ui/time";
+import { formatSeconds, plural } from "../ui/time";
 
 interface Cause {
   event: string;
@@ -33,6 +34,9 @@ interface Answer {
   message?: string;
 }
 
+/** How many reconciles of a controller are shown until somebody asks for all. */
+const SHOWN = 5;
+
 export function Why({ resource, object, class: extra }: { resource: Resource; object: KubeObject; class?: string }) {
   const path = pathOf(resource, object.metadata.namespace, object.metadata.name);
   const found = useAsync(() => getJson<Answer>(`/why?path=${encodeURIComponent(path)}`), [path, object.metadata.resourceVersion]);
@@ -42,13 +46,7 @@ export function Why({ resource, object, class: extra }: { resource: Resource; ob
   return (
     <div class={`stack ${extra ?? ""}`} data-testid="why">
       {controllers.map((each) => (
-        <Panel key={each.controller} title={`Why: controller ${each.controller}`}>
-          <ol class="list">
-            {each.reconciles.map((record) => (
-              <Record key={record.reconcileID} record={record} />
-            ))}
-          </ol>
-        </Panel>
+        <Reconciles key={each.controller} controller={each.controller} records={each.reconciles} />
       ))}
       {controllers.length === 0 && (
         <Panel title="Why">
@@ -56,6 +54,27 @@ export function Why({ resource, object, class: extra }: { resource: Resource; ob
         </Panel>
       )}
     </div>
+  );
+}
+
+function Reconciles({ controller, records }: { controller: string; records: Reconcile[] }) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? records : records.slice(0, SHOWN);
+  return (
+    <Panel title={`Why: controller ${controller}`}>
+      <ol class="list">
+        {shown.map((record) => (
+          <Record key={record.reconcileID} record={record} />
+        ))}
+      </ol>
+      {shown.length < records.length && (
+        <div class="body">
+          <button type="button" class="button small" onClick={() => setWhole(true)}>
+            Show {plural(records.length - shown.length, "earlier reconcile")}
+          </button>
+        </div>
+      )}
+    </Panel>
   );
 }
 

@@ -86,7 +86,8 @@ class CollectorObjects:
         kept = {key: value for key, value in remote.remote.items() if key not in owned}
         await _ensure_record(collector, remote, {**kept, **wanted}, fleet=fleet)
         if operations:
-            ctx.event(Reason.UPDATED, f"changed {len(operations)} attributes")
+            noun = "attribute" if len(operations) == 1 else "attributes"
+            ctx.event(Reason.UPDATED, f"changed {len(operations)} {noun}")
         ctx.status.set(effective_remote_attributes=wanted, attribute_owners=owners)
 
     async def _share_fleet(self, kind: Any, fleet: Fleet, ctx: Context[Any]) -> list[Any]:
