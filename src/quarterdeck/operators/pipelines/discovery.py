@@ -31,6 +31,11 @@ from quarterdeck.operators.pipelines.desired import CONFIG_TYPES, GRAFANA
 from quarterdeck.operators.pipelines.failures import to_reconcile_error
 from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote, RemoteCollector
+from quarterdeck.operators.pipelines.removal import (
+    Removal,
+    confirm_collectors,
+    confirm_pipelines,
+)
 from quarterdeck.runtime import Context, RequeueAfter
 
 MIN_INTERVAL_S = 60.0
@@ -103,8 +108,9 @@ class Discoveries:
             for each in listed
             if _is_selected(each, discovery) and _is_free(each, managed, existing)
         ]
-        keeps = discovery.spec.policy.on_pipeline_removed == "Keep"
-        outcome = await _apply(Pipeline, mirrors, discovery, ctx, keeps_stale=keeps)
+        is_deletion = discovery.spec.policy.on_pipeline_removed == "Delete"
+        removal = confirm_pipelines(fleet.api, listed, is_deletion=is_deletion)
+        outcome = await _apply(Pipeline, mirrors, discovery, ctx, removal=removal)
         ctx.status.set(
             pipelines_observed=len(mirrors),
             pipelines_managed=outcome.managed,
@@ -126,8 +132,9 @@ class Discoveries:
         if not discovery.spec.include_inactive:
             chosen = [each for each in chosen if not each.marked_inactive_at]
         mirrors = [_mirror_collector(each, discovery) for each in chosen]
-        keeps = discovery.spec.policy.on_collector_removed == "Keep"
-        outcome = await _apply(Collector, mirrors, discovery, ctx, keeps_stale=keeps)
+        is_deletion = discovery.spec.policy.on_collector_removed == "Delete"
+        removal = confirm_collectors(fleet.api, listed, is_deletion=is_deletion)
+        outcome = await _apply(Collector, mirrors, discovery, ctx, removal=removal)
         ctx.status.set(
             collectors_observed=len(mirrors),
             collectors_managed=outcome.managed,
@@ -206,9 +213,13 @@ async def _apply(
     discovery: PipelineDiscovery | CollectorDiscovery,
     ctx: Context[Any],
     *,
-    keeps_stale: bool,
+    removal: Removal,
 ) -> Outcome:
-    """Make what is missing, follow what is a mirror, and mark or delete what is stale."""
+    """Make what is missing, follow what is a mirror, and mark or delete what is stale.
+
+    Raises:
+        Waiting, Unavailable: if the server does not say whether something has left it.
+    """
     marks = PIPELINE_MARKS if isinstance(discovery, PipelineDiscovery) else COLLECTOR_MARKS
     ours = await _list_existing(kind, discovery, ctx)
     taken = {
@@ -225,10 +236,12 @@ async def _apply(
             await ctx.create(decode(kind, json.encode(mirror.manifest)), owned=False)
         elif mirror.is_followed or marks.stale in ours[name].metadata.annotations:
             await _follow(kind, ours[name], mirror, marks, ctx)
-    stale = sorted(ours.keys() - current)
-    for name in stale:
-        await _retire(ours[name], marks, ctx, keeps_stale=keeps_stale)
-    return Outcome(len(current), tuple(stale) if keeps_stale else (), tuple(conflicts))
+    stale = [
+        name
+        for name in sorted(ours.keys() - current)
+        if await _retire(ours[name], marks, ctx, removal=removal)
+    ]
+    return Outcome(len(current), tuple(stale), tuple(conflicts))
 
 
 async def _follow(
@@ -244,12 +257,21 @@ async def _follow(
     await ctx.api.merge(kind, existing.key, patch)
 
 
-async def _retire(existing: K, marks: Marks, ctx: Context[Any], *, keeps_stale: bool) -> None:
-    if not keeps_stale:
-        await ctx.delete(existing)
-    elif existing.metadata.annotations.get(marks.stale) != "true":
+async def _retire(existing: K, marks: Marks, ctx: Context[Any], *, removal: Removal) -> bool:
+    """Delete an object, or mark it stale; whether it is kept."""
+    identity = existing.metadata.annotations.get(marks.identity, "")
+    if isinstance(existing, Pipeline):
+        identity = existing.status.id or identity  # of one that was made again
+    try:
+        if removal.is_deletion and await removal.is_gone(identity):
+            await ctx.delete(existing)
+            return False
+    except (CallFailed, Paused) as error:
+        raise to_reconcile_error(error) from error
+    if existing.metadata.annotations.get(marks.stale) != "true":
         patch = {"metadata": {"annotations": {marks.stale: "true"}}}
         await ctx.api.merge(type(existing), existing.key, patch)
+    return True
 
 
 def _spec(obj: Object) -> Any:

@@ -4,7 +4,7 @@ The Collector reconciler reads the claim and sets the attributes. A source that 
 with nothing keeps the last claim: an outage of an inventory must not strip a fleet.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.apis.fleetmanagement.external_sync import AttributeMapping, OwnedKeys
@@ -60,11 +60,13 @@ class ExternalSyncs:
 def _claim(
     sync: ExternalAttributeSync,
     records: Iterable[Mapping[str, Any]],
-    collectors: Iterable[RemoteCollector],
+    collectors: Sequence[RemoteCollector],
     ctx: Context[ExternalAttributeSync],
 ) -> None:
-    chosen = select_collectors(sync.spec.selector, list(collectors), empty_selects_all=True)
-    ids = {each.id for each in chosen}
+    chosen = select_collectors(sync.spec.selector, collectors, empty_selects_all=True)
+    # those that the list leaves out stay: a server that answers half must not strip the other half
+    before = {each.collector_id for each in sync.status.owned_keys}
+    ids = {each.id for each in chosen} | (before - {each.id for each in collectors})
     claims = map_records(sync.spec.mapping, records)
     owned = [claims[each] for each in sorted(claims) if each in ids]
     ctx.status.set(records_applied=len(owned))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from quarterdeck.apis.fleetmanagement.discovery import MAX_CONFLICTS
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     Collector,
     CollectorDiscovery,
@@ -13,6 +14,8 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.pipelines.drivers.records import SourceError
+from quarterdeck.operators.pipelines.external_sync import MAX_OWNED
+from quarterdeck.operators.pipelines.remote_attribute_policy import MAX_LISTED
 
 
 async def put(at: Any, kind: type[Object], name_: str, /, **spec: Any) -> None:
@@ -200,3 +203,88 @@ async def test_an_inventory_wins_and_an_outage_changes_nothing(world: Any) -> No
 async def _stalled(at: Any) -> bool:
     sync = await at.client.get(ExternalAttributeSync, "cmdb", "default")
     return find(sync.status.conditions, "Stalled") is not None
+
+
+async def test_lists_in_statuses_have_an_end_and_say_so(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        for number in range(MAX_LISTED + 1):
+            await register(at, f"edge-{number:04}", team="a")
+        await put(
+            at,
+            RemoteAttributePolicy,
+            "all",
+            selector={"matchers": ["team=a"]},
+            attributes={"env": "prod"},
+        )
+        policy = await ready(at, RemoteAttributePolicy, "all", "Matched")
+        assert policy.status.matched_count == MAX_LISTED + 1
+        assert len(policy.status.matched_collector_ids) == MAX_LISTED
+        truncated = find(policy.status.conditions, "Truncated")
+        assert truncated is not None and truncated.status == "True"
+        await at.client.resource(RemoteAttributePolicy.KIND.gvr).patch(
+            "all",
+            {"spec": {"selector": {"matchers": ["collector.ID=edge-0000"]}}},
+            namespace="default",
+        )
+
+        async def is_whole() -> bool:
+            found = await at.client.get(RemoteAttributePolicy, "all", "default")
+            return found.status.matched_count == 1 and not find(
+                found.status.conditions, "Truncated"
+            )
+
+        await at.until(is_whole)
+
+
+async def test_an_inventory_of_too_many_collectors_is_refused_and_changes_nothing(
+    world: Any,
+) -> None:
+    inventory = Inventory()
+    inventory.records = [{"id": "edge-0000", "environment": "prod"}]
+    async with world() as at, at.operator(interval_s=10.0, reader=inventory):
+        for number in range(MAX_OWNED + 1):
+            await register(at, f"edge-{number:04}")
+        await put(at, Collector, "edge", id="edge-0000")
+        await put(
+            at,
+            ExternalAttributeSync,
+            "cmdb",
+            source={"http": {"url": "https://cmdb.example.com/hosts"}},
+            schedule="1m",
+            mapping={"collectorIDField": "id", "attributeFields": {"env": "environment"}},
+        )
+        await at.until(lambda: remote(at, "edge-0000") == {"env": "prod"})
+        inventory.records = [
+            {"id": f"edge-{number:04}", "environment": "test"} for number in range(MAX_OWNED + 1)
+        ]
+        await at.advance(70)
+        await ready(at, ExternalAttributeSync, "cmdb", "OwnedKeysExceeded")
+        assert remote(at, "edge-0000") == {"env": "prod"}
+
+
+async def test_of_two_discoveries_one_has_an_object_and_the_other_says_so(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        for number in range(MAX_CONFLICTS + 1):
+            await register(at, f"edge-{number:03}")
+        await put(at, CollectorDiscovery, "first")
+        found = await ready(at, CollectorDiscovery, "first", "Synced")
+        assert found.status.collectors_managed == MAX_CONFLICTS + 1
+        await put(at, CollectorDiscovery, "second")
+        found = await ready(at, CollectorDiscovery, "second", "Synced")
+        assert found.status.collectors_managed == 0
+        assert {each.reason for each in found.status.conflicts} == {"OwnedByOtherDiscovery"}
+        assert len(found.status.conflicts) == MAX_CONFLICTS
+        truncated = find(found.status.conditions, "TruncatedConflicts")
+        assert truncated is not None and f"of {MAX_CONFLICTS + 1} conflicts" in truncated.message
+
+
+async def test_ids_of_a_discovery_are_added_to_its_matchers(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await register(at, "by-matcher", env="prod")
+        await register(at, "by-id", env="test")
+        await register(at, "neither", env="test")
+        selector = {"matchers": ["env=prod"], "collectorIDs": ["by-id"]}
+        await put(at, CollectorDiscovery, "some", selector=selector)
+        await ready(at, CollectorDiscovery, "some", "Synced")
+        listed = await at.client.list(Collector, namespace="default")
+        assert sorted(each.spec.id for each in listed) == ["by-id", "by-matcher"]

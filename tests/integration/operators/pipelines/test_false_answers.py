@@ -4,6 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.integration.operators.pipelines.test_collectors import (
+    Inventory,
+    put,
+    ready,
+    register,
+    remote,
+)
 from tests.integration.operators.pipelines.test_rollouts import (
     FLEET,
     NEW,
@@ -14,6 +21,12 @@ from tests.integration.operators.pipelines.test_rollouts import (
     stable,
 )
 
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    Collector,
+    CollectorDiscovery,
+    ExternalAttributeSync,
+    PipelineDiscovery,
+)
 from quarterdeck.kit import http, json
 
 Change = Callable[[dict[str, Any]], None]
@@ -129,3 +142,68 @@ async def test_a_server_that_keeps_another_text_than_it_was_sent_is_named(world:
             return bool(found.status == "False" and found.reason == "InSync")
 
         await at.until(is_over, within_s=3600.0)
+
+
+async def test_half_a_list_of_collectors_takes_no_attribute_away(world: Any) -> None:
+    def keep_half(message: dict[str, Any]) -> None:
+        message["collectors"] = message.get("collectors", [])[:1]
+
+    inventory = Inventory()
+    inventory.records = [{"id": each, "environment": "prod"} for each in ("edge-1", "edge-2")]
+    async with world() as at, at.operator(interval_s=10.0, reader=inventory):
+        await register(at, "edge-1", "edge-2")
+        for each in ("edge-1", "edge-2"):
+            await put(at, Collector, each, id=each)
+        await put(
+            at,
+            ExternalAttributeSync,
+            "cmdb",
+            source={"http": {"url": "https://cmdb.example.com/hosts"}},
+            schedule="1m",
+            mapping={"collectorIDField": "id", "attributeFields": {"env": "environment"}},
+        )
+        await at.until(lambda: remote(at, "edge-2") == {"env": "prod"})
+        at.fleet.always = falsify("ListCollectors", keep_half)
+        await at.advance(300)
+        at.fleet.always = None
+        await at.advance(45)
+        assert [remote(at, each) for each in ("edge-1", "edge-2")] == [{"env": "prod"}] * 2
+        inventory.records = inventory.records[:1]
+        await at.until(lambda: remote(at, "edge-2") == {}, within_s=200.0)
+
+
+async def test_half_a_list_deletes_nothing_that_was_discovered(world: Any) -> None:
+    def keep_half(message: dict[str, Any]) -> None:
+        for field in ("pipelines", "collectors"):
+            message[field] = message.get(field, [])[:1]
+
+    async def fault(request: Any, proceed: Any) -> Any:
+        for operation in ("ListPipelines", "ListCollectors"):
+            if request.path.endswith(f"/{operation}"):
+                return await falsify(operation, keep_half)(request, proceed)
+        return await proceed()
+
+    async with world() as at, at.operator(interval_s=10.0):
+        await register(at, "edge-1", "edge-2")
+        at.fleet.put("a")
+        at.fleet.put("b")
+        policy = {"onPipelineRemoved": "Delete"}
+        await put(at, PipelineDiscovery, "all", policy=policy, pollInterval="1m")
+        policy = {"onCollectorRemoved": "Delete"}
+        await put(at, CollectorDiscovery, "all", policy=policy, pollInterval="1m")
+        await at.ready("Synced", "b")
+        await ready(at, CollectorDiscovery, "all", "Synced")
+        at.fleet.always = fault
+        await at.advance(300)
+        assert at.fleet.names == ["a", "b"]
+        assert not (await at.get("b")).is_deleting
+        found = await at.client.get(CollectorDiscovery, "all", "default")
+        assert found.status.stale_collectors == ("edge-2",)
+        at.fleet.always = None
+        await at.driver().call("DeleteCollector", {"id": "edge-2"})
+
+        async def is_gone() -> bool:
+            listed = await at.client.list(Collector, namespace="default")
+            return [each.metadata.name for each in listed] == ["edge-1"]
+
+        await at.until(is_gone, within_s=900.0)
