@@ -9,6 +9,7 @@ from quarterdeck.codegen import (
     crds,
     deployment,
     environment,
+    events,
     experiments,
     expressions,
     hub,
@@ -99,10 +100,16 @@ GENERATORS: tuple[Generator, ...] = (
         owns=(metrics.PAGE,),
     ),
     Generator(
-        name="reference of conditions and events",
+        name="reference of conditions",
         target=Target.GENERATE,
         run=conditions.files,
         owns=(conditions.PAGE,),
+    ),
+    Generator(
+        name="reference of events",
+        target=Target.GENERATE,
+        run=events.files,
+        owns=(events.PAGE,),
     ),
     Generator(
         name="reference of environment variables",

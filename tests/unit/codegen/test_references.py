@@ -1,10 +1,11 @@
 """Pages that are generated from code: what is declared stands on them, with its meaning."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from quarterdeck.codegen import conditions, environment, python_api
+from quarterdeck.codegen import conditions, environment, events, python_api
 from quarterdeck.operators.applications.conditions import Reason as ApplicationReason
 from quarterdeck.operators.clusters.conditions import Reason as ClusterReason
 from quarterdeck.operators.experiments.conditions import EventReason
@@ -12,6 +13,7 @@ from quarterdeck.operators.experiments.conditions import Reason as ExperimentRea
 from quarterdeck.operators.machines.conditions import Reason as MachineReason
 from quarterdeck.operators.pipelines.conditions import Reason as PipelineReason
 
+TYPES = ("Normal", "Warning", "Normal, Warning")
 REASONS = (ApplicationReason, ClusterReason, ExperimentReason, MachineReason, PipelineReason)
 
 
@@ -23,9 +25,31 @@ def test_every_reason_is_listed_and_no_row_is_without_a_meaning() -> None:
     assert [name for name in sorted(declared) if f"`{name}`" not in page.text] == []
 
 
-def test_events_that_only_mark_progress_are_listed() -> None:
-    [page] = conditions.files()
-    assert [reason for reason in EventReason if f"`{reason}`" not in page.text] == []
+def test_every_event_is_listed_with_what_happened() -> None:
+    [page] = events.files()
+    rows = re.findall(r"^\| `(\S+)` \| (.*) \| (.*) \|$", page.text, flags=re.M)
+    listed = {name for name, _, _ in rows}
+    assert {str(reason) for reason in EventReason} <= listed
+    assert {"ScaledUp", "Orphaned", "FailedScheduling", "BackOff"} <= listed
+    assert [row for row in rows if row[1] not in TYPES or not row[2]] == []
+
+
+def test_reasons_of_events_are_found_however_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "conditions.py").write_text(
+        'class Reason(enum.StrEnum):\n    GONE = "Gone"\n    """It went."""\n'
+    )
+    (tmp_path / "reconcile.py").write_text(
+        "def reconcile(run):\n"
+        '    run.ctx.event(Reason.GONE, "x", warning=True)\n'
+        "def other(ctx, reason):\n"
+        "    text = f'took {seconds} s'\n"
+        "    ctx.event('Slow', text, warning=seconds > 5)\n"
+        "    ctx.event(reason, text)\n"
+    )
+    assert [*events.list_operator_events(tmp_path)] == [
+        ("Gone", "Warning", "It went."),
+        ("Slow", "Normal, Warning", "took … s"),
+    ]
 
 
 @pytest.mark.parametrize(
