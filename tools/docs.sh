@@ -17,8 +17,5 @@ fi
 version=$(sed -nE 's/^__version__ = "(.*)"/\1/p' src/quarterdeck/__init__.py)
 site=build/site
 NO_MKDOCS_2_WARNING=1 "$venv/bin/mkdocs" build --quiet --strict --site-dir "$site/$version"
-for each in build/first-minute.cast build/first-minute.txt; do # recorded by tests/e2e/test_recording.py
-    if [ -e "$each" ]; then cp "$each" "$site/$version/"; fi
-done
 "$python" tools/docs_site/versions.py "$site" "$version"
 echo "docs: $site/index.html (version $version); look at it with: $python -m http.server -d $site --bind 127.0.0.1"
