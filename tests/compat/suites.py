@@ -8,7 +8,7 @@ KUBELET = "needs a kubelet"
 
 
 class GoSuite(NamedTuple):
-    """Packages of a published Go module whose tests run on envtest's programs."""
+    """Packages of a published Go module whose tests need an API server."""
 
     name: str
     module: str
@@ -16,6 +16,11 @@ class GoSuite(NamedTuple):
     packages: tuple[str, ...]
     known: Mapping[str, str] = MappingProxyType({})
     """Words in the name of a spec that fails, and the reason."""
+    definitions: str = ""
+    """A folder of definitions. Tests with one get a kubeconfig of a server that has them; the
+    others start envtest's programs."""
+    tags: str = ""
+    """Build tags."""
 
 
 CONTROLLER_RUNTIME = (
@@ -38,7 +43,29 @@ GO_SUITES = (
         "v0.20.4",
         CONTROLLER_RUNTIME,
     ),
+    GoSuite(
+        "controller-runtime 0.25",
+        "sigs.k8s.io/controller-runtime",
+        "v0.25.2",
+        CONTROLLER_RUNTIME,
+        known={"aggregatedDiscovery=false": "downloads an old kube-apiserver and tests that one"},
+    ),
+    GoSuite(
+        "rabbitmq cluster-operator",
+        "github.com/rabbitmq/cluster-operator/v2",
+        "v2.11.0",
+        ("./api/v1beta1/", "./controllers/"),
+    ),
 )
+
+KUBECTL_VERSION = "v1.32.10"
+KUBECTL_KNOWN = {
+    "run_convert_tests": "needs kubectl-convert on the PATH",
+    "run_exec_credentials_tests": "asks the TLS handshake for authorities, see Refused",
+    "run_multi_resources_tests": "reads a manifest from the internet",
+    "run_swagger_tests": "looks for sentences of Kubernetes' descriptions; ours are our own",
+}
+"""Groups of kubectl's command tests that fail, and the reason."""
 
 CLIENTS = {
     "kubernetes, kubernetes_asyncio, kr8s, lightkube (Python)": "tests/e2e/clients",
@@ -47,10 +74,3 @@ CLIENTS = {
     "kube-rs 1.1": "tests/compat/rust",
 }
 """Client libraries that a program of ours uses as their users do, and where it is."""
-
-NO_DRIVER = {
-    "kubectl's command tests": "they live in Kubernetes' own repository and need its build",
-    "controller-runtime 0.25": "not yet",
-    "operators of rabbitmq, karpenter and gateway-api": "not yet",
-}
-"""Suites that nothing here runs, and why."""

@@ -12,20 +12,11 @@ from pathlib import Path
 
 import pytest
 from server_process import serve
+from tests.compat.go_suite import find_program
 
 pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(3600)]
 
 HERE = Path(__file__).parent
-
-
-def find_program(name: str) -> str:
-    """A tool on the PATH; its absence skips unless it is required."""
-    program = shutil.which(name)
-    if program is not None:
-        return program
-    if name in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", "").split():
-        pytest.fail(f"{name} is required and not installed")
-    pytest.skip(f"{name} is not installed")
 
 
 def fetch(command: Sequence[str], work: Path, library: str) -> None:

@@ -11,10 +11,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(5400)]
 
 @pytest.mark.parametrize("suite", GO_SUITES, ids=lambda each: each.name)
 def test_the_suite_passes_but_for_what_is_known(suite: GoSuite, tmp_path: Path) -> None:
-    go = go_suite.find_go()
+    go = go_suite.find_program("go")
     work = go_suite.fetch(go, suite, tmp_path)
-    assets = go_suite.write_programs(tmp_path / "assets")
-    result = go_suite.run(go, suite, work, assets)
+    result = go_suite.run(go, suite, work, tmp_path)
     unknown = {name for name in result.failed if not any(known in name for known in suite.known)}
     assert not unknown, result.output[-8000:]
     assert suite.known or len(result.packages) == len(suite.packages), result.output[-8000:]

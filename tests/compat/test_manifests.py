@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.compat.go_suite import fetch_module, find_go
+from tests.compat.go_suite import fetch_module, find_program
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http, yaml
@@ -67,7 +67,7 @@ async def test_published_examples_are_accepted() -> None:
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: str(source.module))
 async def test_manifests_of_a_module_are_accepted(source: Source, tmp_path: Path) -> None:
-    root = await asyncio.to_thread(fetch_module, find_go(), source.module, tmp_path)
+    root = await asyncio.to_thread(fetch_module, find_program("go"), source.module, tmp_path)
     found = [each for folder in source.folders for each in read(root / folder)]
     accepted, refused = await apply_all(found)
     assert refused == []

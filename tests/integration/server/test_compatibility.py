@@ -5,11 +5,12 @@ Run with `QUARTERDECK_UPDATE=1` to write it anew.
 
 import importlib.util
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tests.compat.suites import CLIENTS, GO_SUITES, NO_DRIVER
+from tests.compat.suites import CLIENTS, GO_SUITES, KUBECTL_KNOWN, KUBECTL_VERSION
 
 from quarterdeck.meta import builtins
 from quarterdeck.server import router
@@ -171,12 +172,18 @@ def _render_suites() -> str:
     ]
     for suite in GO_SUITES:
         packages = ", ".join(each.strip("./") for each in suite.packages)
-        known = "; ".join(f"{name}: {reason}" for name, reason in suite.known.items())
-        rows.append(f"| {suite.name} ({suite.version}) | {packages} | {known or 'nothing'} |")
+        known = _list_reasons(suite.known)
+        rows.append(f"| {suite.name} ({suite.version}) | {packages} | {known} |")
+    place = "tests/compat/kubectl"
+    known = _list_reasons(KUBECTL_KNOWN)
+    rows.append(f"| kubectl's command tests ({KUBECTL_VERSION}) | {place} | {known} |")
     rows += [f"| {name} | {place} | nothing |" for name, place in CLIENTS.items()]
     rows.append("| published manifests (`QUARTERDECK_COMPAT_MANIFESTS`) | | |")
-    missing = [f"- {name}: {reason}" for name, reason in NO_DRIVER.items()]
-    return "\n".join([*rows, "", "Without a driver:", *missing, ""])
+    return "\n".join([*rows, ""])
+
+
+def _list_reasons(known: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {reason}" for name, reason in known.items()) or "nothing"
 
 
 def _row(resource: Resource) -> str:
