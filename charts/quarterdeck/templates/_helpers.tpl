@@ -27,3 +27,31 @@ redis://quarterdeck-redis.{{ .Release.Namespace }}.svc:6379/0
 http://quarterdeck-victoriametrics.{{ .Release.Namespace }}.svc:8428
 {{- end -}}
 {{- end -}}
+
+{{- /* The certificate of cert-manager for webhooks: who issues it, and how the operator gets it. */ -}}
+{{- define "quarterdeck.webhook.issuer" -}}
+{{- .Values.webhooks.certManager.issuerRef | default (dict "kind" "Issuer" "name" "quarterdeck-selfsigned") | toYaml -}}
+{{- end -}}
+
+{{- define "quarterdeck.webhook.env" -}}
+{{- if .Values.webhooks.certManager.enabled -}}
+- name: WEBHOOK_CERT_PATH
+  value: /etc/quarterdeck/webhooks
+{{- end -}}
+{{- end -}}
+
+{{- define "quarterdeck.webhook.volumeMounts" -}}
+{{- if .Values.webhooks.certManager.enabled -}}
+- name: webhooks
+  mountPath: /etc/quarterdeck/webhooks
+  readOnly: true
+{{- end -}}
+{{- end -}}
+
+{{- define "quarterdeck.webhook.volumes" -}}
+{{- if .Values.webhooks.certManager.enabled -}}
+- name: webhooks
+  secret:
+    secretName: quarterdeck-webhooks-tls
+{{- end -}}
+{{- end -}}

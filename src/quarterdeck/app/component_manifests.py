@@ -4,6 +4,7 @@ Components need something of other people: the Prometheus operator, cert-manager
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -14,10 +15,14 @@ from quarterdeck.app import (
     monitoring,
 )
 from quarterdeck.app.manifests import HERE, LABELS, Place
+from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
 from quarterdeck.app.workload_manifests import Document
 
 CERTIFICATE_SECRET = "quarterdeck-serving"
 CERTIFICATE_PATH = "/etc/quarterdeck/serving"
+WEBHOOK_SECRET = "quarterdeck-webhooks-tls"
+WEBHOOK_PATH = "/etc/quarterdeck/webhooks"
+ISSUER = {"kind": "Issuer", "name": "quarterdeck-selfsigned"}
 
 
 def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
@@ -28,7 +33,11 @@ def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
             "alert_rules": _alert_rules(place),
             "pipelines_dashboard": _dashboard(place),
         },
-        "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
+        "cert-manager": {
+            "certificate": _certificate(place),
+            "webhook_certificate": build_webhook_certificate(place, ISSUER),
+            "issuer": build_issuer(place),
+        },
         "hub": hub_manifests.build_hub(place.namespace, place.image),
         "hub-impersonation": hub_manifests.build_impersonation(place.namespace),
         "ingester": ingester_manifests.build_ingester(place.namespace, place.labels),
@@ -41,7 +50,10 @@ def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
 def build_component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
     """What components change about the manager, by component and file name."""
     return {
-        "cert-manager": {"manager_certificate": _mounted_certificate(place)},
+        "cert-manager": {
+            "manager_certificate": _mounted_certificate(place),
+            "manager_webhook_certificate": _mounted_webhook_certificate(place),
+        },
         "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, place.name)},
         "ingester": {
             "manager_ingester": ingester_manifests.build_manager_patch(
@@ -129,28 +141,50 @@ def _certificate(place: Place) -> Document:
         **place.workload.build_object("cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
         "spec": {
             "dnsNames": [*names, *(f"{name}.cluster.local" for name in names)],
-            "issuerRef": {"kind": "Issuer", "name": "quarterdeck-selfsigned"},
+            "issuerRef": ISSUER,
             "secretName": CERTIFICATE_SECRET,
+        },
+    }
+
+
+def build_webhook_certificate(place: Place, issuer: Any) -> Document:
+    """What cert-manager makes for the Service of webhooks."""
+    name = f"{WEBHOOK_SERVICE}.{place.namespace}.svc"
+    return {
+        **place.workload.build_object("cert-manager.io/v1", "Certificate", WEBHOOK_SERVICE),
+        "spec": {
+            "dnsNames": [name, f"{name}.cluster.local"],
+            "issuerRef": issuer,
+            "secretName": WEBHOOK_SECRET,
         },
     }
 
 
 def _mounted_certificate(place: Place) -> Document:
     """The manager with the certificate; it follows the files when they are renewed."""
+    return _mount(place, "serving", CERTIFICATE_SECRET, path=CERTIFICATE_PATH, env="METRICS")
+
+
+def _mounted_webhook_certificate(place: Place) -> Document:
+    return _mount(place, "webhooks", WEBHOOK_SECRET, path=WEBHOOK_PATH, env="WEBHOOK")
+
+
+def _mount(place: Place, name: str, secret: str, *, path: str, env: str) -> Document:
     container = {
         "name": "manager",
-        "env": [{"name": "METRICS_CERT_PATH", "value": CERTIFICATE_PATH}],
-        "volumeMounts": [{"name": "serving", "mountPath": CERTIFICATE_PATH, "readOnly": True}],
+        "env": [{"name": f"{env}_CERT_PATH", "value": path}],
+        "volumeMounts": [{"name": name, "mountPath": path, "readOnly": True}],
     }
-    volume = {"name": "serving", "secret": {"secretName": CERTIFICATE_SECRET}}
+    volume = {"name": name, "secret": {"secretName": secret}}
     document = place.workload.build_object("apps/v1", "Deployment")
     document["metadata"].pop("labels")
     pod = {"containers": [container], "volumes": [volume]}
     return {**document, "spec": {"template": {"spec": pod}}}
 
 
-def _issuer(place: Place) -> Document:
+def build_issuer(place: Place) -> Document:
+    """An issuer of certificates that are their own authority."""
     return {
-        **place.workload.build_object("cert-manager.io/v1", "Issuer", "quarterdeck-selfsigned"),
+        **place.workload.build_object("cert-manager.io/v1", "Issuer", ISSUER["name"]),
         "spec": {"selfSigned": {}},
     }

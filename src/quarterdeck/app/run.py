@@ -83,9 +83,14 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
 
 def _explain_certificate(error: CertificateError, settings: Settings) -> str:
     """Name the flag, if the certificate came from one."""
-    folder = settings.metrics_cert_path
-    is_given = folder is not None and str(folder) in str(error)
-    return f"{error} (--metrics-cert-path)" if is_given else str(error)
+    given = {
+        "--metrics-cert-path": settings.metrics_cert_path,
+        "--webhook-cert-path": settings.webhook_cert_path,
+    }
+    for flag, folder in given.items():
+        if folder is not None and str(folder) in str(error):
+            return f"{error} ({flag})"
+    return str(error)
 
 
 def _parse_addresses(

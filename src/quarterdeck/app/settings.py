@@ -129,6 +129,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             service=True,
         ),
     ] = Port(9444)
+    webhook_cert_path: Annotated[
+        Path | None,
+        Option(
+            help="Folder with tls.crt, tls.key and ca.crt for admission webhooks in a cluster.",
+            env=("WEBHOOK_CERT_PATH",),
+            commands=(RUN,),
+            metavar="DIR",
+            default_text="a certificate made here, kept in a Secret",
+        ),
+    ] = None
     runner_webhook_port: Annotated[
         Port,
         _port(

@@ -50,16 +50,22 @@ def build_embedded(
 
 
 def build_in_cluster(settings: Settings, parts: Sequence[Part]) -> Webhooks | None:
-    """The webhooks of `run` inside a cluster, with a certificate that replicas make and share."""
+    """The webhooks of `run` inside a cluster, with a certificate that replicas make and share.
+
+    With `webhook_cert_path` it is somebody else's, such as cert-manager's. `ca.crt` beside it is
+    what the API server shall trust, and is read again when it changes.
+    """
     if not has_webhooks(parts):
         return None
     namespace = os.environ.get("POD_NAMESPACE") or _DEFAULT_NAMESPACE
+    folder = settings.webhook_cert_path
     return Webhooks(
         BindAddress("0.0.0.0", settings.webhook_port),
+        certificate=None if folder is None else CertificateFiles.within(folder),
         registration=Registration(
             REGISTRATION,
             service=ServiceReference(namespace, SERVICE),
-            secret=Key(namespace, SECRET),
+            secret=Key(namespace, SECRET) if folder is None else None,
             timeout_s=TIMEOUT_S,
         ),
     )

@@ -17,7 +17,11 @@ from quarterdeck.app import (
     ingester_manifests,
     manifests,
 )
-from quarterdeck.app.component_manifests import build_service_monitor
+from quarterdeck.app.component_manifests import (
+    build_issuer,
+    build_service_monitor,
+    build_webhook_certificate,
+)
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.codegen import helm_template as helm
@@ -29,6 +33,7 @@ NOTICE = (
 )
 FOLDER = "charts/quarterdeck/templates"
 _INGESTER = ".Values.services.ingester"
+_CERTIFIED = ".Values.webhooks.certManager"
 NAMESPACE = helm.text(".Release.Namespace")
 IMAGE = helm.text('include "quarterdeck.image" .')
 _HUB_SECRET = helm.text(f'.Values.services.hub.existingSecret | default "{hub_manifests.SECRET}"')
@@ -76,8 +81,12 @@ def _operator(part: Part) -> list[Conditional]:
     documents = [*manifests.permissions(place, [part]).values()]
     around = manifests.manager(place)
     deployment = dict(around.pop("manager"))
+    certified: list[Conditional] = []
     if "webhook_port" not in part.ports:
         around.pop("webhook_service")
+    else:
+        _open_webhook_certificate(deployment)
+        certified = list(_build_certificates(place, enabled))
     if part.name == "clusters":
         _merge_pod(deployment, hub_manifests.build_manager_patch(NAMESPACE, place.name))
         _merge_pod(deployment, ingester_manifests.build_manager_patch(NAMESPACE, place.name, IMAGE))
@@ -94,7 +103,25 @@ def _operator(part: Part) -> list[Conditional]:
         (_open_deployment(deployment, values), enabled),
         *((document, conditions.get(name, enabled)) for name, document in around.items()),
         (monitor, f"and {enabled} .Values.metrics.serviceMonitor.enabled"),
+        *certified,
     ]
+
+
+def _open_webhook_certificate(deployment: dict[str, Any]) -> None:
+    """Mount the certificate of cert-manager where that is wanted, as _helpers.tpl says."""
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    for holder, key in ((container, "env"), (container, "volumeMounts"), (pod, "volumes")):
+        part = helm.items(f'(include "quarterdeck.webhook.{key}" . | fromYamlArray)')
+        holder[key] = [*holder[key], part]
+
+
+def _build_certificates(place: manifests.Place, enabled: str) -> Iterator[Conditional]:
+    """The certificate of webhooks, and an issuer unless another one is named."""
+    wanted = f"and {enabled} {_CERTIFIED}.enabled"
+    issuer = helm.block('(include "quarterdeck.webhook.issuer" . | fromYaml)')
+    yield build_webhook_certificate(place, issuer), wanted
+    yield build_issuer(place), f"{wanted} (not {_CERTIFIED}.issuerRef)"
 
 
 def _hub() -> list[Conditional]:

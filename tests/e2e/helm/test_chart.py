@@ -21,6 +21,7 @@ EVERYTHING = (
     *("--set", "services.hub.impersonation.enabled=true"),
     *("--set", "redis.enabled=true,victoriametrics.enabled=true"),
     *("--set", "metrics.serviceMonitor.enabled=true,image.digest=sha256:" + "0a" * 32),
+    *("--set", "webhooks.certManager.enabled=true"),
     *("--set", "operators.machines.nodeSelector.disk=ssd,operators.machines.replicas=2"),
     *("--set", "operators.pipelines.extraEnv[0].name=LOG_LEVEL"),
     *("--set", "operators.pipelines.extraEnv[0].value=debug"),

@@ -267,13 +267,22 @@ def test_manifests_take_another_image_and_namespace() -> None:
     assert "mine:1" in str(documents)
 
 
-def test_the_certificate_of_a_component_reaches_the_manager() -> None:
-    certificate = component_manifests.build_components()["cert-manager"]["certificate"]
-    (patch,) = component_manifests.build_component_patches()["cert-manager"].values()
+@pytest.mark.parametrize(
+    ("certificate", "patch", "variable"),
+    [
+        ("certificate", "manager_certificate", "METRICS_CERT_PATH"),
+        ("webhook_certificate", "manager_webhook_certificate", "WEBHOOK_CERT_PATH"),
+    ],
+)
+def test_certificates_of_a_component_reach_the_manager(
+    certificate: str, patch: str, variable: str
+) -> None:
+    made = component_manifests.build_components()["cert-manager"][certificate]
+    patched = component_manifests.build_component_patches()["cert-manager"][patch]
     deployment = manifests.manager(manifests.HERE)["manager"]
-    assert patch["metadata"]["name"] == deployment["metadata"]["name"]
-    pod = patch["spec"]["template"]["spec"]
+    assert patched["metadata"]["name"] == deployment["metadata"]["name"]
+    pod = patched["spec"]["template"]["spec"]
     (container,), (volume,) = pod["containers"], pod["volumes"]
-    assert volume["secret"]["secretName"] == certificate["spec"]["secretName"]
+    assert volume["secret"]["secretName"] == made["spec"]["secretName"]
     assert container["volumeMounts"][0]["mountPath"] == container["env"][0]["value"]
-    assert container["env"][0]["name"] == "METRICS_CERT_PATH"
+    assert container["env"][0]["name"] == variable
