@@ -20,15 +20,17 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import BodyWriter, PeerGone, Request, Response, StreamResponse
 from quarterdeck.meta.identity import Key
 from quarterdeck.services.hub.web.kube_proxy import HEADERS, JSON
-from quarterdeck.services.hub.web.viewer import Transports, Viewer
+from quarterdeck.services.hub.web.viewer import IsValid, Transports, Viewer
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, GetOptions
-from quarterdeck.wire.status import BadRequest, Forbidden, NotFound, ServiceUnavailable
+from quarterdeck.wire.status import ApiError, BadRequest, Forbidden, NotFound, ServiceUnavailable
 
 PATH = "/console"
 SHOWN_BYTES = 64 * 1024
 """How much of the end of a console is shown at first."""
+CHECK_S = 30.0
+"""How often the viewer's right to a console is asked for while it is followed."""
 _LOOK_S = 0.5
 _CLAIMS = ("hypervisor.hyperfleet.io", "machineclaims")
 _REVIEWS = ResourcePath("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
@@ -52,8 +54,12 @@ class Consoles:
         self._locate = locate
         self._clock = clock
 
-    async def handle(self, request: Request, viewer: Viewer) -> Response | StreamResponse:
+    async def handle(
+        self, request: Request, viewer: Viewer, *, is_valid: IsValid
+    ) -> Response | StreamResponse:
         """The console of the machine that `path` names, followed until the browser is gone.
+
+        It ends when the viewer logs out or loses the right to it, half a minute later at most.
 
         Raises:
             BadRequest: if `path` names no MachineClaim.
@@ -63,16 +69,31 @@ class Consoles:
         path = paths.parse((parse_qs(request.query).get("path") or [""])[0])
         if path is None or not path.name or (path.group, path.resource) != _CLAIMS:
             raise BadRequest("path must name one MachineClaim")
+        await self._check(viewer, path)
+        found = await self._find(Key(path.namespace, path.name))
+        if isinstance(found, str):
+            return Response(200, [JSON, *HEADERS], json.encode({"url": found}))
+
+        async def may_read() -> bool:
+            with contextlib.suppress(ApiError):
+                if await is_valid():
+                    await self._check(viewer, path)
+                    return True
+            return False
+
+        async def run(writer: BodyWriter) -> None:
+            await self._follow(found, writer, may_read)
+
+        return StreamResponse(200, [_TEXT, *HEADERS], run)
+
+    async def _check(self, viewer: Viewer, path: ResourcePath) -> None:
+        """Refuse viewers who may not read a claim and its console."""
         transport = await self._transports.get(viewer)
         try:
             await transport.send(get(path, GetOptions()))
             await _check_right(transport, path)
         except ClientError as error:
             raise ServiceUnavailable(str(error)) from error
-        found = await self._find(Key(path.namespace, path.name))
-        if isinstance(found, str):
-            return Response(200, [JSON, *HEADERS], json.encode({"url": found}))
-        return StreamResponse(200, [_TEXT, *HEADERS], lambda writer: self._follow(found, writer))
 
     async def _find(self, claim: Key) -> Path | str:
         if self._locate is None:
@@ -84,13 +105,18 @@ class Consoles:
         except ConsoleMissing as error:
             raise NotFound(str(error)) from error
 
-    async def _follow(self, path: Path, writer: BodyWriter) -> None:
+    async def _follow(self, path: Path, writer: BodyWriter, may_read: IsValid) -> None:
         """Write the end of a file and what is added to it, until it is gone or nobody reads."""
         tail = Tail(path)
+        checked = self._clock.monotonic()
         with contextlib.suppress(PeerGone, FileNotFoundError):
             while not writer.closing.is_set():
                 await writer.write(await asyncio.to_thread(tail.read))
                 await self._clock.sleep(_LOOK_S)
+                if self._clock.monotonic() - checked >= CHECK_S:
+                    if not await may_read():
+                        return
+                    checked = self._clock.monotonic()
 
 
 class Tail:

@@ -36,7 +36,7 @@ from quarterdeck.services.hub.web.kube_proxy import KubeProxy, fail
 from quarterdeck.services.hub.web.oidc_login import OidcLogin
 from quarterdeck.services.hub.web.requests import copy_request
 from quarterdeck.services.hub.web.sessions import Session, Sessions
-from quarterdeck.services.hub.web.viewer import Transports, Viewer
+from quarterdeck.services.hub.web.viewer import IsValid, Transports, Viewer
 from quarterdeck.services.hub.web.watches import Watches
 from quarterdeck.wire.status import ApiError, BadRequest, Forbidden, Unauthorized
 
@@ -109,7 +109,9 @@ class Dashboard:
                 case _ if path == WHY:
                     return await self._explanations.handle(request, await self._require(request))
                 case consoles.PATH:
-                    return await self._consoles.handle(request, await self._require(request))
+                    viewer = await self._require(request)
+                    is_valid = self._build_check(request, viewer)
+                    return await self._consoles.handle(request, viewer, is_valid=is_valid)
                 case comparisons.PATH:
                     return await self._comparisons.handle(request, await self._require(request))
                 case _ if path.startswith(f"{kube_proxy.PREFIX}/"):
@@ -182,7 +184,17 @@ class Dashboard:
             asked = copy_request(_authorize(request, viewer), path=routes.STREAM)
             answer = await self._hub(asked)
             hub = answer if isinstance(answer, StreamResponse) else None
-        return await self._watches.open(request, viewer, hub=hub)
+        is_valid = self._build_check(request, viewer)
+        return await self._watches.open(request, viewer, is_valid=is_valid, hub=hub)
+
+    def _build_check(self, request: Request, viewer: Viewer) -> IsValid:
+        """Whether the viewer of a request is still logged in, for streams."""
+
+        async def is_valid() -> bool:
+            found = await self._find_viewer(request)
+            return found is not None and found.identifier == viewer.identifier
+
+        return is_valid
 
     def _redeem(self, request: Request) -> Response:
         """Turn a one-time link into a session; a used one leads to the page that asks who."""
@@ -229,7 +241,8 @@ class Dashboard:
         me = await self._ask_who(request, token.strip()) if token.strip() else None
         if me is None:
             return _answer(401, {"error": "the token is not valid", "hint": self._hint})
-        cookie = self._sessions.build_cookie(request, self._sessions.open(token.strip()))
+        value = self._sessions.open(token.strip(), user=me["username"])
+        cookie = self._sessions.build_cookie(request, value)
         return _answer(200, {"username": me["username"]}, [("Set-Cookie", cookie)])
 
     async def _log_out(self, request: Request) -> Response:

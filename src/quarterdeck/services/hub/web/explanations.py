@@ -43,7 +43,7 @@ class Explanations:
     async def handle(self, request: Request, viewer: Viewer) -> Response:
         """The reconciles of the object that `path` names."""
         path = paths.parse((parse_qs(request.query).get("path") or [""])[0])
-        if path is None or not path.name:
+        if path is None or not path.name or path.subresource:
             return fail(BadRequest("path must name one object, such as /api/v1/namespaces/a"))
         if self._explain is None:
             message = (
@@ -54,7 +54,7 @@ class Explanations:
         try:
             found = json.decode(await transport.send(get(path, GetOptions())))
             controllers = await self._explain(found["kind"], Key(path.namespace, path.name))
-            keep = await _choose_filter(transport, path)
+            keep = await _choose_filter(transport, path, str(found["kind"]))
         except ApiError as error:
             return fail(error)
         except (ClientError, JournalsUnreachable) as error:
@@ -62,17 +62,17 @@ class Explanations:
         return _answer({"controllers": [_restrict(each, keep) for each in controllers]})
 
 
-Keep = Callable[[str], bool]
-"""Whether an entry about an object, given as `namespace/name`, is shown."""
+Keep = Callable[[str, str], bool]
+"""Whether an entry about an object, given by kind and as `namespace/name`, is shown."""
 
 
-async def _choose_filter(transport: Transport, path: ResourcePath) -> Keep:
+async def _choose_filter(transport: Transport, path: ResourcePath, kind: str) -> Keep:
     if await _may_read_all(transport, ""):
-        return lambda _: True
+        return lambda _kind, _name: True
     if path.namespace and await _may_read_all(transport, path.namespace):
-        return lambda name: name.startswith(f"{path.namespace}/")
-    own = f"{path.namespace}/{path.name}" if path.namespace else path.name
-    return lambda name: name == own
+        return lambda _kind, name: name.startswith(f"{path.namespace}/")
+    own = (kind, f"{path.namespace}/{path.name}" if path.namespace else path.name)
+    return lambda kind, name: (kind, name) == own
 
 
 async def _may_read_all(transport: Transport, namespace: str) -> bool:
@@ -93,7 +93,11 @@ def _restrict(controller: Mapping[str, Any], keep: Keep) -> dict[str, Any]:
 
 def _restrict_record(record: Mapping[str, Any], keep: Keep) -> dict[str, Any]:
     kept = {
-        field: [each for each in record[field] if "object" not in each or keep(each["object"])]
+        field: [
+            each
+            for each in record[field]
+            if "object" not in each or keep(str(each.get("kind")), each["object"])
+        ]
         for field in _LISTS
     }
     hidden = sum(len(record[field]) - len(kept[field]) for field in _LISTS)

@@ -42,15 +42,18 @@ class KubeProxy:
         if refusal:
             return fail(Forbidden(refusal))
         target, is_revealed = split_reveal(target)
+        masked = secret_mask.is_about_secrets(path) and not is_revealed
+        headers = [(name, value) for name in _PASSED if (value := request.headers.get(name))]
+        if masked:  # what is hidden must be JSON; Tables are
+            headers = [each for each in headers if each[0] != "accept" or "json" in each[1]]
         asked = ApiRequest(
-            verb="watch" if _follows(target) else request.method.lower(),
+            verb="watch" if _follows(target, path) else request.method.lower(),
             method=request.method,
             path=path or ResourcePath("", "", ""),
             target=target,
-            headers=[(name, value) for name in _PASSED if (value := request.headers.get(name))],
+            headers=headers,
             body=await request.read(MAX_BODY) or None,
         )
-        masked = secret_mask.is_about_secrets(path) and not is_revealed
         return await self._pass_on(asked, viewer, masked=masked)
 
     async def _pass_on(
@@ -107,8 +110,10 @@ def _find_refusal(request: Request, target: str, path: ResourcePath | None) -> s
     return ""
 
 
-def _follows(target: str) -> bool:
+def _follows(target: str, path: ResourcePath | None) -> bool:
     """Whether an answer goes on for ever: a log that is followed."""
+    if path is None or path.subresource != "log":
+        return False
     return dict(parse_qsl(target.partition("?")[2])).get("follow") == "true"
 
 

@@ -78,7 +78,7 @@ class OidcLogin:
         except OidcError as error:
             self._log.warning("login failed", reason=str(error))
             return _redirect("/?login=unavailable")
-        return _redirect(url, _build_pending_cookie(request, pending))
+        return _redirect(url, self._build_cookie(request, pending))
 
     async def finish(self, request: Request) -> Response:
         """Open a session for the user whom the issuer names."""
@@ -86,7 +86,7 @@ class OidcLogin:
             return Response(405, [("Allow", "GET"), *SECURITY])
         given = {name: values[0] for name, values in parse_qs(request.query).items()}
         pending = _read_pending(request)
-        done = _build_pending_cookie(request, None)
+        done = self._build_cookie(request, None)
         if pending is None or not _matches(given.get("state", ""), pending.attempt.state):
             return _redirect("/?login=expired", done)
         if "error" in given or not given.get("code"):
@@ -119,6 +119,15 @@ class OidcLogin:
         if given is not None and given != self._flow.issuer.expected.issuer:
             raise OidcError("the answer is of another issuer")
 
+    def _build_cookie(self, request: Request, pending: Pending | None) -> str:
+        """The `Set-Cookie` header of a login that has begun; None removes it."""
+        value = jws.encode_base64url(kit_json.encode(pending)) if pending else ""
+        age = LIFETIME_S if pending else 0
+        name = name_cookie(request, _COOKIE)
+        is_https = request.peer.secure or self._sessions.is_https
+        secure = "; Secure" if is_https or self._public_url.startswith("https:") else ""
+        return f"{name}={value}; Path=/login; HttpOnly; SameSite=Lax; Max-Age={age}{secure}"
+
     def _redirect_uri(self, request: Request) -> str:
         if self._public_url:
             return self._public_url + CALLBACK
@@ -136,14 +145,6 @@ def is_own_path(path: str) -> bool:
 
 def _matches(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode(), wanted.encode())
-
-
-def _build_pending_cookie(request: Request, pending: Pending | None) -> str:
-    """The `Set-Cookie` header of a login that has begun; None removes it."""
-    value = jws.encode_base64url(kit_json.encode(pending)) if pending else ""
-    age = LIFETIME_S if pending else 0
-    name = name_cookie(request, _COOKIE)
-    return f"{name}={value}; Path=/login; HttpOnly; SameSite=Lax; Max-Age={age}"
 
 
 def _read_pending(request: Request) -> Pending | None:

@@ -19,11 +19,11 @@ def is_about_secrets(path: ResourcePath | None) -> bool:
 
 
 def mask(body: bytes) -> bytes:
-    """A Secret, a list, a Table or a watch event without values."""
+    """A Secret, a list, a Table or a watch event without values; nothing of what is not JSON."""
     try:
         document = json.decode(body)
     except json.JsonError:
-        return body
+        return b""
     _mask(document)
     return json.encode(document)
 

@@ -21,6 +21,8 @@ from quarterdeck.services.hub.web.cookies import name_cookie, read_cookie
 
 LIFETIME_S = 12 * 3600.0
 MAX_SESSIONS = 10_000
+MAX_USER_SESSIONS = 50
+"""A user who logs in more often ends their own oldest session, and nobody else's."""
 _COOKIE = "quarterdeck"
 
 
@@ -34,6 +36,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     process knows."""
     principal: Principal | None = None
     """Whom an issuer named; None where the token says who it is."""
+    user: str = ""
+    """Whose it is; empty for one-time links, of which there are few."""
     csrf: str
     """What a request that changes something must repeat in `X-CSRF-Token`."""
     expires: float
@@ -70,24 +74,32 @@ class Sessions:
         token = self._links.pop(_digest(code), None)
         return self.open(token.reveal()) if token is not None else None
 
-    def open(self, token: str) -> str:
+    def open(self, token: str, *, user: str = "") -> str:
         """Start a session with a token that was verified; returns the value of its cookie."""
         value = secrets.token_urlsafe(32)
-        self._add(_digest(value), token)
+        self._add(_digest(value), token, user=user)
         return value
 
     def open_for(self, principal: Principal) -> str:
         """Start a session of a user whom an issuer named; returns the value of its cookie."""
         value = secrets.token_urlsafe(32)
         identifier = _digest(value)
-        self._add(identifier, f"{identifier}.{secrets.token_urlsafe(32)}", principal)
+        token = f"{identifier}.{secrets.token_urlsafe(32)}"
+        self._add(identifier, token, user=principal.username, principal=principal)
         return value
 
-    def _add(self, identifier: str, token: str, principal: Principal | None = None) -> None:
+    def _add(
+        self, identifier: str, token: str, *, user: str, principal: Principal | None = None
+    ) -> None:
+        if user:
+            own = [key for key, each in self._sessions.items() if each.user == user]
+            for key in own[: max(0, len(own) - MAX_USER_SESSIONS + 1)]:
+                del self._sessions[key]
         self._sessions[identifier] = Session(
             identifier=identifier,
             token=Secret(token),
             principal=principal,
+            user=user,
             csrf=secrets.token_urlsafe(24),
             expires=self._clock.monotonic() + self._lifetime_s,
         )
@@ -112,6 +124,11 @@ class Sessions:
             del self._sessions[identifier]
             return None
         return session
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers use HTTPS although this process may not."""
+        return self._is_https
 
     def build_cookie(self, request: Request, value: str) -> str:
         """The `Set-Cookie` header of a session; an empty value removes it."""

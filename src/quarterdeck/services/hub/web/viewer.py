@@ -1,6 +1,7 @@
 """Who looks at the page, and how the Kubernetes API is asked in their name."""
 
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -12,6 +13,8 @@ from quarterdeck.kit.redaction import Secret
 from quarterdeck.wire.status import Forbidden
 
 MAX_TRANSPORTS = 256
+IsValid = Callable[[], Awaitable[bool]]
+"""Whether the viewer of a stream is still logged in; asked while the stream goes on."""
 SYSTEM_PREFIX = "system:"
 """Names of Kubernetes itself: an identity provider cannot give them."""
 

@@ -8,9 +8,10 @@ resourceVersion of every watch and opens the stream again from there when it was
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from quarterdeck.client.errors import ClientError
 from quarterdeck.client.requests import ApiRequest
@@ -20,7 +21,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import BodyWriter, HttpError, PeerGone, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub.web import secret_mask
-from quarterdeck.services.hub.web.viewer import Transports, Viewer
+from quarterdeck.services.hub.web.viewer import IsValid, Transports, Viewer
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.status import ApiError, BadRequest, ServiceUnavailable
@@ -28,6 +29,7 @@ from quarterdeck.wire.status import ApiError, BadRequest, ServiceUnavailable
 PATH = "/watch"
 HEARTBEAT_S = 15.0
 MAX_WATCHES = 64
+_NAME = re.compile("[a-z0-9.-]+")
 _HEADERS = [
     ("Content-Type", "text/event-stream"),
     ("Cache-Control", "no-store"),
@@ -64,12 +66,18 @@ def _parse_watch(value: str) -> Wanted:
     identifier, _, rest = value.partition("~")
     form, _, target = rest.partition("~")
     raw, _, query = target.partition("?")
-    path = paths.parse(raw)
-    if path is None or not path.resource or form not in _FORMS or not identifier.isalnum():
+    path = paths.parse(unquote(raw))
+    if path is None or form not in _FORMS or not identifier.isalnum() or not _is_plain(path):
         raise BadRequest(f"w={value!r} is not ID~table|object~PATH of a resource")
     pairs = [each for each in parse_qsl(query) if each[0] not in ("watch", "allowWatchBookmarks")]
     pairs += [("watch", "true"), ("allowWatchBookmarks", "true")]
-    return Wanted(identifier, f"{raw}?{urlencode(pairs)}", _FORMS[form], path)
+    return Wanted(identifier, f"{paths.build(path)}?{urlencode(pairs)}", _FORMS[form], path)
+
+
+def _is_plain(path: ResourcePath) -> bool:
+    """Whether a path is that of a resource itself: subresources lead into other systems."""
+    names = (path.group or "core", path.version, path.resource)
+    return not path.subresource and all(_NAME.fullmatch(each) for each in names)
 
 
 class Watches:
@@ -83,9 +91,16 @@ class Watches:
         self._heartbeat_s = heartbeat_s
 
     async def open(
-        self, request: Request, viewer: Viewer, *, hub: StreamResponse | None
+        self,
+        request: Request,
+        viewer: Viewer,
+        *,
+        is_valid: IsValid,
+        hub: StreamResponse | None,
     ) -> StreamResponse:
         """The endless answer to one request; `hub` is the hub's own stream, if it was asked for.
+
+        It ends at a heartbeat at which the viewer is not logged in any more.
 
         Raises:
             BadRequest: if the query names no valid watches.
@@ -96,7 +111,8 @@ class Watches:
         async def run(writer: BodyWriter) -> None:
             with contextlib.suppress(PeerGone):
                 await writer.write(_OPEN)
-                await self._run(request, writer, transport, wanted=wanted, hub=hub)
+                beats = self._send_heartbeats(writer, is_valid)
+                await self._run(request, writer, transport, wanted=wanted, hub=hub, beats=beats)
 
         return StreamResponse(200, list(_HEADERS), run)
 
@@ -108,12 +124,13 @@ class Watches:
         *,
         wanted: Sequence[Wanted],
         hub: StreamResponse | None,
+        beats: Awaitable[None],
     ) -> None:
         over = asyncio.Event()
         async with Supervisor("dashboard-stream") as tasks:
             tasks.spawn(_set_after(request.wait_disconnect(), over), name="stream-peer")
             tasks.spawn(_set_after(writer.closing.wait(), over), name="stream-closing")
-            tasks.spawn(_end_with(self._send_heartbeats(writer), over), name="stream-heartbeat")
+            tasks.spawn(_end_with(beats, over), name="stream-heartbeat")
             for each in wanted:
                 work = _forward(transport, each, writer)
                 tasks.spawn(_end_with(work, over, keep=True), name=f"stream-{each.identifier}")
@@ -121,9 +138,11 @@ class Watches:
                 tasks.spawn(_end_with(hub.run(writer), over, keep=True), name="stream-hub")
             await over.wait()
 
-    async def _send_heartbeats(self, writer: BodyWriter) -> None:
+    async def _send_heartbeats(self, writer: BodyWriter, is_valid: IsValid) -> None:
         while True:
             await self._clock.sleep(self._heartbeat_s)
+            if not await is_valid():
+                return
             await writer.write(_HEARTBEAT)
 
 
