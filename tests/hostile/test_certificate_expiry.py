@@ -7,6 +7,8 @@ import pytest
 
 from quarterdeck.app import certificates, doctor
 from quarterdeck.app.certificate_check import NEAR, check_certificates
+from quarterdeck.app.clusters_settings import Settings as ClustersSettings
+from quarterdeck.app.resolution import resolve
 from quarterdeck.app.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,13 +48,35 @@ def test_what_is_no_certificate_is_named(tmp_path: Path) -> None:
 async def test_doctor_says_what_happens_to_expired_certificates(tmp_path: Path) -> None:
     made = certificates.ensure(tmp_path / "pki", datetime.now(UTC) - 2 * YEAR)
     (tmp_path / "tls.crt").write_bytes(made.certificate("server").read_bytes())
-    settings = Settings(data_dir=tmp_path, metrics_cert_path=tmp_path)
-    found = [each for each in await doctor.check(settings) if each.what == "certificate"]
+    settings = Settings(data_dir=tmp_path)
+    given = [tmp_path / "tls.crt", tmp_path / "absent.crt"]
+    found = [each for each in await doctor.check(settings, given) if each.what == "certificate"]
     assert [(each.health, each.text.rpartition("; ")[2]) for each in found] == [
         (doctor.Health.NOTE, "the next start renews it"),
         (doctor.Health.BAD, "replace it"),
     ]
     assert all("expired at" in each.text for each in found)
+
+
+def test_doctor_knows_the_certificates_of_every_service(tmp_path: Path) -> None:
+    flags = {"metrics_cert_path": tmp_path / "metrics", "data_dir": tmp_path}
+    part = ClustersSettings(
+        hub_cert_path=tmp_path / "hub",
+        ingester_tls_enabled=True,
+        ingester_tls_cert=str(tmp_path / "ingester.crt"),
+        ingester_tls_client_ca=str(tmp_path / "collectors.crt"),
+        operators_ca_file=str(tmp_path / "operators.crt"),
+    )
+    effective = resolve(command="up", flags=flags, environment={})
+    others = [each for each in effective.part_settings if type(each) is not type(part)]
+    found = doctor.list_certificates(effective._replace(part_settings=(*others, part)))
+    assert {str(each.relative_to(tmp_path)) for each in found} == {
+        "metrics/tls.crt",
+        "hub/tls.crt",
+        "ingester.crt",
+        "collectors.crt",
+        "operators.crt",
+    }
 
 
 async def test_doctor_says_that_certificates_are_fine(tmp_path: Path) -> None:

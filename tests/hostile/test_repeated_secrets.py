@@ -11,9 +11,12 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from quarterdeck.agents.collector.uplink import Disconnected, Uplink
+from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.hubstate.errors import StoreRefused
@@ -25,10 +28,13 @@ from quarterdeck.kit.authorization_code import read_id_token
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.oidc import OidcError
 from quarterdeck.kit.redaction import Masker, Secret, build_masker
+from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
 from quarterdeck.operators.clusters.ports import RegistryAddress, RegistryCheck
 from quarterdeck.operators.experiments.drivers.grafana import GrafanaApi
+from quarterdeck.operators.experiments.drivers.result_stores import ObjectStorage
 from quarterdeck.operators.experiments.ports import GrafanaUnavailable
+from quarterdeck.operators.experiments.results.ports import StoreUnavailable
 from quarterdeck.services.runners.polling import Place, Poller, PollFailed, _Runs
 from quarterdeck.wire.status import ApiError
 
@@ -97,6 +103,69 @@ async def test_api_server_that_repeats_the_token_shows_none() -> None:
             with pytest.raises(ApiError, match="invalid credential") as caught:
                 await client.version()
     check_masked(str(caught.value))
+
+
+async def test_watch_that_fails_with_the_token_shows_none() -> None:
+    async def handle(request: http.Request) -> http.Response:
+        status = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"}
+        message = f"no watch for {read_credential(request)}"
+        event = {"type": "ERROR", "object": {**status, "message": message}}
+        return http.Response(200, [], kit_json.encode(event) + b"\n")
+
+    async with listening(handle) as address:
+        config = ClusterConfig(server=f"http://{address}", token=Secret(PASSWORD))
+        async with Client(config) as client:
+            with pytest.raises(ApiError, match="no watch for") as caught:
+                async with client.watch(ConfigMap) as events:
+                    await anext(events)
+            with pytest.raises(ApiError, match="no watch for") as untyped:
+                async with client.resource(GVR("", "v1", "configmaps")).watch() as raw:
+                    await anext(raw)
+    check_masked(str(caught.value))
+    check_masked(str(untyped.value))
+
+
+@pytest.fixture(scope="module")
+def obstore_runtime() -> None:
+    """obstore starts its threads once in a process and keeps them: no test is blamed for it."""
+    obstore = pytest.importorskip("obstore")
+    store = pytest.importorskip("obstore.store").MemoryStore()
+
+    async def use() -> None:
+        await obstore.put_async(store, "a", b"")
+
+    asyncio.run(use())
+
+
+@pytest.mark.usefixtures("obstore_runtime")
+@pytest.mark.parametrize("place", ["options", "environment"])
+async def test_object_storage_that_repeats_the_key_shows_none(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def handle(request: http.Request) -> http.Response:
+        return http.Response(403, [], f"<Error>the key {PASSWORD} is wrong</Error>".encode())
+
+    async with listening(handle) as address:
+        options: dict[str, object] = {
+            "endpoint": f"http://{address}",
+            "region": "a",
+            "access_key_id": "me",
+            "client_options": {"allow_http": True},
+        }
+        if place == "options":
+            options["secret_access_key"] = PASSWORD
+        else:
+            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
+        store = ObjectStorage("s3://results", options)
+        spec = {"targets": [], "workflow": {"template": "t", "completion": {"mode": "workflow"}}}
+        named = {"metadata": {"name": "a", "namespace": "b"}, "spec": spec}
+        experiment = msgspec.convert(named, Experiment)
+        with pytest.raises(StoreUnavailable, match="cannot write") as caught:
+            await store.write(experiment, {"summary.json": b"{}"})
+        with pytest.raises(StoreUnavailable, match="cannot read") as reading:
+            await store.read("s3://results/a/", "summary.json")
+    check_masked(str(caught.value))
+    check_masked(str(reading.value))
 
 
 async def test_redis_that_repeats_the_password_shows_none() -> None:

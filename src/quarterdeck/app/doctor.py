@@ -5,7 +5,7 @@ import enum
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +25,7 @@ from quarterdeck.storage.lockfile import find_holder
 
 _LEAST_FREE = 256 * 1024 * 1024
 _LEAST_PYTHON = (3, 11)
+_CERTIFICATE_FILES = ("hub_oidc_ca_file", "operators_ca_file")
 _SECRET_WORDS = ("token", "password", "secret", "key")
 
 
@@ -73,14 +74,24 @@ def _format_value(name: str, value: object) -> str:
     return redact(",".join(value) if isinstance(value, tuple) else str(value))
 
 
-async def check(settings: Settings) -> list[Finding]:
-    """Checks of everything that `up` needs."""
+def list_certificates(effective: Effective) -> list[Path]:
+    """The certificate files that settings name, of every command: nobody else renews them."""
+    found = {field.name: effective.value_of(field) for field in list_fields()}
+    folders = [found["metrics_cert_path"], found["hub_cert_path"]]
+    files = [found[name] for name in _CERTIFICATE_FILES]
+    if found["ingester_tls_enabled"]:
+        files += [found["ingester_tls_cert"], found["ingester_tls_client_ca"]]
+    return [*(Path(each) / "tls.crt" for each in folders if each), *map(Path, filter(None, files))]
+
+
+async def check(settings: Settings, certificates: Sequence[Path] = ()) -> list[Finding]:
+    """Checks of everything that `up` needs; `certificates` are files that settings name."""
     return [
         _python(),
         _loop(),
         *_ports(settings),
         _data(settings),
-        *_certificates(settings, SystemClock().now()),
+        *_certificates(settings, certificates, SystemClock().now()),
         await _kubectl(),
         _versions(),
     ]
@@ -142,15 +153,14 @@ def _data(settings: Settings) -> Finding:
     return Finding("data", Health.OK, text)
 
 
-def _certificates(settings: Settings, now: datetime) -> Iterator[Finding]:
+def _certificates(settings: Settings, given: Sequence[Path], now: datetime) -> Iterator[Finding]:
     """Certificates that ended or will soon; a start renews those of the server, and no others."""
     kept = Certificates(folder=settings.data_dir / "pki")
     fixes = {kept.certificate(name): "the next start renews it" for name in RENEWED}
     fixes[kept.certificate("authority")] = f"move {kept.folder} away to make a new authority"
     if settings.in_memory:
         fixes = {}
-    if settings.metrics_cert_path is not None:
-        fixes[settings.metrics_cert_path / "tls.crt"] = "replace it"
+    fixes |= dict.fromkeys(given, "replace it")
     found = [*check_certificates(fixes, now)]
     for each in found:
         is_renewed = each.path.stem in RENEWED and each.path.parent == kept.folder

@@ -30,6 +30,8 @@ from quarterdeck.kit.redaction import build_masker
 from quarterdeck.wire.status import from_response
 
 _MAX_ERROR_BODY = 1024 * 1024
+_ERROR_EVENT = b'"ERROR"'
+"""The type of the last event of a watch that failed: its text goes into logs and status."""
 _MAX_STREAMS = 4096
 
 
@@ -95,10 +97,11 @@ class Transport:
     async def _iterate_lines(
         self, request: ApiRequest, response: http.ClientResponse
     ) -> AsyncGenerator[bytes, None]:
+        masker = build_masker(self._latest.authorization)
         with _translated(request, self.config):
             async with aclosing(response.lines()) as lines:
                 async for line in lines:
-                    yield line
+                    yield masker.mask_bytes(line) if _ERROR_EVENT in line else line
 
     async def _respond(self, request: ApiRequest) -> http.ClientResponse:
         """The head of a successful answer, after whatever retries are safe."""

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 def doctor(effective: Effective, output: Output = Form.TABLE) -> int:
     """Show the settings of `up` with their sources, and check this machine."""
-    from quarterdeck.app.doctor import Health, check, explain
+    from quarterdeck.app.doctor import Health, check, explain, list_certificates
 
     settings = explain(effective, "up")
-    findings = run_loop(check(effective.settings), fast=False)
+    certificates = list_certificates(effective)
+    findings = run_loop(check(effective.settings, certificates), fast=False)
     _print(settings, findings, output)
     return FAILED if any(each.health is Health.BAD for each in findings) else OK
 

@@ -1,6 +1,7 @@
 """Where results are kept: a ConfigMap next to the experiment, a directory, or object storage."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.client import Client
 from quarterdeck.client.errors import ClientError
-from quarterdeck.kit.redaction import redact
+from quarterdeck.kit.redaction import Masker, Secret, redact
 from quarterdeck.meta.objects import ObjectMeta, build_owner_reference
 from quarterdeck.operators.experiments import naming
 from quarterdeck.operators.experiments.results.document import SUMMARY
@@ -24,6 +25,9 @@ OBJECT_STORAGE = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 MAX_CONFIGMAP = 1_000_000
 """Bytes that fit into a ConfigMap, with room for its metadata below Kubernetes' 1 MiB."""
 EXTRA = "obstore"
+_PROVIDER_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
+_CREDENTIALS = frozenset({"key", "password", "sas", "secret", "token"})
+_PLACES = frozenset({"endpoint", "file", "path", "uri", "url"})
 _CLIENT: Mapping[str, object] = {"timeout": "20s", "connect_timeout": "5s"}
 _RETRY: Mapping[str, object] = {"max_retries": 2, "retry_timeout": timedelta(seconds=20)}
 
@@ -156,6 +160,7 @@ class ObjectStorage:
         """Raises `UnknownStore` if the extra is not installed or the address is malformed."""
         self._url = url.rstrip("/")
         self._options = dict(options)
+        self._masker = _build_masker(options, os.environ)
         self._obstore = _import_obstore()
         self._store = self._open(self._url)
 
@@ -167,7 +172,7 @@ class ObjectStorage:
             try:
                 await self._obstore.put_async(self._store, key, data)
             except Exception as error:  # obstore's errors share only this base
-                message = f"cannot write {self._url}/{key}: {redact(str(error))}"
+                message = f"cannot write {self._url}/{key}: {self._masker.mask(str(error))}"
                 raise StoreUnavailable(message) from error
         return f"{self._url}/{folder}/"
 
@@ -177,7 +182,8 @@ class ObjectStorage:
             answer = await self._obstore.get_async(self._open(url.rstrip("/")), name)
             return bytes(await answer.bytes_async())
         except Exception as error:
-            raise StoreUnavailable(f"cannot read {url}{name}: {redact(str(error))}") from error
+            shown = self._masker.mask(str(error))
+            raise StoreUnavailable(f"cannot read {url}{name}: {shown}") from error
 
     def _open(self, url: str) -> Any:
         """A store whose calls end soon: the operator tries again later by itself."""
@@ -190,7 +196,23 @@ class ObjectStorage:
                 url, **{**self._options, "client_options": client, "retry_config": _RETRY}
             )
         except Exception as error:
-            raise UnknownStore(f"cannot open {redact(url)}: {redact(str(error))}") from error
+            shown = self._masker.mask(str(error))
+            raise UnknownStore(f"cannot open {redact(url)}: {shown}") from error
+
+
+def _build_masker(options: Mapping[str, object], environment: Mapping[str, str]) -> Masker:
+    """Knows the credentials that a store may repeat: of options and of the environment."""
+    given = {name: value for name, value in options.items() if isinstance(value, str)}
+    given |= {
+        name: value for name, value in environment.items() if name.startswith(_PROVIDER_VARIABLES)
+    }
+    return Masker(*(Secret(value) for name, value in given.items() if _is_credential(name)))
+
+
+def _is_credential(name: str) -> bool:
+    """Whether a setting of a provider holds a credential, and not the place of one."""
+    words = name.lower().split("_")
+    return not _PLACES.intersection(words) and bool(_CREDENTIALS.intersection(words))
 
 
 def _import_obstore() -> Any:
