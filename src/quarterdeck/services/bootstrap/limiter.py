@@ -1,5 +1,6 @@
 """Rate limits of attestations: for each address, for each claim that fails, and for all."""
 
+import ipaddress
 from collections import OrderedDict, deque
 
 import msgspec
@@ -41,6 +42,17 @@ class _Bucket:
         return True
 
 
+def _find_network(address: str) -> str:
+    """What one peer can choose its address from: a /64 of IPv6, a single address of IPv4."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 4 or found.ipv4_mapped is not None:
+        return str(getattr(found, "ipv4_mapped", None) or found)
+    return str(ipaddress.ip_network((found, 64), strict=False))
+
+
 class AttestationLimiter:
     """Counts tries; one for all requests of a service."""
 
@@ -58,7 +70,7 @@ class AttestationLimiter:
         Raises:
             Refused: if it, or everybody together, comes too often.
         """
-        now, limits = self._clock.monotonic(), self._limits
+        now, limits, address = self._clock.monotonic(), self._limits, _find_network(address)
         bucket = self._addresses.setdefault(address, _Bucket(limits.address_burst, now))
         self._addresses.move_to_end(address)
         if len(self._addresses) > _KEPT:

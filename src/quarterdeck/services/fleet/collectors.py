@@ -6,14 +6,20 @@ from typing import Any
 import msgspec
 
 from quarterdeck.services.fleet.config_status import APPLYING, read_status
-from quarterdeck.services.fleet.errors import invalid, not_found
+from quarterdeck.services.fleet.errors import FleetError, invalid, not_found
 from quarterdeck.services.fleet.records import Collector
 from quarterdeck.telemetry.attributes import RESERVED
+from quarterdeck.telemetry.fleet.codes import Code
 from quarterdeck.telemetry.matchers import MatcherError, parse_all
 
 MAX_KEY = 100
 MAX_VALUE = 1024
 MAX_REMOTE = 100
+MAX_LOCAL = 200
+MAX_NAME = 512
+MAX_LOCAL_VALUE = 4096
+MAX_COLLECTORS = 200_000
+"""Every agent has the token that registers collectors: one of them must not fill the memory."""
 _PREFIXES = ("remote_attributes", "remoteAttributes")
 
 
@@ -42,7 +48,16 @@ class Collectors:
         return tuple(self._by_id.values())
 
     def put(self, collector: Collector) -> None:
-        """Add or replace a collector."""
+        """Add or replace a collector.
+
+        Raises:
+            FleetError: `resource_exhausted` if it is one too many.
+        """
+        if len(self._by_id) >= MAX_COLLECTORS and collector.id not in self._by_id:
+            raise FleetError(
+                Code.RESOURCE_EXHAUSTED,
+                f"{MAX_COLLECTORS} collectors are registered; delete those that are gone",
+            )
         self._by_id[collector.id] = collector
 
     def remove(self, identity: str) -> None:
@@ -82,6 +97,7 @@ def register_collector(
     if not identity:
         raise invalid("id must not be empty")
     local = message.get("localAttributes") or message.get("attributes") or {}
+    check_local(identity, str(message.get("name") or ""), local)
     base = current or Collector(id=identity, created_at=now)
     return msgspec.structs.replace(
         base,
@@ -93,11 +109,30 @@ def register_collector(
     )
 
 
+def check_local(identity: str, name: str, attributes: Mapping[str, Any]) -> None:
+    """Refuse what no agent says of itself.
+
+    Raises:
+        FleetError: `invalid_argument`, naming what is too long.
+    """
+    if len(identity) > MAX_NAME or len(name) > MAX_NAME:
+        raise invalid(f"id and name: at most {MAX_NAME} characters")
+    if len(attributes) > MAX_LOCAL:
+        raise invalid(f"localAttributes: at most {MAX_LOCAL}, not {len(attributes)}")
+    for key, value in attributes.items():
+        if len(key) > MAX_NAME or len(str(value)) > MAX_LOCAL_VALUE:
+            raise invalid(
+                f"localAttributes: {key[:80]!r} is too long; keys have at most {MAX_NAME}"
+                f" characters, values {MAX_LOCAL_VALUE}"
+            )
+
+
 def record_poll(current: Collector, message: Mapping[str, Any], now: str) -> Collector:
     """A collector after it asked for its configuration, with what it told of itself."""
     changes: dict[str, Any] = {"last_seen": now}
     local = message.get("localAttributes") or message.get("attributes")
     if local and local != current.local_attributes:
+        check_local(current.id, "", local)
         changes["local_attributes"] = local
     if current.marked_inactive_at:
         changes["marked_inactive_at"] = ""

@@ -4,6 +4,7 @@ Sans I/O as far as the transport goes: one message of an agent in, one of ours o
 with it, and a WebSocket carries the same messages both ways.
 """
 
+import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,6 +26,9 @@ PATH = "/v1/opamp"
 MEDIA = "application/x-protobuf"
 CONFIG_NAME = "fleet.yaml"
 MAX_ATTRIBUTES = 100
+MAX_MESSAGE = 4 * 1024 * 1024
+"""What one agent may say at once: its description, and the configuration that it runs."""
+_LARGE_BYTES = 32 * 1024
 _ALIASES = {"os.type": "collector.os", "service.version": "collector.version"}
 """Attributes of OpenTelemetry's conventions that pipelines know by another name."""
 
@@ -51,18 +55,33 @@ class OpampCalls:
         Raises:
             FleetError: `invalid_argument` if it is not a message of an agent.
         """
+        return await self.answer_message(await self.read(data))
+
+    async def read(self, data: bytes) -> Mapping[str, Any]:
+        """Read a message; a large one in a thread, because it takes seconds.
+
+        Raises:
+            FleetError: `invalid_argument` if it is not a message of an agent.
+        """
         try:
-            message = protobuf.decode("opamp.AgentToServer", data)
+            if len(data) > _LARGE_BYTES:
+                message = await asyncio.to_thread(protobuf.decode, "opamp.AgentToServer", data)
+            else:
+                message = protobuf.decode("opamp.AgentToServer", data)
         except ProtobufError as error:
             raise invalid(str(error)) from error
         uid = message.get("instanceUid") or b""
         if len(uid) != 16:
             raise invalid(f"instance_uid must have 16 bytes, has {len(uid)}")
-        return protobuf.encode("opamp.ServerToAgent", await self._answer(uid, message))
+        return message
 
-    def identify(self, data: bytes, accepts: bool) -> tuple[str, bool]:  # noqa: FBT001
-        """Who sent a message that was answered, and whether it accepts configurations."""
-        message = protobuf.decode("opamp.AgentToServer", data)
+    async def answer_message(self, message: Mapping[str, Any]) -> bytes:
+        """The answer to a message that was read."""
+        answer = await self._answer(message["instanceUid"], message)
+        return protobuf.encode("opamp.ServerToAgent", answer)
+
+    def identify(self, message: Mapping[str, Any], *, accepts: bool) -> tuple[str, bool]:
+        """Who sent a message, and whether it accepts configurations by now."""
         capabilities = message.get("capabilities")
         if capabilities is not None:
             accepts = bool(capabilities & opamp.ACCEPTS_REMOTE_CONFIG)

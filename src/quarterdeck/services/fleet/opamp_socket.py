@@ -8,7 +8,7 @@ from quarterdeck.kit.http import PeerGone
 from quarterdeck.kit.http.tunnel import Tunnel
 from quarterdeck.kit.websocket import CloseCode, FrameReader, Opcode, WebSocketError
 from quarterdeck.services.fleet.errors import FleetError
-from quarterdeck.services.fleet.opamp import OpampCalls
+from quarterdeck.services.fleet.opamp import MAX_MESSAGE, OpampCalls
 from quarterdeck.services.fleet.pipelines import Pipelines
 
 HEADER = b"\0"
@@ -38,7 +38,7 @@ class OpampSocket:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, tunnel: Tunnel) -> None:
-        reader = FrameReader()
+        reader = FrameReader(MAX_MESSAGE)
         try:
             while data := await tunnel.receive():
                 for opcode, payload in reader.feed(data):
@@ -55,9 +55,9 @@ class OpampSocket:
         """Deal with one message; False if it was the last."""
         match opcode:
             case Opcode.BINARY:
-                data = payload.removeprefix(HEADER)
-                answer = await self._calls.answer(data)
-                self._identity, self._accepts = self._calls.identify(data, self._accepts)
+                message = await self._calls.read(payload.removeprefix(HEADER))
+                answer = await self._calls.answer_message(message)
+                self._identity, self._accepts = self._calls.identify(message, accepts=self._accepts)
                 await tunnel.send(websocket.build_frame(Opcode.BINARY, HEADER + answer))
             case Opcode.PING:
                 await tunnel.send(websocket.build_frame(Opcode.PONG, payload))

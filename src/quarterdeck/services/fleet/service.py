@@ -18,7 +18,7 @@ from quarterdeck.services.fleet.config_files import ConfigFiles
 from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.deliveries import plan_upkeep
 from quarterdeck.services.fleet.delivery_calls import DeliveryCalls
-from quarterdeck.services.fleet.errors import FleetError
+from quarterdeck.services.fleet.errors import FleetError, invalid
 from quarterdeck.services.fleet.opamp import OpampCalls
 from quarterdeck.services.fleet.opamp_socket import OpampSocket
 from quarterdeck.services.fleet.persistence import Persistence
@@ -146,8 +146,10 @@ class FleetServer:
         media = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
         if media != opamp.MEDIA:
             raise connect.Refusal(415, [("Accept-Post", opamp.MEDIA)], f"use {opamp.MEDIA}")
-        body = await request.read(connect.MAX_BODY)
+        body = await request.read(opamp.MAX_MESSAGE)
         data = connect.inflate(body, (request.headers.get("content-encoding") or "").lower())
+        if len(data) > opamp.MAX_MESSAGE:
+            raise invalid(f"the message is larger than {opamp.MAX_MESSAGE} bytes")
         answer = await self.opamp.answer(data)
         return http.Response(200, [("Content-Type", opamp.MEDIA)], answer)
 

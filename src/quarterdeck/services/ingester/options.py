@@ -29,6 +29,8 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_batch_bytes: int = 64 * 1024 * 1024
     """All chunks of a batch."""
     max_chunks: int = 1024
+    max_streams: int = 10_000
+    """Streams at once, those that have not registered included; others are refused."""
     max_parallel_batches: int = 8
     """Batches that are decoded and stored at once; others wait as the bytes they came in."""
     register_timeout_s: float = 10.0

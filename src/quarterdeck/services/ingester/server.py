@@ -115,13 +115,15 @@ class Ingester:
             options=[
                 ("grpc.max_receive_message_length", options.max_message_bytes),
                 ("grpc.max_metadata_size", 16 * 1024),
+                ("grpc.max_concurrent_streams", 4),
                 ("grpc.keepalive_time_ms", keepalive_ms),
                 ("grpc.keepalive_timeout_ms", 10_000),
                 ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
                 ("grpc.so_reuseport", 0),
                 *_SMALL_BUFFERS,
-            ]
+            ],
+            maximum_concurrent_rpcs=options.max_streams,
         )
         server.add_generic_rpc_handlers((_build_handler(self._connect),))
         try:

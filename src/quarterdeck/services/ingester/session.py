@@ -33,6 +33,8 @@ from quarterdeck.services.ingester.options import IngesterOptions
 
 _log = get_logger("services.ingester")
 _MAX_VERSION = 128
+MAX_REGISTER_BYTES = 64 * 1024
+"""Nobody has proved anything before it is read."""
 _SMALL_BYTES = 4096
 """Heartbeats do not wait behind batches, else leases would end while the store is slow."""
 
@@ -92,6 +94,8 @@ class Session:
             )
         except TimeoutError:
             raise ProtocolError("the collector did not register in time") from None
+        if data is not None and len(data) > MAX_REGISTER_BYTES:
+            raise ProtocolError(f"a RegisterRequest has at most {MAX_REGISTER_BYTES} bytes")
         request = _decode(data).register if data is not None else None
         if request is None:
             raise ProtocolError("the first message must be a RegisterRequest")

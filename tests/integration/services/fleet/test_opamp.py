@@ -2,12 +2,16 @@
 
 import contextlib
 import gzip
+import threading
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from quarterdeck.kit import http
 from quarterdeck.kit.redaction import Secret
+from quarterdeck.services.fleet import opamp
 from quarterdeck.services.fleet.auth import Tokens
 from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import open_memory
@@ -127,6 +131,33 @@ async def test_bad_messages_and_strangers_are_refused() -> None:
         assert (await agent.call("POST", "/v1/opamp", [], b""))[0] == 415
         assert (await agent.call("POST", "/v1/opamp", proto, b"", token="x"))[0] == 401
         assert (await agent.call("GET", "/otel/config?id=a", [], token="x"))[0] == 401
+
+
+async def test_large_messages_are_refused_or_read_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[int] = []
+    plain = protobuf.decode
+
+    def decode(kind: str, data: bytes, **more: Any) -> dict[str, Any]:
+        if kind == "opamp.AgentToServer":
+            threads.append(threading.get_ident())
+        return plain(kind, data, **more)
+
+    async with serving() as (_, agent):
+        proto = [("content-type", "application/x-protobuf")]
+        huge = gzip.compress(bytes(opamp.MAX_MESSAGE + 1))
+        for headers, body in (
+            (proto, bytes(opamp.MAX_MESSAGE + 1)),
+            ([*proto, ("content-encoding", "gzip")], huge),
+        ):
+            assert (await agent.call("POST", "/v1/opamp", headers, body))[0] in (400, 413, 429)
+        monkeypatch.setattr(protobuf, "decode", decode)
+        large = {f"attribute-{number}": "v" * 500 for number in range(100)}
+        await agent.send(agentDescription=describe(env="prod", **large))
+        await agent.send(agentDescription=describe(env="prod"))
+    here = threading.get_ident()
+    assert [each == here for each in threads] == [False, True]
 
 
 async def test_a_configuration_can_be_read_as_a_file() -> None:

@@ -104,8 +104,9 @@ async def test_a_heartbeat_with_a_replaced_token_ends_the_stream(hub: Hub) -> No
         ConnectRequest(),
         ConnectRequest(register=RegisterRequest()),
         ConnectRequest(register=RegisterRequest(cluster_name="a:b")),
+        ConnectRequest(register=RegisterRequest(cluster_name="east", version="v" * 70_000)),
     ],
-    ids=["batch first", "heartbeat first", "nothing", "no name", "a name that breaks keys"],
+    ids=["batch first", "heartbeat first", "nothing", "no name", "breaks keys", "large"],
 )
 @with_hub
 async def test_a_stream_must_begin_with_who_it_is(hub: Hub, request_: ConnectRequest) -> None:

@@ -154,6 +154,11 @@ async def test_address_gets_a_burst_and_then_one_a_second() -> None:
     with pytest.raises(Refused):
         limiter.check_address(HERE)
     limiter.check_address("10.0.0.8")
+    for number in range(5):
+        limiter.check_address(f"2001:db8:0:1::{number}")
+    with pytest.raises(Refused):
+        limiter.check_address("2001:db8:0:1:ffff::1")  # the next address of the same network
+    limiter.check_address("2001:db8:0:2::1")
     await clock.advance(1)
     limiter.check_address(HERE)
 

@@ -18,6 +18,40 @@ def operation(op: str, path: str, **more: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param({"id": "a" * 600}, id="id"),
+        pytest.param({"id": "a", "name": "b" * 600}, id="name"),
+        pytest.param({"id": "a", "localAttributes": {"k" * 600: "v"}}, id="key"),
+        pytest.param({"id": "a", "localAttributes": {"k": "v" * 5000}}, id="value"),
+        pytest.param(
+            {"id": "a", "localAttributes": dict.fromkeys(map(str, range(300)), "v")}, id="many"
+        ),
+    ],
+)
+def test_what_agents_say_of_themselves_is_bounded(message: dict[str, Any]) -> None:
+    with pytest.raises(FleetError) as caught:
+        rules.register_collector(None, message, NOW)
+    assert caught.value.code is Code.INVALID_ARGUMENT
+    if attributes := message.get("localAttributes"):
+        with pytest.raises(FleetError):
+            rules.record_poll(Collector(id="a"), {"localAttributes": attributes}, NOW)
+
+
+def test_one_agent_cannot_register_collectors_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rules, "MAX_COLLECTORS", 3)
+    collectors = Collectors([])
+    for number in range(3):
+        collectors.put(Collector(id=str(number)))
+    with pytest.raises(FleetError) as caught:
+        collectors.put(Collector(id="one too many"))
+    assert caught.value.code is Code.RESOURCE_EXHAUSTED
+    collectors.put(Collector(id="1", name="known ones are still served"))
+
+
+@pytest.mark.parametrize(
     ("operations", "expected"),
     [
         pytest.param(
