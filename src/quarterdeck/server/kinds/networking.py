@@ -16,6 +16,8 @@ from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, f
 from quarterdeck.server.registry.resource import Context, Object
 
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+_BAD_PARTS = ("//", "/./", "/../", "%2f", "%2F")
+_BAD_ENDS = ("/..", "/.")
 _SHOWN_HOSTS = 3
 _HOSTS_WIDTH = 16
 
@@ -74,6 +76,13 @@ def _validate_path(entry: Object, path: str) -> Iterator[FieldError]:
         yield not_supported(f"{path}.pathType", kind, _PATH_TYPES)
     elif (kind != "ImplementationSpecific" or text) and not text.startswith("/"):
         yield invalid(f"{path}.path", text, "must be an absolute path")
+    if kind in ("Exact", "Prefix"):
+        for part in _BAD_PARTS:
+            if part in text:
+                yield invalid(f"{path}.path", text, f"must not contain '{part}'")
+        for end in _BAD_ENDS:
+            if text.endswith(end):
+                yield invalid(f"{path}.path", text, f"cannot end with '{end}'")
     if kind is not None:
         yield from _validate_backend(get_mapping(entry, "backend"), f"{path}.backend")
 

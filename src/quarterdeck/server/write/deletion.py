@@ -71,8 +71,8 @@ def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) ->
             f" the ResourceVersion in record ({version}). The object might have been modified"
         )
     if why:
-        gvr = call.resource.gvr
-        raise Conflict.of(call.resource.kind, call.path.name, why, group=gvr.group)
+        group = call.resource.error_group
+        raise Conflict.of(call.resource.kind, call.path.name, why, group=group)
 
 
 async def _begin_or_delete(
