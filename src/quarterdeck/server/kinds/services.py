@@ -5,13 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.service_validation import (
+from quarterdeck.server.kinds.service_changes import (
     find_service_warnings,
-    is_externally_accessible,
-    validate_service,
     validate_service_change,
     validate_service_status,
 )
+from quarterdeck.server.kinds.service_validation import is_externally_accessible, validate_service
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import (
     AGE,

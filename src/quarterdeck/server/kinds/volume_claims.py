@@ -1,0 +1,181 @@
+"""Claims of volumes."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from quarterdeck.kit.quantity import Quantity
+from quarterdeck.meta import names
+from quarterdeck.meta.field import (
+    FieldError,
+    forbidden,
+    invalid,
+    required,
+)
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.volume_fields import (
+    UNSET,
+    default_phase,
+    format_modes,
+    get_storage_class,
+    validate_class_name,
+    validate_modes,
+    validate_positive,
+)
+from quarterdeck.server.registry.printer import (
+    AGE,
+    NAME,
+    build_column,
+    build_wide_column,
+    format_creation_age,
+)
+from quarterdeck.server.registry.resource import Context, Object
+
+
+def _default_claim(value: Object) -> None:
+    set_defaults(value.setdefault("spec", {}), volumeMode="Filesystem")
+    default_phase(value)
+
+
+def _prepare_claim(value: Object, context: Context) -> None:
+    value["status"] = {"phase": "Pending"}
+    spec = value["spec"]
+    spec.pop("volumeAttributesClassName", None)
+    if not _is_known_source(get_mapping(spec, "dataSource")):
+        spec.pop("dataSource", None)
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is None and reference is not None and not reference.get("namespace"):
+        spec["dataSource"] = dict(reference)
+    elif source is not None and reference is None:
+        spec["dataSourceRef"] = dict(source)
+
+
+def _is_known_source(source: Object) -> bool:
+    """Whether the older of two fields can name a source; others are dropped."""
+    identity = (source.get("apiGroup") or "", source.get("kind"))
+    return identity in (
+        ("", "PersistentVolumeClaim"),
+        ("snapshot.storage.k8s.io", "VolumeSnapshot"),
+    )
+
+
+def _prepare_claim_update(value: Object, old: Object, context: Context) -> None:
+    """Drop members of a feature of Kubernetes 1.32 that is off, unless they were there."""
+    if not get_mapping(old, "spec").get("volumeAttributesClassName"):
+        value["spec"].pop("volumeAttributesClassName", None)
+    for member in ("currentVolumeAttributesClassName", "modifyVolumeStatus"):
+        if member not in get_mapping(old, "status"):
+            get_mapping(value, "status").pop(member, None)
+
+
+def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
+    modes = get_items(spec, "accessModes")
+    if not modes:
+        yield required("spec.accessModes", "at least 1 access mode is required")
+    yield from validate_modes(modes)
+    storage = get_field(spec, "resources", "requests", "storage")
+    if storage is None:
+        yield required("spec.resources[storage]")
+    else:
+        yield from validate_positive("spec.resources[storage]", storage)
+    yield from validators.validate_label_selector("spec.selector", spec.get("selector"))
+    yield from validate_class_name(spec)
+    yield from validators.validate_enum(
+        "spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem")
+    )
+    for member in ("dataSource", "dataSourceRef"):
+        if (source := spec.get(member)) is not None:
+            yield from _validate_data_source(source, f"spec.{member}")
+
+
+def _validate_data_source(source: Object, path: str) -> Iterator[FieldError]:
+    kind, group = source.get("kind") or "", source.get("apiGroup") or ""
+    for member in ("name", "kind"):
+        if not source.get(member):
+            yield required(f"{path}.{member}")
+    if not group and kind != "PersistentVolumeClaim":
+        text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        yield invalid(path, kind, text)
+    if group:
+        for problem in names.check_dns1123_subdomain(group):
+            yield invalid(f"{path}.apiGroup", group, problem)
+    if namespace := source.get("namespace"):
+        for problem in names.check_dns1123_label(namespace):
+            yield invalid(f"{path}.namespace", namespace, problem)
+
+
+def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
+    if _without_mutable_fields(spec, value, old) != _without_mutable_fields(before, value, old):
+        text = (
+            "spec is immutable after creation except resources.requests and"
+            " volumeAttributesClassName for bound claims"
+        )
+        yield forbidden("spec", text)
+    size, was = (
+        Quantity.parse(str(get_field(each, "resources", "requests", "storage") or 0))
+        for each in (spec, before)
+    )
+    capacity = Quantity.parse(str(get_field(old, "status", "capacity", "storage") or 0))
+    if size < was and size <= capacity:
+        text = "field can not be less than status.capacity"
+        yield forbidden("spec.resources.requests.storage", text)
+    if spec.get("volumeMode") != before.get("volumeMode"):
+        yield invalid("volumeMode", spec.get("volumeMode"), validators.IMMUTABLE)
+
+
+def _without_mutable_fields(spec: Object, value: Object, old: Object) -> Object:
+    """A spec of a claim without what may change: the volume once, the size of bound claims."""
+    kept = dict(spec)
+    if not get_field(old, "spec", "volumeName"):
+        kept.pop("volumeName", None)
+    if get_field(old, "spec", "storageClassName") is None:
+        kept.pop("storageClassName", None)
+    if get_field(value, "status", "phase") == "Bound":
+        kept.pop("volumeAttributesClassName", None)
+        resources = get_mapping(spec, "resources")
+        asked = get_mapping(resources, "requests")
+        requests = {name: each for name, each in asked.items() if name != "storage"}
+        kept["resources"] = {**resources, "requests": requests}
+    return kept
+
+
+def _claim_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec, status = get_mapping(value, "spec"), get_mapping(value, "status")
+    bound = bool(spec.get("volumeName"))
+    terminating = value["metadata"].get("deletionTimestamp")
+    return (
+        value["metadata"].get("name", ""),
+        "Terminating" if terminating else status.get("phase") or "",
+        spec.get("volumeName") or "",
+        str(get_field(status, "capacity", "storage") or "0") if bound else "",
+        format_modes(get_items(status, "accessModes")) if bound else "",
+        get_storage_class(value),
+        spec.get("volumeAttributesClassName") or UNSET,
+        format_creation_age(value, now),
+        spec.get("volumeMode") or UNSET,
+    )
+
+
+CLAIM = Rules(
+    default=_default_claim,
+    prepare_create=_prepare_claim,
+    prepare_update=_prepare_claim_update,
+    validate=_claim_problems,
+    validate_change=_claim_changes,
+    status_updates_labels=True,
+    columns=(
+        NAME,
+        build_column("Status"),
+        build_column("Volume"),
+        build_column("Capacity"),
+        build_column("Access Modes"),
+        build_column("StorageClass"),
+        build_column("VolumeAttributesClass"),
+        AGE,
+        build_wide_column("VolumeMode"),
+    ),
+    cells=_claim_cells,
+)
