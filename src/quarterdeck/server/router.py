@@ -37,7 +37,14 @@ from quarterdeck.server.response import responses
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import ApiError, BadRequest, MethodNotAllowed, NotAcceptable, NotFound
+from quarterdeck.wire.status import (
+    ApiError,
+    BadRequest,
+    Details,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotFound,
+)
 
 OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
 """Subresources that are the object itself with rules of their own about what may change."""
@@ -81,15 +88,16 @@ _COLLECTION_METHODS = {
 def find_resource(core: Core, path: paths.ResourcePath, verb: str) -> Resource | None:
     """Find the resource a path names; None if nothing is served under the path.
 
-    That is so if the group version is not served, and, as in Kubernetes, if a custom resource is
-    asked for with a namespace that its scope does not have, or without the one it needs.
+    That is so if the group version is not served or has custom resources only, and, as in
+    Kubernetes, if a custom resource is asked for with a namespace that its scope does not have, or
+    without the one it needs.
 
     Raises:
         NotFound: if the group version is served and has no such resource there.
     """
     resource = core.registry.get(GVR(path.group, path.version, path.resource))
     if resource is None:
-        if core.registry.serves_version(path.group, path.version):
+        if _serves_builtin_kinds(core, path):
             raise NotFound.resource()
         return None
     misplaced = resource.namespaced != bool(path.namespace)
@@ -99,6 +107,18 @@ def find_resource(core: Core, path: paths.ResourcePath, verb: str) -> Resource |
         if path.namespace or verb not in ("list", "watch"):
             return None
     return resource
+
+
+_METHOD_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+"""What methods ask for where they have no meaning."""
+
+
+def _serves_builtin_kinds(core: Core, path: paths.ResourcePath) -> bool:
+    return any(
+        not each.is_custom
+        for each in core.registry
+        if (each.gvr.group, each.gvr.version) == (path.group, path.version)
+    )
 
 
 def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None) -> str:
@@ -155,10 +175,32 @@ def resolve(core: Core, request: http.Request, user: User) -> Route | None:
         raise
     verb = get_verb(request.method, path, options)
     if not verb:
-        raise MethodNotAllowed
+        wanted = _METHOD_VERBS.get(request.method, request.method.lower())
+        check_authorized(core.authorizer, user, _build_attributes(wanted, path, options))
+        custom = core.registry.get(path.gvr)
+        if custom is None or not custom.is_custom:
+            raise MethodNotAllowed
+        if wanted != "create":
+            raise _build_custom_refusal(custom, request.method, path)
+        verb, path = wanted, path._replace(name="")  # Kubernetes does not read the name
     check_authorized(core.authorizer, user, _build_attributes(verb, path, options))
     resource = find_resource(core, path, verb)
     return None if resource is None else Route(resource, path, verb, options)
+
+
+def _build_custom_refusal(resource: Resource, method: str, path: paths.ResourcePath) -> ApiError:
+    """Build what Kubernetes says of a method that has no meaning for a custom resource there."""
+    if method in ("PUT", "PATCH") and not path.name:
+        return BadRequest("name must be provided")
+    return _build_unsupported_verb(resource, "")
+
+
+def _build_unsupported_verb(resource: Resource, verb: str) -> MethodNotAllowed:
+    gvr = resource.gvr
+    return MethodNotAllowed(
+        f'{verb} is not supported on resources of kind "{gvr.group_resource}"',
+        details=Details(group=gvr.group, kind=gvr.resource),
+    )
 
 
 def _parse_list_options(request: http.Request, path: paths.ResourcePath) -> ListOptions | None:
@@ -318,6 +360,8 @@ def _check_served(resource: Resource, path: paths.ResourcePath, verb: str) -> No
             gvr = resource.gvr
             raise NotFound.of(gvr.resource, path.name, group=gvr.group)
         raise NotFound.resource()
+    if verb not in sub.verbs and resource.is_custom:
+        raise _build_unsupported_verb(resource, verb)
     if verb not in sub.verbs:
         raise MethodNotAllowed
 

@@ -112,7 +112,13 @@ def _validate_version(version: Document, path: str, shared: frozenset[str]) -> I
         yield from version_rules.validate_subresources(version, f"{path}.subresources")
     if "additionalPrinterColumns" not in shared:
         yield from version_rules.validate_columns(version, f"{path}.additionalPrinterColumns")
-    if "selectableFields" not in shared:
+    if version.get("selectableFields") and "schema" in shared and "selectableFields" not in shared:
+        # Kubernetes keeps what all versions share apart, and does not find the schema here
+        text = (
+            "selectableFields may only be set when version.schema.openAPIV3Schema is not included"
+        )
+        yield invalid(f"{path}.selectableFields", "", text)
+    elif "selectableFields" not in shared:
         yield from version_rules.validate_selectable_fields(version, f"{path}.selectableFields")
 
 
@@ -124,7 +130,10 @@ def _validate_shared(versions: Sequence[Document], shared: frozenset[str]) -> It
         yield from version_rules.validate_subresources(first, "spec.subresources")
     if "additionalPrinterColumns" in shared:
         yield from version_rules.validate_columns(first, "spec.additionalPrinterColumns")
-    if "selectableFields" in shared:
+    if "selectableFields" in shared and "schema" not in shared:
+        text = "selectableFields may only be set when validations.schema is included"
+        yield invalid("spec.selectableFields", "", text)
+    elif "selectableFields" in shared:
         yield from version_rules.validate_selectable_fields(first, "spec.selectableFields")
 
 

@@ -158,7 +158,13 @@ def _check_patched_type(call: Call, value: Object) -> None:
         check_type(call, value, call.resource.gvk, body=kit_json.encode(value))
     elif not isinstance(kind := value.get("kind"), str) or not kind:
         raise BadRequest(f"Object 'Kind' is missing in '{kit_json.encode(value).decode()}'")
-    elif not isinstance(value.get("apiVersion"), str) or not value["apiVersion"]:
+    elif (version := value.get("apiVersion")) is not None and not isinstance(version, str):
+        raise BadRequest(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal"
+            f" {name_json_type(version)} into Go struct field .apiVersion of type string"
+        )
+    elif not version:
+        decoder.check_metadata(value, call.resource.gvk)
         problem = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
         raise ApiError(f": {problem}", code=500)
 

@@ -146,6 +146,8 @@ def _validate_priority(value: Object, context: Context) -> Iterator[FieldError]:
     elif not name.startswith("system-") and number > _HIGHEST_PRIORITY:
         text = f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}"
         yield forbidden("value", text)
+    policies = ("PreemptLowerPriority", "Never")
+    yield from validators.validate_enum("preemptionPolicy", value.get("preemptionPolicy"), policies)
 
 
 def _validate_priority_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
@@ -168,7 +170,7 @@ def _build_priority_cells(value: Object, now: datetime) -> Sequence[object]:
 
 PRIORITY_CLASS = Rules(
     default=_default_priority,
-    validate=_validate_priority,
+    validate_new=_validate_priority,
     validate_change=_validate_priority_update,
     keeps_generation=True,
     columns=(

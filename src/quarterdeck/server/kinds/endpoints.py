@@ -210,7 +210,14 @@ def _build_slice_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
+def _find_slice_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    if old is None and value.get("addressType") == "FQDN":
+        return ["spec.addressType: FQDN endpoints are deprecated"]
+    return ()
+
+
 ENDPOINT_SLICE = Rules(
+    warn=_find_slice_warnings,
     required_lists=(("endpoints",), ("ports",)),
     default=_default_slice,
     validate=_validate_slice,

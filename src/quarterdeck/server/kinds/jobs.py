@@ -151,6 +151,21 @@ def _validate_job_update(value: Object, old: Object, context: Context) -> Iterat
         yield invalid("spec.template", spec.get("template"), validators.IMMUTABLE)
 
 
+def _validate_job_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    status = get_mapping(value, "status")
+    for member in ("active", "succeeded", "failed", "ready", "terminating"):
+        yield from validators.validate_non_negative(f"status.{member}", status.get(member))
+    spec = get_mapping(value, "spec")
+    is_scalable = spec.get("completions") == spec.get("parallelism")
+    counters = ["failed"]
+    if spec.get("completionMode") != "Indexed" or not is_scalable:
+        counters.append("succeeded")
+    for member in counters:
+        number = status.get(member) or 0
+        if number < (get_field(old, "status", member) or 0):
+            yield invalid(f"status.{member}", number, f"cannot decrease the {member} counter")
+
+
 _SCHEDULING_FIELDS = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 """What may still change of a job that is suspended and never ran: where its pods go."""
 
@@ -215,6 +230,7 @@ JOB = Rules(
     validate=_validate_job,
     validate_new=_validate_new_job,
     validate_change=_validate_job_update,
+    validate_status=_validate_job_status,
     validates_twice=True,
     generation_fields=("spec",),
     selectable={"status.successful": "0"},

@@ -14,6 +14,7 @@ from quarterdeck.server.kinds.resource_names import (
     validate_resource_name,
 )
 from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.printer import NAME, UNKNOWN, build_column
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -127,7 +128,15 @@ def _get(limit: Mapping[str, Any], member: str, name: str) -> Quantity | None:
         return None  # reported with the amounts
 
 
+def _name_range(value: Object, context: Context) -> None:
+    """Name a range that has no name: Kubernetes makes one up."""
+    metadata = value["metadata"]
+    if not metadata.get("name") and not metadata.get("generateName"):
+        metadata["name"] = generate_uid(context.random)
+
+
 LIMIT_RANGE = Rules(
+    prepare_create=_name_range,
     required_lists=(("spec", "limits"),),
     default=_default,
     validate=_validate,
