@@ -61,7 +61,9 @@ class Caller:
             headers=[("content-type", media)],
             body=None if body is None else kit_json.encode(body),
         )
-        return response.status, kit_json.decode(await response.read())
+        text = await response.read()
+        is_json = (response.headers.get("content-type") or "").startswith("application/json")
+        return response.status, kit_json.decode(text) if is_json else text
 
 
 async def until_gone(call: Caller, path: str) -> None:

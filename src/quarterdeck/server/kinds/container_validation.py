@@ -46,8 +46,10 @@ def validate_containers(
         if container.get("restartPolicy") is not None:
             yield forbidden(f"{place}.restartPolicy", "may not be set for non-init containers")
     yield from _validate_host_ports(containers, f"{path}.containers")
-    yield from _validate_init_containers(spec, path, volumes, seen)
-    yield from _validate_ephemeral_containers(spec, path, volumes, seen)
+    if spec.get("initContainers"):
+        yield from _validate_init_containers(spec, path, volumes, seen)
+    if spec.get("ephemeralContainers"):
+        yield from _validate_ephemeral_containers(spec, path, volumes, seen)
 
 
 def validate_image_spaces(spec: Object, path: str) -> Iterator[FieldError]:
@@ -124,14 +126,18 @@ def _validate_container(
     ):
         policy = container.get(member)
         yield from validators.validate_required_enum(f"{path}.{member}", policy, choices)
-    yield from _validate_ports(get_items(container, "ports"), f"{path}.ports")
-    yield from validate_environment(container, path)
-    yield from validate_mounts(container, path, volumes)
-    yield from validate_devices(container, path, volumes)
-    yield from validate_resources(container.get("resources") or {}, f"{path}.resources")
-    yield from validate_container_context(
-        container.get("securityContext") or {}, f"{path}.securityContext"
-    )
+    if ports := container.get("ports"):
+        yield from _validate_ports(ports, f"{path}.ports")
+    if container.get("env") or container.get("envFrom"):
+        yield from validate_environment(container, path)
+    if container.get("volumeMounts"):
+        yield from validate_mounts(container, path, volumes)
+    if container.get("volumeDevices"):
+        yield from validate_devices(container, path, volumes)
+    if resources := container.get("resources"):
+        yield from validate_resources(resources, f"{path}.resources")
+    if context := container.get("securityContext"):
+        yield from validate_container_context(context, f"{path}.securityContext")
 
 
 def _validate_ports(ports: Sequence[Any], path: str) -> Iterator[FieldError]:

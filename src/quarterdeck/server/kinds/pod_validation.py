@@ -4,7 +4,7 @@ Used for pods and for templates; the path says where the spec stands. Not every 
 is here, but those that manifests written by hand break.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from quarterdeck.meta import names
@@ -45,28 +45,20 @@ def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
     yield from validators.validate_required_enum(
         f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES
     )
-    yield from _validate_name_servers(spec, f"{path}.dnsConfig")
-    yield from validate_labels(spec.get("nodeSelector") or {}, f"{path}.nodeSelector")
-    yield from validate_pod_context(spec, path)
-    yield from _validate_gates(spec, path)
     yield from _validate_name(spec, path)
-    yield from _validate_deadline(spec, path)
-    yield from validate_tolerations(get_items(spec, "tolerations"), f"{path}.tolerations")
-    yield from _validate_alias(get_items(spec, "hostAliases"), f"{path}.hostAliases")
-    spread = get_items(spec, "topologySpreadConstraints")
-    yield from _validate_spread(spread, f"{path}.topologySpreadConstraints")
-    yield from validators.validate_enum(
-        f"{path}.preemptionPolicy", spec.get("preemptionPolicy"), _PREEMPTION_POLICIES
-    )
-    overhead = spec.get("overhead") or {}
-    yield from validate_resources({"limits": overhead}, f"{path}.overhead")
-    yield from _validate_system(spec, f"{path}.os")
+    yield from validate_pod_context(spec, path)
+    for member, check in _CHECKS.items():
+        if spec.get(member) is not None or (
+            member == "dnsConfig" and spec.get("dnsPolicy") == "None"
+        ):
+            yield from check(spec, path)
 
 
 # the pod as a whole ------------------------------------------------------------------------------
 
 
 def _validate_name_servers(spec: Object, path: str) -> Iterator[FieldError]:
+    path = f"{path}.dnsConfig"
     config = spec.get("dnsConfig")
     servers = get_items(spec, "dnsConfig", "nameservers")
     if spec.get("dnsPolicy") == "None" and config is None:
@@ -91,11 +83,14 @@ def _validate_name_servers(spec: Object, path: str) -> Iterator[FieldError]:
             yield required(f"{path}.options[{index}]", "must not be empty")
 
 
-def _validate_gates(spec: Object, path: str) -> Iterator[FieldError]:
+def _validate_readiness_gates(spec: Object, path: str) -> Iterator[FieldError]:
     for index, gate in enumerate(get_items(spec, "readinessGates")):
         kind = gate.get("conditionType") or ""
         for problem in names.check_qualified_name(kind):
             yield invalid(f"{path}.readinessGates[{index}].conditionType", kind, problem)
+
+
+def _validate_scheduling_gates(spec: Object, path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, gate in enumerate(get_items(spec, "schedulingGates")):
         place, name = f"{path}.schedulingGates[{index}]", gate.get("name") or ""
@@ -107,8 +102,7 @@ def _validate_gates(spec: Object, path: str) -> Iterator[FieldError]:
 
 
 def _validate_system(spec: Object, path: str) -> Iterator[FieldError]:
-    if spec.get("os") is None:
-        return
+    path = f"{path}.os"
     name = get_mapping(spec, "os").get("name") or ""
     if not name:
         yield required(f"{path}.name", "cannot be empty")
@@ -167,8 +161,9 @@ def validate_tolerations(tolerations: Sequence[Any], path: str) -> Iterator[Fiel
             yield from validators.validate_enum(f"{place}.effect", each["effect"], _TAINT_EFFECTS)
 
 
-def _validate_alias(aliases: Sequence[Any], path: str) -> Iterator[FieldError]:
-    for index, alias in enumerate(aliases):
+def _validate_aliases(spec: Object, path: str) -> Iterator[FieldError]:
+    path = f"{path}.hostAliases"
+    for index, alias in enumerate(get_items(spec, "hostAliases")):
         address = alias.get("ip") or ""
         if parse_address(address) is None:
             yield invalid(f"{path}[{index}].ip", address, VALID_ADDRESS)
@@ -177,9 +172,9 @@ def _validate_alias(aliases: Sequence[Any], path: str) -> Iterator[FieldError]:
                 yield invalid(f"{path}[{index}].hostnames[{at}]", host, problem)
 
 
-def _validate_spread(constraints: Sequence[Any], path: str) -> Iterator[FieldError]:
-    for index, each in enumerate(constraints):
-        place = f"{path}[{index}]"
+def _validate_spread(spec: Object, path: str) -> Iterator[FieldError]:
+    for index, each in enumerate(get_items(spec, "topologySpreadConstraints")):
+        place = f"{path}.topologySpreadConstraints[{index}]"
         if (each.get("maxSkew") or 0) <= 0:
             text = "must be greater than zero"
             yield invalid(f"{place}.maxSkew", each.get("maxSkew") or 0, text)
@@ -195,3 +190,27 @@ def _validate_spread(constraints: Sequence[Any], path: str) -> Iterator[FieldErr
         yield from validators.validate_label_selector(
             f"{place}.labelSelector", each.get("labelSelector")
         )
+
+
+_CHECKS: dict[str, Callable[[Object, str], Iterable[FieldError]]] = {
+    "dnsConfig": _validate_name_servers,
+    "nodeSelector": lambda spec, path: validate_labels(
+        get_mapping(spec, "nodeSelector"), f"{path}.nodeSelector"
+    ),
+    "readinessGates": _validate_readiness_gates,
+    "schedulingGates": _validate_scheduling_gates,
+    "activeDeadlineSeconds": _validate_deadline,
+    "tolerations": lambda spec, path: validate_tolerations(
+        get_items(spec, "tolerations"), f"{path}.tolerations"
+    ),
+    "hostAliases": _validate_aliases,
+    "topologySpreadConstraints": _validate_spread,
+    "preemptionPolicy": lambda spec, path: validators.validate_enum(
+        f"{path}.preemptionPolicy", spec["preemptionPolicy"], _PREEMPTION_POLICIES
+    ),
+    "overhead": lambda spec, path: validate_resources(
+        {"limits": get_mapping(spec, "overhead")}, f"{path}.overhead"
+    ),
+    "os": _validate_system,
+}
+"""Checks of members that most pods do not have."""
