@@ -17,6 +17,15 @@ from quarterdeck.server.registry.resource import Object
 
 _NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _TYPE = "#meta/v1.ObjectMeta"
+_PLAIN: dict[str, type] = {
+    "name": str,
+    "generateName": str,
+    "namespace": str,
+    "labels": dict,
+    "annotations": dict,
+}
+"""Members that Go keeps as they are unless they are empty, in the order it writes them."""
+_TEXTS = {str}
 
 
 class InvalidMetadata(ValueError):
@@ -32,6 +41,9 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
     metadata = value.get("metadata")
     if metadata is None:
         return []
+    if _is_plain(metadata):
+        value["metadata"] = {name: metadata[name] for name in _PLAIN if name in metadata}
+        return []
     decoded = builtins.decode_type(metadata, _NAME)
     if decoded.error is not None:
         raise InvalidMetadata(decoded.error)
@@ -43,6 +55,18 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
         return []
     place = f"{path}.metadata" if path else "metadata"
     return diagnosis.find_unknown_fields(metadata, _TYPE, path=place)
+
+
+def _is_plain(metadata: Any) -> bool:
+    """Whether metadata has a few usual members with the right types, as that of new objects has."""
+    if type(metadata) is not dict or not metadata.keys() <= _PLAIN.keys():
+        return False
+    for name, each in metadata.items():
+        if type(each) is not _PLAIN[name] or not each:
+            return False
+        if type(each) is dict and {*map(type, each.values())} != _TEXTS:
+            return False
+    return True
 
 
 def _has_nested(metadata: dict[str, Any]) -> bool:
