@@ -29,9 +29,10 @@ class Program:
     __slots__ = (
         "_bounds",
         "_by_name",
+        "_estimated",
+        "_root",
         "_tree",
         "by_position",
-        "estimated_cost",
         "parameters",
         "source",
         "type",
@@ -49,11 +50,19 @@ class Program:
             name for name in variables if name in used or name in ("self", "oldSelf")
         )
         """Names of the arguments `run` takes."""
-        self.estimated_cost: Range = estimate(tree, root=variables.get("self"))
+        self._root = variables.get("self")
+        self._estimated: Range | None = None
         self._bounds: dict[int, int] = {}
         self.by_position: Callable[..., Any] = self._compile_then_run
         """The compiled code itself: it raises anything when it does not know."""
         self._by_name: Callable[..., Any] = self._compile_then_evaluate
+
+    @property
+    def estimated_cost(self) -> Range:
+        """What it may cost, by its types alone; worked out for who asks: a new definition does."""
+        if self._estimated is None:
+            self._estimated = estimate(self._tree, root=self._root)
+        return self._estimated
 
     def evaluate(self, variables: Mapping[str, Any], *, budget: Budget | None = None) -> Any:
         """The expression's value.
