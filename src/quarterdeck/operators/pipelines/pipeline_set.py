@@ -30,6 +30,7 @@ from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
 from quarterdeck.operators.pipelines.pipeline import annotation, is_member
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.references import read_contents
+from quarterdeck.operators.pipelines.removal import find_left_out
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 
 MAX_SHOWN = 10
@@ -92,6 +93,7 @@ class PipelineSets:
         ctx.status.set(total=len(members), connection=fleet.name)
         _set_members(members, listed, ctx)
         if planned.is_needed:
+            await _check_list(set_, listed, fleet)
             await _send(set_, planned, fleet)
             listed = await fleet.api.list()
             _set_members(members, listed, ctx)
@@ -262,6 +264,17 @@ def plan_sync(set_: PipelineSet, members: Sequence[Member], listed: Sequence[Rem
             f"{set_.spec.max_deletions}: {shown}; raise it, or set spec.prune to false",
         )
     return SyncPlan(desired, (), rest, tuple(dict.fromkeys(differing)))
+
+
+async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet) -> None:
+    """Raises `Waiting` if the sync would delete pipelines that the list left out."""
+    source = tuple(source_of(set_).values())
+    if (name := await find_left_out(fleet.api, listed, source)) is not None:
+        text = (
+            f"the server's list leaves out pipeline {name!r} of this source, which it has: nothing "
+            "is sent, for the sync would delete it"
+        )
+        raise Waiting(Reason.SYNC_FAILED, text, after_s=30.0)
 
 
 async def _send(set_: PipelineSet, planned: SyncPlan, fleet: Fleet) -> None:

@@ -1,7 +1,8 @@
 """Whether something that a list leaves out has left the server.
 
 A list that answers half looks like a deletion of the other half. Objects that were discovered take
-pipelines and attributes along when they are deleted, so the server is asked for each one first.
+pipelines and attributes along when they are deleted, and a sync deletes what it does not name: the
+server is asked for what is missing first.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -9,6 +10,9 @@ from typing import NamedTuple
 
 from quarterdeck.operators.pipelines.ports import CallFailed, FleetApi, Remote, RemoteCollector
 from quarterdeck.telemetry.fleet.codes import Code
+
+MAX_ASKED = 5
+"""How many pipelines are asked for before a sync: the first one that exists decides."""
 
 
 class Removal(NamedTuple):
@@ -48,3 +52,35 @@ def confirm_collectors(
         return identity not in ids and await api.get_collector(identity) is None
 
     return Removal(is_deletion, is_gone)
+
+
+async def find_left_out(
+    api: FleetApi, listed: Iterable[Remote], source: tuple[str, ...]
+) -> str | None:
+    """The name of a pipeline of a source that the server has and its list leaves out, if any.
+
+    A sync deletes what it does not name, and what is to be kept is known from the list alone. The
+    revisions are another witness; what they tell and the list does not is asked for by its name.
+
+    Raises:
+        CallFailed, Paused: if the server cannot be read.
+    """
+    names = {each.name for each in listed}
+    try:
+        revisions = await api.revisions()
+    except CallFailed as error:
+        if error.code in (Code.UNIMPLEMENTED, Code.NOT_FOUND):
+            return None  # a server without revisions
+        raise
+    newest = {each.snapshot.id or each.snapshot.name: each for each in revisions}
+    absent = [
+        each.snapshot.name
+        for each in newest.values()
+        if not each.operation.endswith("DELETE")
+        and (each.snapshot.source_type, each.snapshot.source_namespace) == source
+        and each.snapshot.name not in names
+    ]
+    for name in sorted(absent)[:MAX_ASKED]:
+        if await api.find(name) is not None:
+            return name
+    return None

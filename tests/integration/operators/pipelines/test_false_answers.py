@@ -1,9 +1,9 @@
 """A fleet server that forgets, lies about hashes or answers half: no collector loses its text."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.integration.operators.pipelines.answers import Change, falsify
 from tests.integration.operators.pipelines.test_collectors import (
     Inventory,
     put,
@@ -27,23 +27,6 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     ExternalAttributeSync,
     PipelineDiscovery,
 )
-from quarterdeck.kit import http, json
-
-Change = Callable[[dict[str, Any]], None]
-
-
-def falsify(operation: str, change: Change) -> Any:
-    """A fault that changes the answers of one operation."""
-
-    async def fault(request: Any, proceed: Any) -> Any:
-        answer = await proceed()
-        if not request.path.endswith(f"/{operation}"):
-            return answer
-        message = json.decode(answer.body)
-        change(message)
-        return http.Response(200, [("Content-Type", "application/json")], json.encode(message))
-
-    return fault
 
 
 def leave_out_reports(message: dict[str, Any]) -> None:

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+from tests.integration.operators.pipelines.answers import falsify
+
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision, PipelineSet
 from quarterdeck.meta.conditions import find
 from quarterdeck.wire.status import NotFound
@@ -143,6 +146,28 @@ async def test_a_server_that_answers_half_is_found_out(world: Any) -> None:
         assert set_.status.members[0].state == "Missing"
         await ready(at, "Synced", 1)
         assert at.fleet.names == ["a"]
+
+
+@pytest.mark.parametrize("prune", [True, False])
+async def test_a_list_that_leaves_pipelines_out_deletes_none(world: Any, *, prune: bool) -> None:
+    def keep_one(message: dict[str, Any]) -> None:
+        message["pipelines"] = [each for each in message["pipelines"] if each["name"] == "a"]
+
+    async with world() as at, at.operator(interval_s=30.0):
+        for name in ("old", "older"):
+            at.fleet.put(name, source=ON_SERVER)
+        await create(at, pipelines=[member("a")], prune=False)
+        await ready(at, "Synced", 1)
+        at.fleet.always = falsify("ListPipelines", keep_one)
+        await patch(at, {"pipelines": [member("a"), member("b")], "prune": prune})
+        await patch(at, {"maxDeletions": 1})
+        set_ = await ready(at, "SyncFailed")
+        said = find(set_.status.conditions, "Ready")
+        assert said is not None and "leaves out pipeline 'old'" in said.message
+        assert at.fleet.names == ["a", "old", "older"]
+        at.fleet.always = None
+        await ready(at, "TooManyDeletions" if prune else "Synced", 2)
+        assert {"a", "old", "older"} <= set(at.fleet.names)
 
 
 async def test_a_deleted_set_takes_its_pipelines_along(world: Any) -> None:
