@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what tests start, from Debian's packages: Redis, VictoriaMetrics, a registry, QEMU,
-# a container runtime with its network, a browser.
+# a container runtime with its network, a browser, shells.
 # Does nothing for programs that are there, and nothing at all where there is no apt-get.
 set -euo pipefail
 declare -A packages=(
@@ -19,6 +19,8 @@ declare -A packages=(
     [mcopy]=mtools
     [mkfs.vfat]=dosfstools
     [openssl]=openssl
+    [zsh]=zsh
+    [fish]=fish
     [containerd]=containerd
     [runc]=runc
     [/usr/lib/cni/bridge]=containernetworking-plugins

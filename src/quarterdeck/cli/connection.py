@@ -36,6 +36,24 @@ def find_config(kubeconfig: str = "", context: str = "") -> "ClusterConfig":
     return load_config(context=context)
 
 
+def list_contexts(kubeconfig: str = "") -> list[str]:
+    """The contexts of the kubeconfig that `find_config` would read.
+
+    Raises:
+        ConfigError: if the kubeconfig cannot be read.
+    """
+    from quarterdeck.client.config.kubeconfig import read
+    from quarterdeck.client.config.locate import list_files
+
+    if kubeconfig:
+        files = [Path(kubeconfig).expanduser()]
+    elif not os.environ.get("KUBECONFIG") and LOCAL.is_file():
+        files = [LOCAL]
+    else:
+        files = list_files()
+    return sorted(read(files).contexts)
+
+
 @contextlib.asynccontextmanager
 async def connect(kubeconfig: str = "", context: str = "") -> AsyncIterator["Client"]:
     """A client of the cluster to use; without a loop, one that can only read."""

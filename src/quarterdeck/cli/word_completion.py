@@ -93,11 +93,24 @@ def read_situation(parser: Parser, words: list[str]) -> Situation:
 def _complete_value(action: argparse.Action, situation: Situation) -> list[str]:
     if action.dest == "namespace":
         return _ask(situation, "namespaces", everywhere=True)
+    if action.dest == "context":
+        return _list_contexts(situation)
     if action.metavar == "FORMAT":
         return list(_FORMATS)
     if isinstance(action.metavar, str) and "|" in action.metavar:
         return action.metavar.split("|")
     return []
+
+
+def _list_contexts(situation: Situation) -> list[str]:
+    """The contexts of the kubeconfig that the command would read; nothing if it cannot be read."""
+    from quarterdeck.cli.connection import list_contexts
+    from quarterdeck.client.errors import ClientError
+
+    try:
+        return list_contexts(situation.options.get("kubeconfig", ""))
+    except (ClientError, OSError):
+        return []
 
 
 def _complete_positional(action: argparse.Action, situation: Situation, word: str) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from quarterdeck.cli.main import run
 from quarterdeck.cli.word_completion import complete
+from quarterdeck.testing import programs
 
 MAPS = {
     "apiVersion": "v1",
@@ -44,6 +45,8 @@ def server(kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (["events", "--output", "j"], ["json"]),
         (["get", "cm", "--all-n"], ["--all-namespaces"]),
         (["logs", "cm/be"], ["cm/beta"]),
+        (["get", "cm", "--context", "q"], ["quarterdeck"]),
+        (["get", "cm", "--context=quarterdeck", "al"], ["alpha"]),
         (["completion", "f"], ["fish"]),
         (["get", "nonsense", ""], []),
         (["apply", ""], []),
@@ -62,23 +65,65 @@ def test_without_a_cluster_nothing_is_offered(
     assert complete(["get", ""]) == []
 
 
+def test_contexts_are_those_of_the_kubeconfig_that_is_named(tmp_path: Path) -> None:
+    named = tmp_path / "config"
+    contexts = [{"name": each, "context": {"cluster": "c"}} for each in ("west", "east")]
+    named.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "contexts": contexts}))
+    assert complete(["get", "pods", "--kubeconfig", str(named), "--context", ""]) == [
+        "east",
+        "west",
+    ]
+
+
+def test_a_kubeconfig_that_cannot_be_read_offers_no_contexts(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_text("[")
+    for name in ("broken", "none"):
+        words = ["get", "pods", "--kubeconfig", str(tmp_path / name), "--context", ""]
+        assert complete(words) == []
+
+
+BASH = """
+source <(quarterdeck completion bash)
+try() { COMP_WORDS=(quarterdeck "$@"); COMP_CWORD=$#; _quarterdeck; echo "${COMPREPLY[@]}"; }
+"""
+ZSH = """
+autoload -Uz compinit && compinit -u -D
+source <(quarterdeck completion zsh)
+compadd() { shift; print -r -- "$@"; }
+try() { words=(quarterdeck "$@"); CURRENT=${#words}; _quarterdeck; }
+"""
+FISH = """
+quarterdeck completion fish | source
+function try
+    set -l line (string join -- " " quarterdeck $argv)
+    complete -C "$line" | string replace -r "\\t.*" "" | string join -- " "
+end
+"""
+
+
+@pytest.mark.parametrize(
+    ("shell", "script"),
+    [
+        pytest.param("bash", BASH, id="bash"),
+        pytest.param("zsh", ZSH, id="zsh"),
+        pytest.param("fish", FISH, id="fish"),
+    ],
+)
 @pytest.mark.usefixtures("server")
-def test_bash_offers_kinds_and_names(kubeconfig: Path, tmp_path: Path) -> None:
+def test_a_shell_offers_commands_kinds_names_flags_and_contexts(
+    shell: str, script: str, tmp_path: Path
+) -> None:
+    programs.require(shell)
     program = tmp_path / "quarterdeck"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m quarterdeck.cli "$@"\n')
     program.chmod(0o755)
-    script = (
-        "source <(quarterdeck completion bash)\n"
-        "COMP_WORDS=(quarterdeck get configmaps al); COMP_CWORD=3; _quarterdeck\n"
-        'echo "${COMPREPLY[@]}"\n'
-        "COMP_WORDS=(quarterdeck get --js); COMP_CWORD=2; _quarterdeck\n"
-        'echo "${COMPREPLY[@]}"\n'
-    )
+    tried = ("descr", "get configmaps al", "get --js", "get cm --context q", "pipelines pro")
     done = subprocess.run(
-        ["bash", "-c", script],
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        [shell, "-c", script + "\n".join(f"try {each}" for each in tried)],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
-    assert done.stdout.splitlines() == ["alpha", "--json"], done.stderr
+    wanted = ["describe", "alpha", "--json", "quarterdeck", "promote"]
+    assert done.stdout.splitlines() == wanted, done.stderr

@@ -1,6 +1,7 @@
 """`quarterdeck completion`: a script that completes commands, flags, kinds and names in a shell.
 
-Commands and flags stand in the script; everything else is asked from `cli.word_completion`.
+Commands and flags stand in the script of bash, commands in that of fish; everything else is asked
+from `cli.word_completion`.
 """
 
 import enum
@@ -24,7 +25,13 @@ def completion(
 ) -> None:
     """Print a completion script: `source <(quarterdeck completion bash)`."""
     entries = list(walk())
-    print(_fish(entries) if shell is Shell.FISH else _bash(entries, shell))
+    match shell:
+        case Shell.BASH:
+            print(_bash(entries))
+        case Shell.ZSH:
+            print(_ZSH)
+        case Shell.FISH:
+            print(_fish(entries))
 
 
 COMMAND = Command(completion)
@@ -40,15 +47,14 @@ def list_words(found: Found) -> list[str]:
     return words
 
 
-def _bash(entries: list[Found], shell: Shell) -> str:
+def _bash(entries: list[Found]) -> str:
     tops = [each.prog.split()[1] for each in entries if len(each.prog.split()) == 2]
     cases = "\n".join(
         f"    '{' '.join(each.prog.split()[1:])}') words='{' '.join(list_words(each))}'"
         f" asks={'1' if each.command else ''} ;;"
         for each in entries
     )
-    head = "autoload -U +X bashcompinit && bashcompinit\n" if shell is Shell.ZSH else ""
-    return f"""{head}_quarterdeck() {{
+    return f"""_quarterdeck() {{
   local words="{" ".join(tops)}" path="" asks="" index
   local current="${{COMP_WORDS[COMP_CWORD]}}"
   for ((index = 1; index < COMP_CWORD; index++)); do
@@ -71,17 +77,31 @@ def _bash(entries: list[Found], shell: Shell) -> str:
 complete -F _quarterdeck quarterdeck qd"""
 
 
+_ZSH = r"""#compdef quarterdeck qd
+_quarterdeck() {
+  local -a offered
+  offered=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  offered=("${(@)offered:#}")
+  if (( ${#offered} )); then
+    compadd -- "${(@)offered}"
+  else
+    _files
+  fi
+}
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+compdef _quarterdeck quarterdeck qd"""
+
+
 def _fish(entries: list[Found]) -> str:
     lines = []
     for found in entries:
-        *parents, name = found.prog.split()[1:]
-        seen = f"__fish_seen_subcommand_from {parents[-1]}" if parents else "__fish_use_subcommand"
-        lines.append(f"complete -c quarterdeck -n '{seen}' -f -a {name} -d '{found.summary}'")
-        lines += [
-            f"complete -c quarterdeck -n '__fish_seen_subcommand_from {name}' -l {word[2:]}"
-            for word in list_words(found)
-            if word.startswith("--")
-        ]
+        name, *below = found.prog.split()[1:]
+        if not below:
+            summary = found.summary.replace("'", r"\'")
+            lines.append(
+                f"complete -c quarterdeck -n __fish_use_subcommand -f -a {name} -d '{summary}'"
+            )
     asked = "(quarterdeck __complete (commandline -opc)[2..-1] (commandline -ct))"
     lines.append(f"complete -c quarterdeck -n 'not __fish_use_subcommand' -a '{asked}'")
+    lines.append("complete -c qd -w quarterdeck")
     return "\n".join(lines)

@@ -39,13 +39,16 @@ def _find(
 ) -> ClusterConfig:
     if path is not None:
         return kubeconfig.resolve(kubeconfig.read([Path(path)]), context)
-    if listed := environment.get("KUBECONFIG"):
-        files = [Path(each).expanduser() for each in listed.split(os.pathsep) if each]
-        return kubeconfig.resolve(kubeconfig.read(files), context)
-    if is_in_cluster(environment, service_account):
+    if not environment.get("KUBECONFIG") and is_in_cluster(environment, service_account):
         return load_in_cluster(environment, service_account)
-    home = Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"
-    return kubeconfig.resolve(kubeconfig.read([home]), context)
+    return kubeconfig.resolve(kubeconfig.read(list_files(environment)), context)
+
+
+def list_files(environment: Mapping[str, str] = os.environ) -> list[Path]:
+    """The kubeconfig files in force: those of KUBECONFIG, or `~/.kube/config`."""
+    if listed := environment.get("KUBECONFIG"):
+        return [Path(each).expanduser() for each in listed.split(os.pathsep) if each]
+    return [Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"]
 
 
 def is_in_cluster(
