@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
-from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError
+from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError, print_error
 from quarterdeck.cli.flags import (
     Context,
     Files,
@@ -117,8 +117,12 @@ async def _delete(
     try:
         await with_progress(client.raw.delete(path, options), f"deleting {label}")
     except NotFound:
-        if not ignore_not_found:
-            print_change(label, "not found", as_json=as_json)
-        return ignore_not_found
+        if ignore_not_found:
+            return True
+        if as_json:
+            print_change(label, "not found", as_json=True)
+        else:
+            print_error("quarterdeck delete", f"{label} not found")
+        return False
     print_change(label, "deleted", as_json=as_json)
     return True

@@ -1,0 +1,123 @@
+"""One set of exit codes: every command answers the same mistakes in the same way."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.cli.exit_codes import FAILED, REFUSED
+from quarterdeck.cli.main import Found, run, walk
+
+COMMANDS = [each for each in walk() if each.command is not None]
+SERVING = ("run", "bootstrap", "hub", "ingester", "collector")
+NO_CLUSTER_FIRST = ("quarterdeck version", "quarterdeck machines template import")
+"""Commands whose cluster may be absent: a version is shown without, an image is read before."""
+CONNECTING = [
+    each
+    for each in COMMANDS
+    if each.command is not None
+    and "--context" in each.command.build_parser(each.prog)._option_string_actions
+    and each.prog.split()[1] not in SERVING
+    and each.prog not in NO_CLUSTER_FIRST
+]
+WORDS = {
+    "quarterdeck access explain": ["alice", "east"],
+    "quarterdeck apply": ["-f", "FOLDER/object.json"],
+    "quarterdeck clusters add": ["--name", "east", "--hub-kubeconfig", "FOLDER/kubeconfig"],
+    "quarterdeck clusters join": ["east", "--image", "x"],
+    "quarterdeck experiments plan": ["FOLDER/experiment.json"],
+    "quarterdeck experiments run": ["FOLDER/experiment.json"],
+    "quarterdeck hypervisor act": ["delete", "a"],
+    "quarterdeck hypervisor fail": ["clone_vm"],
+    "quarterdeck hypervisor timing": ["--scale", "2"],
+    "quarterdeck metrics preview": ["FOLDER/metric.json"],
+    "quarterdeck delete": ["cm", "a"],
+    "quarterdeck describe": ["cm", "a"],
+    "quarterdeck get": ["cm"],
+    "quarterdeck watch": ["cm"],
+    "quarterdeck logs": ["a"],
+}
+"""The arguments of a command that are more than a name for each required one."""
+
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+METRIC_SOURCE = {
+    **{"apiVersion": "clusterpulse.io/v1alpha1", "kind": "MetricSource"},
+    "metadata": {"name": "a"},
+    "spec": {
+        "source": {"apiVersion": "v1", "kind": "Pod"},
+        "fields": [{"name": "name", "path": ".metadata.name"}],
+    },
+}
+EXPERIMENT = {
+    **{"apiVersion": "experiments.illm.io/v1alpha1", "kind": "Experiment"},
+    "metadata": {"name": "a", "namespace": "experiments"},
+    "spec": {
+        "targets": [{"name": "app", "cluster": {"type": "hub"}}],
+        "workflow": {"template": "t", "completion": {"mode": "workflow"}},
+    },
+}
+
+
+def list_words(found: Found, folder: Path) -> list[str]:
+    """Arguments that a command accepts."""
+    path = found.prog.split()[1:]
+    if found.prog in WORDS:
+        return path + [each.replace("FOLDER", str(folder)) for each in WORDS[found.prog]]
+    assert found.command is not None
+    parser = found.command.build_parser(found.prog)
+    required = [each for each in parser._get_positional_actions() if each.nargs not in ("?", "*")]
+    return path + ["a"] * len(required)
+
+
+@pytest.mark.parametrize("found", COMMANDS, ids=lambda each: str(each.prog))
+def test_an_unknown_flag_is_refused_in_one_line(
+    found: Found, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*found.prog.split()[1:], "--no-such-flag"]) == REFUSED
+    done = capsys.readouterr()
+    assert done.out == ""
+    assert done.err.startswith(f"{found.prog}: ")
+    assert done.err.count("\n") == 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with files for commands that read some, and a kubeconfig that leads nowhere."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "object.json").write_text(json.dumps(CONFIG_MAP))
+    (tmp_path / "metric.json").write_text(json.dumps(METRIC_SOURCE))
+    (tmp_path / "experiment.json").write_text(json.dumps(EXPERIMENT))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    (tmp_path / "kubeconfig").write_text(
+        json.dumps(
+            {
+                **{"apiVersion": "v1", "kind": "Config", "current-context": "c"},
+                **{"clusters": [cluster], "contexts": [context]},
+                "users": [{"name": "u", "user": {}}],
+            }
+        )
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize("found", CONNECTING, ids=lambda each: str(each.prog))
+@pytest.mark.parametrize(
+    ("kubeconfig", "cause"),
+    [
+        pytest.param("kubeconfig", "cannot connect to 127.0.0.1:", id="refused connection"),
+        pytest.param("none", "no kubeconfig at ", id="no kubeconfig"),
+    ],
+)
+def test_a_cluster_that_is_not_there_fails_in_one_line(
+    found: Found, kubeconfig: str, cause: str, *, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run([*list_words(found, folder), "--kubeconfig", str(folder / kubeconfig)])
+    error = capsys.readouterr().err
+    assert (code, error.count("\n")) == (FAILED, 1), error
+    assert error.startswith(f"{found.prog}: ")
+    assert cause in error
