@@ -90,6 +90,10 @@ def test_a_reconcile_record_has_a_line_for_each_cause_read_and_write() -> None:
                 **{"event": "changed", "kind": "Pod", "object": "a/b", "mappedBy": "owner"},
                 **{"oldVersion": "1", "newVersion": "2"},
             },
+            {
+                **{"event": "added", "kind": "Pod", "object": "a/d", "mappedBy": "owner"},
+                **{"oldVersion": None, "newVersion": "2"},
+            },
         ],
         "reads": [{"kind": "Pod", "object": "a/b", "version": "2", "source": "cache"}],
         "writes": [
@@ -103,6 +107,7 @@ def test_a_reconcile_record_has_a_line_for_each_cause_read_and_write() -> None:
         "    all well",
         "    cause    start",
         "    cause    Pod a/b was changed (1 -> 2, mapped by owner)",
+        "    cause    Pod a/d was added (2, mapped by owner)",
         "    read     Pod a/b at 2 (cache)",
         "    wrote    apply Pod a/b -> 3",
         "    next in  5 s",

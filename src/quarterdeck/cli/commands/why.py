@@ -97,7 +97,9 @@ def _format_cause(cause: dict[str, Any]) -> str:
         return str(cause["event"])
     if "object" not in cause:  # the initial list names no object
         return f"{cause['event']} of {cause['kind']}"
+    versions = [cause["oldVersion"], cause["newVersion"]]
+    change = " -> ".join(str(each) for each in versions if each is not None)
     return (
         f"{cause['kind']} {cause['object']} was {cause['event']} "
-        f"({cause['oldVersion']} -> {cause['newVersion']}, mapped by {cause['mappedBy']})"
+        f"({change}, mapped by {cause['mappedBy']})"
     )

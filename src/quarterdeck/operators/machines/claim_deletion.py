@@ -109,7 +109,8 @@ class Deletion:
             after_s = min(_LOOK_S, max(1.0, wait_s)) if wait_s > 0 else _LOOK_S
             raise Waiting(Reason.DRAINING, drain.reason, after_s=after_s)
         reason = Reason.DRAIN_TIMEOUT if drain.is_forced else Reason.DRAINED
-        report_condition(ctx, DRAINED, TRUE, reason, "", warning=drain.is_forced)
+        message = "the drain timeout is over" if drain.is_forced else "no work is left"
+        report_condition(ctx, DRAINED, TRUE, reason, message, warning=drain.is_forced)
         machine.enter("Terminating", Step.INSPECT)
         raise Waiting(Reason.TERMINATING, "terminating", after_s=_SOON_S)
 

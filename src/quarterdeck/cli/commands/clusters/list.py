@@ -74,7 +74,7 @@ def _total(found: "list[ClusterConnection]") -> tuple[str, ...]:
     connected = sum(each.status.phase == "Connected" for each in found)
     return (
         "TOTAL",
-        f"{len(found)} clusters",
+        f"{len(found)} cluster{'' if len(found) == 1 else 's'}",
         f"{connected} connected",
         f"{healthy} healthy",
         str(sum(each.status.nodes for each in found)),
