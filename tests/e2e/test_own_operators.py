@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from quarterdeck.client import Client, load_config
 from quarterdeck.kit import yaml
 from quarterdeck.meta.identity import GVR
 from quarterdeck.testing import eventually, programs
+from quarterdeck.wire.status import ApiError
+
+ROOT = Path(__file__).parents[2]
 
 
 def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -69,9 +73,11 @@ def test_mistakes_are_one_line(project: Path, arguments: tuple[str, ...], messag
 
 
 @contextmanager
-def developing(project: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    port = str(programs.free_port())
-    command = [sys.executable, "-m", "quarterdeck.cli", "dev", "ledger_book.py"]
+def developing(
+    project: Path, log: Path, *, source: str = "ledger_book.py", health_port: int = 0
+) -> Iterator[subprocess.Popen[bytes]]:
+    port = str(health_port or programs.free_port())
+    command = [sys.executable, "-m", "quarterdeck.cli", "dev", source]
     with log.open("w") as output:
         process = subprocess.Popen(
             [*command, "--health-port", port],
@@ -111,3 +117,27 @@ async def test_dev_runs_the_operator_and_follows_its_source(project: Path, tmp_p
             source.write_text(good.replace('-words"', '-mended"'))
             await eventually(lambda: config_map_is("sample-mended"))
     assert not re.search("Traceback", log.read_text())
+
+
+async def test_dev_registers_webhooks_and_answers_why(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples/database", tmp_path / "database")
+    log, folder, port = tmp_path / "log", tmp_path / "database", programs.free_port()
+    with developing(folder, log, source="database.py", health_port=port):
+        await eventually(lambda: "manager started" in log.read_text())
+        sample = yaml.load((folder / "sample.yaml").read_text())
+        async with Client(load_config(folder / ".quarterdeck/dev.kubeconfig")) as client:
+            databases = client.resource(GVR("example.com", "v1", "databases"))
+            wrong = {**sample, "spec": {**sample["spec"], "backupSchedule": "nonsense"}}
+            with pytest.raises(ApiError, match="'nonsense' needs five fields"):
+                await databases.create(wrong)
+            await databases.create(sample)
+
+            async def is_ready() -> bool:
+                found = await databases.get("sample", "default")
+                return bool(found.get("status", {}).get("readyReplicas") == 3)
+
+            await eventually(is_ready)
+        health = f"http://127.0.0.1:{port}"
+        for kind in ("Database", "databases", "db"):
+            done = call("why", kind, "sample", "--health", health, folder=folder)
+            assert "wrote    apply StatefulSet default/sample" in done.stdout, done.stderr

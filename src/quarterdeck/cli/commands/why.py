@@ -39,7 +39,8 @@ async def why(
     if output is Form.JSON:
         print(pretty(document))
         return
-    for controller in document["controllers"]:
+    recorded = [each for each in document["controllers"] if each["reconciles"]]
+    for controller in recorded or document["controllers"]:  # others know the kind, not the object
         print(f"controller {controller['controller']}")
         records = controller["reconciles"][:limit]
         if not records:

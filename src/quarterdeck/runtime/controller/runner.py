@@ -99,7 +99,7 @@ class Runner(Generic[T]):
         self._uids: dict[Key, str] = {}
         self._stopping = False
         kind = controller.for_.KIND
-        self.journal = Journal(self.name, kind.kind, plural=kind.plural)
+        self.journal = Journal(self.name, kind.kind, other_names=(kind.plural, *kind.short_names))
 
     # --- start and stop
 

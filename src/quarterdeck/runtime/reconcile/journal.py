@@ -98,10 +98,12 @@ def truncate_body(kind: str, body: bytes) -> bytes:
 class Journal:
     """The last reconciles of one controller."""
 
-    def __init__(self, controller: str, kind: str, *, plural: str = "", size: int = 1000) -> None:
+    def __init__(
+        self, controller: str, kind: str, *, other_names: Iterable[str] = (), size: int = 1000
+    ) -> None:
         self.controller = controller
         self.kind = kind
-        self.names = frozenset({kind.lower(), plural.lower()})
+        self.names = frozenset(each.lower() for each in (kind, *other_names))
         """The names of the kind that explain accepts."""
         self._records: deque[Record] = deque(maxlen=size)
         self.add = self._records.append
@@ -170,7 +172,7 @@ def _cause(cause: object) -> dict[str, Any]:
 
 
 def explain(journals: Iterable[Journal], kind: str, key: Key) -> list[dict[str, Any]]:
-    """The last reconciles of an object, by each controller of its kind (or plural)."""
+    """The last reconciles of an object, by each controller of its kind, plural or short name."""
     return [
         {"controller": journal.controller, "reconciles": [to_json(r) for r in journal.of(key)]}
         for journal in journals
