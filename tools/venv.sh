@@ -34,8 +34,13 @@ if [ ! -x "$venv/bin/pip" ]; then
     fi
 fi
 
-count() { # shows pip's progress as a number of packages
-    awk '/^Collecting / {printf "\r  %d packages", ++n; fflush()} END {if (n) print ""}'
+total=$(grep -c == "$pins")
+show_progress() { # of pip, as a number of packages; a log gets only the last line
+    awk -v total="$total" -v is_terminal="$([ -t 1 ] && echo 1)" '
+        function show(text) { if (is_terminal) { printf "\r  %-40s", text; fflush() } }
+        /^(Collecting|Processing) / { show(++n " of " total " packages") }
+        /^Installing collected packages/ { show("unpacking " total " packages") }
+        END { if (is_terminal && n) print "" }'
 }
 pip() {
     "$venv/bin/pip" "$@" --disable-pip-version-check --progress-bar off
@@ -44,14 +49,15 @@ pip() {
 # What running needs is kept as wheels, so that a second `make run` after `make clean` needs no
 # network. Test and benchmark packages are many and are not kept.
 wheels=${XDG_CACHE_HOME:-$HOME/.cache}/quarterdeck/wheels
-echo "installing what '$purpose' needs into $venv ($(grep -c == "$pins") packages)"
+echo "installing what '$purpose' needs into $venv ($total packages)"
 if [ "$purpose" = run ]; then
-    if ! pip install --quiet --no-index --find-links "$wheels" --require-hashes -r "$pins" 2>/dev/null; then
-        pip download --require-hashes -r "$pins" --dest "$wheels" | count
-        pip install --quiet --no-index --find-links "$wheels" --require-hashes -r "$pins"
+    install_kept() { pip install --no-index --find-links "$wheels" --require-hashes -r "$pins" | show_progress; }
+    if ! install_kept 2>/dev/null; then
+        pip download --require-hashes -r "$pins" --dest "$wheels" | show_progress
+        install_kept
     fi
 else
-    pip install --require-hashes -r "$pins" | count
+    pip install --require-hashes -r "$pins" | show_progress
 fi
 pip install --quiet --no-deps --no-build-isolation -e .
 touch "$venv/.installed-run"
