@@ -24,7 +24,7 @@ def files() -> Iterator[File]:
     before, _, rest = page.partition(_START)
     _, _, after = rest.partition(_END)
     tree = "\n".join(_render_lines(root))
-    yield File(PAGE, f"{before}{_START}\n```\n{tree}\n```\n{_END}{after}")
+    yield File(PAGE, f"{before}{_START}\n```text\n{tree}\n```\n{_END}{after}")
 
 
 def _render_lines(root: Path) -> Iterator[str]:

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from page_blocks import list_blocks
 
 import quarterdeck
 
@@ -25,7 +26,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     "page", sorted((ROOT / "docs/tutorial").glob("*.md")), ids=lambda p: p.stem
 )
 def test_tutorials_open_a_shell_before_they_call_quarterdeck(page: Path) -> None:
-    commands = "\n".join(re.findall(r"^```\n(.*?)^```", page.read_text(), flags=re.S | re.M))
+    commands = "\n".join(block.text for block in list_blocks(page) if block.is_shell)
     before, shell, _ = commands.partition("make shell")
     assert shell and not re.search(r"^(quarterdeck|kubectl) ", before, flags=re.M)
 
