@@ -51,6 +51,23 @@ GO_SUITES = (
         known={"aggregatedDiscovery=false": "downloads an old kube-apiserver and tests that one"},
     ),
     GoSuite(
+        "gateway-api, standard",
+        "sigs.k8s.io/gateway-api",
+        "v1.2.1",
+        ("./pkg/test/cel/",),
+        definitions="config/crd/standard",
+        tags="standard",
+    ),
+    GoSuite(
+        "gateway-api, experimental",
+        "sigs.k8s.io/gateway-api",
+        "v1.2.1",
+        ("./pkg/test/cel/",),
+        definitions="config/crd/experimental",
+        tags="experimental",
+        known={"too_many_characters": "expects the words of Kubernetes 1.31"},
+    ),
+    GoSuite(
         "rabbitmq cluster-operator",
         "github.com/rabbitmq/cluster-operator/v2",
         "v2.11.0",
