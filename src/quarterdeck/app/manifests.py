@@ -112,7 +112,7 @@ def namespace(place: Place) -> Document:
 def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Document]:
     """Who the manager is and what it may do, by file name."""
     controllers = [each for part in parts for each in part.controllers()]
-    rules = [*rbac.build_rules(controllers, leader_election=False)]
+    rules = rbac.drop_updates(rbac.build_rules(controllers, leader_election=False))
     if has_webhooks(parts):
         rules += WEBHOOK_RULES
     lease = rbac.Rule(

@@ -78,6 +78,19 @@ def build_rules(
     ]
 
 
+def drop_updates(rules: Iterable[Rule]) -> list[Rule]:
+    """The rules of operators that apply and patch, and replace nothing by PUT.
+
+    `update` of finalizers stays: admission asks for it, and no request does.
+    """
+    return [
+        rule
+        if rule.resource.endswith("/finalizers")
+        else rule._replace(verbs=tuple(verb for verb in rule.verbs if verb != "update"))
+        for rule in rules
+    ]
+
+
 def build_cluster_role(name: str, rules: Iterable[Rule]) -> dict[str, Any]:
     """The ClusterRole manifest of some rules; resources with equal rights share an entry."""
     merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}

@@ -26,3 +26,13 @@ def test_rules_come_from_declarations() -> None:
     assert "create" in rules["example.com", "bares"]
     used = [rbac.Use("example.com", "things", "delete")]
     assert rbac.find_uncovered(used, rbac.build_rules([controller])) == used
+
+
+def test_operators_that_apply_need_no_update() -> None:
+    rules = [
+        rbac.Rule("example.com", "things", ("get", "patch", "update")),
+        rbac.Rule("example.com", "things/finalizers", ("update",)),
+    ]
+    first, second = rbac.drop_updates(rules)
+    assert first.verbs == ("get", "patch")
+    assert second.verbs == ("update",)
