@@ -218,6 +218,26 @@ async def test_snapshot_of_a_running_store_is_restored(database: Path, tmp_path:
     assert not list(tmp_path.glob("*.new*"))
 
 
+async def test_snapshot_while_the_store_writes_is_one_moment(
+    database: Path, tmp_path: Path
+) -> None:
+    """Objects are created one after the other: the snapshot has the first of them, without gaps."""
+    store = open_sqlite(database)
+    await fill(store, 3)
+    copying = asyncio.ensure_future(asyncio.to_thread(snapshot, database, tmp_path / "copy.db"))
+    written = 3
+    while not copying.done() or written < 50:
+        await store.put(pod(written), lambda r: b'{"revision":%d}' % r)
+        written += 1
+    made = await copying
+    await store.close()
+    copy = open_sqlite(tmp_path / "copy.db")
+    names = [entry.key.name for entry in copy.snapshot().range("pods")]
+    assert names == [pod(each).name for each in range(len(names))]
+    assert 3 <= len(names) == made.objects <= written
+    await copy.close()
+
+
 async def test_restore_replaces_a_database_that_cannot_be_read(
     database: Path, tmp_path: Path
 ) -> None:

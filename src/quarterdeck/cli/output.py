@@ -1,11 +1,12 @@
 """Objects as text: the table of the server, YAML, JSON, or names."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterdeck.cli.flags import Form
 from quarterdeck.kit import json
-from quarterdeck.kit.terminal import escape_controls
+from quarterdeck.kit.terminal import escape_controls, escape_json
 
 GAP = 3
 
@@ -13,6 +14,11 @@ GAP = 3
 def print_line(line: str) -> None:
     """Print a line at once, for commands that keep running."""
     print(escape_controls(line), flush=True)
+
+
+def print_document(text: str) -> None:
+    """Print text for programs as it is; on a terminal control characters are made visible."""
+    print(escape_controls(text) if sys.stdout.isatty() else text, flush=True)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
@@ -89,7 +95,7 @@ def pretty(document: object) -> str:
     """Indented JSON."""
     import msgspec
 
-    return msgspec.json.format(json.encode(document), indent=2).decode()
+    return escape_json(msgspec.json.format(json.encode(document), indent=2).decode())
 
 
 def reference(document: Mapping[str, Any], resource: str, group: str) -> str:

@@ -7,6 +7,7 @@ the cursor, hide text, or change the title of the window.
 import re
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_ACTING_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def escape_controls(text: str) -> str:
@@ -15,6 +16,14 @@ def escape_controls(text: str) -> str:
     Tabs and line ends stay.
     """
     return _CONTROLS.sub(_show, text)
+
+
+def escape_json(text: str) -> str:
+    """JSON with the control and direction characters that it may hold as they are escaped.
+
+    It means the same: readers of JSON turn the escapes back.
+    """
+    return _ACTING_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _show(match: re.Match[str]) -> str:

@@ -60,6 +60,7 @@ async def get(
     context: Context = "",
 ) -> None:
     """Show objects of one kind, of several, or of a category such as `all`."""
+    from quarterdeck.cli.output import print_document
     from quarterdeck.cli.server_table import read_table
     from quarterdeck.wire.query import ListOptions
 
@@ -88,7 +89,7 @@ async def get(
             print(_join_tables(tables, is_category=len(paths) > len(kinds)))
         else:
             listed = [(path, await _objects(client, path, options)) for path in paths]
-            print(form.render(listed, is_single=bool(name)).removesuffix("\n"))
+            print_document(form.render(listed, is_single=bool(name)).removesuffix("\n"))
 
 
 COMMAND = Command(get, only_reads=True)
@@ -121,12 +122,13 @@ async def _print_changes(lines: "AsyncGenerator[str, None]", count: int) -> None
     from contextlib import aclosing
 
     from quarterdeck.cli.loop import require_loop
+    from quarterdeck.cli.output import print_document
 
     require_loop()
     seen = 0
     async with aclosing(lines):
         async for line in lines:
-            print(line, flush=True)
+            print_document(line)
             seen += 1
             if seen == count:
                 return

@@ -41,6 +41,7 @@ async def watch(
 ) -> None:
     """Show the objects of a kind, then every change, until Ctrl-C."""
     from quarterdeck.cli.commands.get import build_path, find
+    from quarterdeck.cli.output import print_document
     from quarterdeck.wire.query import ListOptions
 
     kind, name = split_target(kind, name)
@@ -52,7 +53,7 @@ async def watch(
         )
         path = build_path(client, found, name, namespace, all_namespaces=all_namespaces)
         async for type_, document in iterate_changes(client, path, options):
-            print(format_change(type_, document, output), flush=True)
+            print_document(format_change(type_, document, output))
             seen += 1
             if seen == count:
                 return
