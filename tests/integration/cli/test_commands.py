@@ -74,15 +74,18 @@ def test_objects_come_and_go(shell: Shell, files: str) -> None:
     assert shell("delete", "-f", files, "--ignore-not-found") == "configmap/two deleted\n"
 
 
-def test_get_loads_no_event_loop(kubeconfig: Path) -> None:
+def test_commands_that_read_load_no_event_loop(kubeconfig: Path) -> None:
     program = (
-        "import sys; from quarterdeck.cli.main import run; code = run(sys.argv[1:]);"
-        "print(code, *sorted({'asyncio', 'inspect', 'shutil', 'yaml'} & set(sys.modules)))"
+        "import sys; from quarterdeck.cli.main import run;"
+        "codes = [run([*line.split(), '--kubeconfig', sys.argv[1]]) for line in sys.argv[2:]];"
+        "print(codes, *sorted({'asyncio', 'inspect', 'shutil'} & set(sys.modules)))"
     )
-    command = [sys.executable, "-c", program, "get", "cm", "--kubeconfig", str(kubeconfig)]
+    lines = ("get cm", "describe cm kube-root-ca.crt", "events", "version")
+    command = [sys.executable, "-c", program, str(kubeconfig), *lines]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "kube-root-ca.crt" in done.stdout
-    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stdout.startswith("NAME ")
+    assert done.stdout.count("kube-root-ca.crt") >= 2
+    assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0]"
 
 
 def test_what_get_is_refused_without_a_loop_it_asks_again_on_one(shell: Shell) -> None:

@@ -51,7 +51,7 @@ async def describe(
     print("\n\n".join(format_description(each, events) for each in objects))
 
 
-COMMAND = Command(describe)
+COMMAND = Command(describe, only_reads=True)
 
 
 async def _read_objects(

@@ -52,7 +52,7 @@ async def events(
         print(columns([_HEAD, *map(build_row, found)]))
 
 
-COMMAND = Command(events)
+COMMAND = Command(events, only_reads=True)
 
 
 def get_time(event: dict[str, Any]) -> str:

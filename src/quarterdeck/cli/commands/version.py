@@ -27,4 +27,4 @@ async def version(
         print(f"server      {server or f'none ({problem})'}")
 
 
-COMMAND = Command(version)
+COMMAND = Command(version, only_reads=True)
