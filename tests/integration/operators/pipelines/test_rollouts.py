@@ -106,6 +106,14 @@ async def test_a_change_reaches_collectors_step_by_step(world: Any) -> None:
         pipeline = await at.until(lambda: _delivered(at))
         assert pipeline.status.delivery.applied == len(FLEET)
         assert "Promoted" in await at.events()
+        value = at.manager.metrics.registry.get_value
+        series = ("fleet_pipeline_collectors", "default", "web")
+        await at.until(lambda: value(*series, "applied") == len(FLEET))
+        assert [value(*series, state) for state in ("applying", "failed", "stale")] == [0, 0, 0]
+        assert value("fleet_pipeline_rollout_weight", "default", "web") == 100
+        await at.delete()
+        await at.gone()
+        assert 'pipeline="web"' not in at.manager.metrics.registry.render().decode()
 
 
 async def _delivered(at: Any) -> Any:
@@ -120,6 +128,7 @@ async def test_failures_roll_back_and_the_text_is_not_sent_again(world: Any) -> 
         await at.patch({"spec": {"contents": BAD, "rollout": ROLLOUT}})
         pipeline = await phase(at, "RolledBack", agents)
         assert "no such component" in pipeline.status.rollout.message
+        assert at.manager.metrics.registry.get_value("fleet_pipeline_rollbacks_total") == 1
         await at.until(lambda: _without_candidate(at))
         await agents.poll()
         assert agents.running("stable") == set(FLEET)  # nobody ever stopped running it
