@@ -274,7 +274,7 @@ def test_expressions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
 def test_completion(shell_name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "doctor" in told(capsys, "completion", shell_name)
+    assert "__complete" in told(capsys, "completion", shell_name)
 
 
 def test_completion_knows_its_shells(capsys: pytest.CaptureFixture[str]) -> None:
