@@ -137,11 +137,13 @@ class Reader:
         assert command is not None
         known = command.build_parser("quarterdeck")._option_string_actions
         given = shlex.split(text, comments=True)
+        if found[1] == "server":
+            return [] if "--port" in given else ["--port", str(self._free(PORTS["--port"]))]
         return [
             word
-            for flag, port in PORTS.items()
-            if flag in known and flag not in given
-            for word in (flag, str(self._free(port) if found[1] == "server" else find_port()))
+            for flag in PORTS
+            if flag in known and flag not in given and flag != "--http-port"  # off by default
+            for word in (flag, str(find_port()))
         ]
 
     def _stop_server(self, folder: str = "") -> None:
