@@ -155,6 +155,7 @@ _MEANT = (
     "failed to ",
     "couldn't get version/kind",
     "json: cannot unmarshal",
+    "map: map[",
     "no kind ",
     "strconv.ParseUint",
 )
