@@ -6,19 +6,17 @@ Read it from top to bottom: what is constructed, and in which order.
 import contextlib
 import gc
 import secrets
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-import quarterdeck
 from quarterdeck.app import definitions, embedded
 from quarterdeck.app.activity import ActivityPrinter
 from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.cluster_factory import build_admin_config
-from quarterdeck.app.console import Console, Started, find_program
+from quarterdeck.app.console import Console
 from quarterdeck.app.definition_cache import load_manifests
 from quarterdeck.app.embedded import Embedded, Plan
 from quarterdeck.app.host import Endpoint, Host
@@ -29,6 +27,7 @@ from quarterdeck.app.ports import ListenPort, check_ports
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
+from quarterdeck.app.start_summary import print_summary
 from quarterdeck.app.webhooks import build_embedded
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
@@ -71,53 +70,17 @@ async def up(
     _check_ports(settings, chosen, pages)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
-            tokens = _Tokens(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
-            server = await _start_server(settings, stack, clock, tokens=tokens)
-            write_private_file(server.folder / TOKEN_FILE, tokens.admin.encode())
-            clients = await _connect(server, tokens, stack, clock)
-            await apply_manifests(
-                clients.admin.raw, load_manifests(list_kinds(chosen), server.folder)
-            )
-            await grant_roles(clients.admin, chosen)
-            webhooks = build_embedded(
-                settings,
-                chosen,
-                serving=CertificateFiles(*_serving_files(server)),
-                authority=server.authority.certificate("authority"),
-            )
-            manager = Manager(
-                clients.operators,
-                service_name=service_name_of(chosen),
-                webhooks=webhooks,
-                health=pages.health,
-                # the API server's certificate: whoever trusts one trusts both
-                metrics=metrics_page(pages.metrics, settings, own=server.certificate.context),
-                grace_s=_GRACE_S,
-                clock=clock,
-                watch_loop=True,
-            )
-            host = Host(
-                settings=settings,
-                client=clients.operators,
-                admin=clients.admin,
-                manager=manager,
-                clock=clock,
-                stack=stack,
-                api=server.api.handle,
-                folder=server.folder,
-                print_line=console.print_line,
-                webhooks=webhooks,
-                part_settings=part_settings,
-                local=build_admin_config("local", server),
-                serving_files=_serving_files(server),
-                admin_token=Secret(tokens.admin),
-            )
-            await _start_parts(host, server, chosen)
-        _print_started(host, server, chosen, console=console, took_s=clock.monotonic() - started)
+            process = await _start_process(settings, stack, clock)
+            await _install_definitions(process, chosen)
+            manager = _build_manager(process, chosen, pages)
+            host = _build_host(process, manager, part_settings=part_settings, console=console)
+            await _start_parts(host, process.server, chosen)
+        server = process.server
+        print_summary(host, server, chosen, console=console, took_s=clock.monotonic() - started)
         await _print_activity(server, chosen, stack, console=console, clock=clock)
         if settings.demo:
             samples = [sample for part in chosen for sample in part.demo_samples()]
-            await definitions.apply(clients.admin.raw, samples)
+            await definitions.apply(process.clients.admin.raw, samples)
         await stop.wait()
         console.print_line("stopping")
 
@@ -152,6 +115,34 @@ class _Clients(NamedTuple):
     """Has the roles of the operators and nothing else."""
 
 
+class _Process(NamedTuple):
+    """What runs before the first operator: the API server, and clients of it."""
+
+    settings: Settings
+    stack: contextlib.AsyncExitStack
+    clock: Clock
+    tokens: _Tokens
+    server: Embedded
+    clients: _Clients
+
+    @property
+    def serving_files(self) -> tuple[Path, Path]:
+        """The serving certificate and its key."""
+        authority = self.server.authority
+        return authority.certificate("server"), authority.key("server")
+
+
+async def _start_process(
+    settings: Settings, stack: contextlib.AsyncExitStack, clock: Clock
+) -> _Process:
+    """Start the API server with new tokens, and connect to it."""
+    tokens = _Tokens(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+    server = await _start_server(settings, stack, clock, tokens=tokens)
+    write_private_file(server.folder / TOKEN_FILE, tokens.admin.encode())
+    clients = await _connect(server, tokens, stack, clock)
+    return _Process(settings, stack, clock, tokens, server, clients)
+
+
 async def _connect(
     server: Embedded, tokens: _Tokens, stack: contextlib.AsyncExitStack, clock: Clock
 ) -> _Clients:
@@ -166,6 +157,62 @@ async def _connect(
     return _Clients(admin, operators)
 
 
+async def _install_definitions(process: _Process, parts: Sequence[Part]) -> None:
+    """Apply the kinds of the operators, and grant the operators their roles."""
+    admin = process.clients.admin
+    manifests = load_manifests(list_kinds(parts), process.server.folder)
+    await apply_manifests(admin.raw, manifests)
+    await grant_roles(admin, parts)
+
+
+def _build_manager(process: _Process, parts: Sequence[Part], pages: _Pages) -> Manager:
+    """The manager of every operator, with the webhooks of all of them."""
+    settings, server = process.settings, process.server
+    return Manager(
+        process.clients.operators,
+        service_name=service_name_of(parts),
+        webhooks=build_embedded(
+            settings,
+            parts,
+            serving=CertificateFiles(*process.serving_files),
+            authority=server.authority.certificate("authority"),
+        ),
+        health=pages.health,
+        # the API server's certificate: whoever trusts one trusts both
+        metrics=metrics_page(pages.metrics, settings, own=server.certificate.context),
+        grace_s=_GRACE_S,
+        clock=process.clock,
+        watch_loop=True,
+    )
+
+
+def _build_host(
+    process: _Process,
+    manager: Manager,
+    *,
+    part_settings: Sequence[msgspec.Struct],
+    console: Console,
+) -> Host:
+    """What the operators are attached to."""
+    server = process.server
+    return Host(
+        settings=process.settings,
+        client=process.clients.operators,
+        admin=process.clients.admin,
+        manager=manager,
+        clock=process.clock,
+        stack=process.stack,
+        api=server.api.handle,
+        folder=server.folder,
+        print_line=console.print_line,
+        webhooks=manager.webhooks,
+        part_settings=part_settings,
+        local=build_admin_config("local", server),
+        serving_files=process.serving_files,
+        admin_token=Secret(process.tokens.admin),
+    )
+
+
 async def _start_parts(host: Host, server: Embedded, parts: Sequence[Part]) -> None:
     """Attach every operator and service, then start the manager."""
     host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
@@ -175,11 +222,6 @@ async def _start_parts(host: Host, server: Embedded, parts: Sequence[Part]) -> N
     await host.stack.enter_async_context(host.manager.running())
     tune_gc()
     gc.enable()
-
-
-def _serving_files(server: Embedded) -> tuple[Path, Path]:
-    """The serving certificate and its key."""
-    return server.authority.certificate("server"), server.authority.key("server")
 
 
 async def _start_server(
@@ -218,46 +260,6 @@ def _check_ports(settings: Settings, parts: Sequence[Part], pages: _Pages) -> No
     if pages.metrics is not None:
         ports.append(ListenPort(pages.metrics.port, "--metrics-port", pages.metrics.host))
     check_ports(ports)
-
-
-def _print_started(
-    host: Host, server: Embedded, parts: Sequence[Part], *, console: Console, took_s: float
-) -> None:
-    manager, settings = host.manager, host.settings
-    endpoints = list(host.endpoints)
-    if manager.health_url:
-        endpoints.append(
-            Endpoint("health", manager.health_url, "health, and /explain for `quarterdeck why`")
-        )
-    if manager.metrics_url:
-        endpoints.append(Endpoint("metrics", manager.metrics_url, "metrics, with a bearer token"))
-    data = "in memory, nothing is stored" if settings.in_memory else str(settings.data_dir)
-    facade = next((each.url for each in endpoints if each.name == "applications"), "")
-    command = find_program(sys.argv[0], folder=Path.cwd(), home=Path.home())
-    console.print_started(
-        Started(
-            version=quarterdeck.__version__,
-            took_s=took_s,
-            endpoints=endpoints,
-            operators=[part.name for part in parts],
-            kubeconfig=server.kubeconfig.resolve(),
-            data=data,
-            commands=[
-                # --demo has applied them
-                *([] if settings.demo else [f"{command} manifests --samples | kubectl apply -f -"]),
-                _suggest_look(parts),
-                *([f"curl -N {facade}/watch"] if facade else ["kubectl get events -w"]),
-            ],
-        )
-    )
-
-
-def _suggest_look(parts: Sequence[Part]) -> str:
-    """A command that shows what the operators that run work on."""
-    names = {part.name for part in parts}
-    if "applications" not in names and "machines" in names:
-        return "kubectl get hyperfleet"
-    return "kubectl get applications,deployments,pods"
 
 
 async def _print_activity(

@@ -22,7 +22,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
-from quarterdeck.runtime.controller.runner import Environment, Runner
+from quarterdeck.runtime.controller.runner import Environment
 from quarterdeck.runtime.endpoints.health import Check, HealthPages, ping
 from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsPage
 from quarterdeck.runtime.informer.factory import InformerFactory
@@ -32,6 +32,7 @@ from quarterdeck.runtime.leaderelection.elector import LeaderElector
 from quarterdeck.runtime.leaderelection.state import LeaseTiming
 from quarterdeck.runtime.manager import summary
 from quarterdeck.runtime.manager.lifetime import cancel_on_failure, stop_on_signals
+from quarterdeck.runtime.manager.runner_group import Runnable, RunnerGroup
 from quarterdeck.runtime.observability import tracing
 from quarterdeck.runtime.observability.logging import Logger, get_logger
 from quarterdeck.runtime.observability.metrics import Metrics, RequestMetrics
@@ -54,14 +55,6 @@ class LeaderElection(NamedTuple):
     """Default: host name and a random suffix."""
     timing: LeaseTiming = LeaseTiming()  # frozen
     release_on_exit: bool = True
-
-
-class Runnable(NamedTuple):
-    """Something else that lives and ends with the manager."""
-
-    name: str
-    run: Callable[[], Awaitable[None]]
-    needs_leader: bool = True
 
 
 class Manager:
@@ -107,15 +100,13 @@ class Manager:
         self._events = self._make_recorder(events)
         self._election = self._make_election(election) if election is not None else None
         self._environment = self._make_environment(tracing.create_tracer(service_name or name))
-        self._runners: dict[str, Runner[Any]] = {}
-        self._runnables: list[Runnable] = []
+        self._runners = RunnerGroup(self._log)
         self._live: dict[str, Check] = {"ping": ping}
         self._ready: dict[str, Check] = {}
-        self._webhooks = webhooks
+        self.webhooks = webhooks
+        """Where webhooks are added; None without any."""
         self._endpoints = self._make_endpoints(health, metrics)
         self._stop = asyncio.Event()
-        self._elected = asyncio.Event()
-        self._working: Supervisor | None = None
         self._watchdog = self._make_watchdog() if watch_loop else None
         self._observe()
 
@@ -127,21 +118,13 @@ class Manager:
         Raises:
             ValueError: if another controller has its name.
         """
-        if controller.label in self._runners:
-            raise ValueError(
-                f"controller name {controller.label!r} is used twice: set `name` of one of them"
-            )
-        runner = Runner(controller, self._environment)
-        self._runners[controller.label] = runner
-        runner.attach()
-        if self._working is not None and (self._elected.is_set() or not controller.needs_leader):
-            runner.start(self._working)
+        self._runners.add(controller, self._environment)
 
     def add_runnable(
         self, name: str, run: Callable[[], Awaitable[None]], *, needs_leader: bool = True
     ) -> None:
         """Run a coroutine with the controllers; if it fails, the manager ends."""
-        self._runnables.append(Runnable(name, run, needs_leader))
+        self._runners.add_runnable(Runnable(name, run, needs_leader))
 
     def set_scope(self, kind: type[Object], scope: Scope) -> None:
         """Watch only some objects of a kind; call it before adding controllers."""
@@ -162,12 +145,12 @@ class Manager:
     @property
     def journals(self) -> list[Journal]:
         """What each controller did lately."""
-        return [runner.journal for runner in self._runners.values()]
+        return [runner.journal for runner in self._runners]
 
     @property
     def controllers(self) -> list[Controller[Any]]:
         """What runs here."""
-        return [runner.controller for runner in self._runners.values()]
+        return [runner.controller for runner in self._runners]
 
     @property
     def is_leader(self) -> bool:
@@ -179,8 +162,7 @@ class Manager:
 
         What events may bring is not counted: tests wait for quiet with it.
         """
-        planned = [runner.next_work_s() for runner in self._runners.values()]
-        return min((each for each in planned if each is not None), default=None)
+        return self._runners.next_work_s()
 
     def stop(self) -> None:
         """Ask `run` to end gracefully."""
@@ -211,12 +193,12 @@ class Manager:
                 stack.push_async_callback(self._election.release)  # the last thing to happen
             stack.push_async_callback(self._endpoints.close)
             await self._endpoints.open(self.api, clock=self.clock, rng=self.random, log=self._log)
-            if self._webhooks is not None:
-                stack.push_async_callback(self._webhooks.close)
-                await self._webhooks.open(
+            if self.webhooks is not None:
+                stack.push_async_callback(self.webhooks.close)
+                await self.webhooks.open(
                     self.metrics, clock=self.clock, log=self._log, api=self.api
                 )
-                await self._webhooks.register(self.api, self.name)
+                await self.webhooks.register(self.api, self.name)
             caches = await stack.enter_async_context(Supervisor("caches"))
             self.informers.start(caches)
             if isinstance(self._events, EventRecorder):
@@ -224,23 +206,25 @@ class Manager:
                 caches.spawn(self._events.run_series(), name="event-series")
                 stack.push_async_callback(self._flush_events)
             self._endpoints.start(caches)
-            if self._webhooks is not None:
-                self._webhooks.start(caches)
+            if self.webhooks is not None:
+                self.webhooks.start(caches)
             if self._watchdog is not None:
                 caches.spawn(self._watchdog.run(), name="loop-watchdog")
             others = await stack.enter_async_context(Supervisor("others"))
             working = await stack.enter_async_context(Supervisor("working"))
-            self._start_runnables(others, needs_leader=False)
+            self._runners.start_runnables(others, needs_leader=False)
             lead = asyncio.ensure_future(self._run_leading(working))
             try:
                 async with cancel_on_failure(caches, others, working, lead):
                     await self._wait_caches()
                     if self._election is None:
-                        await self._elected.wait()
-                    self._log.info("manager started", controllers=sorted(self._runners))
+                        await self._runners.elected.wait()
+                    self._log.info("manager started", controllers=self._runners.names)
                     yield self
             finally:
-                await self._drain(lead)
+                # without a lease there is none to lose
+                lost = lead if self._election is not None else None
+                await self._runners.drain(self._grace_s, lost)
                 lead.cancel()
                 await asyncio.gather(lead, return_exceptions=True)
 
@@ -258,49 +242,16 @@ class Manager:
     async def _run_leading(self, working: Supervisor) -> None:
         """Wait for caches and the lease, start the controllers, and keep the lease."""
         await self.informers.wait_for_cache_sync()
-        self._working = working
-        self._start_runners(working, needs_leader=False)
+        self._runners.start_followers(working)
         if self._election is not None:
             await self._election.acquire()
-        self._start_runners(working, needs_leader=True)
-        self._start_runnables(working, needs_leader=True)
-        self._elected.set()
+        self._runners.start_leaders(working)
         if self._election is not None:
             await self._election.renew()
 
-    def _start_runners(self, tasks: Supervisor, *, needs_leader: bool) -> None:
-        for runner in self._runners.values():
-            if runner.controller.needs_leader is needs_leader:
-                runner.start(tasks)
-
-    def _start_runnables(self, tasks: Supervisor, *, needs_leader: bool) -> None:
-        for runnable in self._runnables:
-            if runnable.needs_leader is needs_leader:
-                tasks.spawn(_await(runnable.run), name=runnable.name)
-
     async def wait_elected(self) -> None:
         """Wait until the controllers work here."""
-        await self._elected.wait()
-
-    async def _drain(self, lead: "asyncio.Future[None]") -> None:
-        """Let reconciles under way finish within the grace, while the lease is still renewed."""
-        self._working = None
-        async with Supervisor("drain") as tasks:
-            draining = tasks.spawn(self._drain_runners(), name="drain")
-            if self._election is not None:
-                lead.add_done_callback(lambda _: draining.cancel())
-                if lead.done():
-                    draining.cancel()  # the lease is lost: somebody else may work already
-            await asyncio.wait({draining}, timeout=self._grace_s)
-        busy = sum(len(runner.queue.processing) for runner in self._runners.values())
-        if busy:
-            self._log.warning("reconciles cancelled after the grace period", count=busy)
-
-    async def _drain_runners(self) -> None:
-        for runner in self._runners.values():
-            runner.close()
-        for runner in self._runners.values():
-            await runner.drain()
+        await self._runners.elected.wait()
 
     async def _flush_events(self) -> None:
         if isinstance(self._events, EventRecorder):
@@ -312,7 +263,7 @@ class Manager:
 
     def state(self) -> dict[str, Any]:
         """What is watched and worked on."""
-        found = summary.describe(self.informers, self._runners.values())
+        found = summary.describe(self.informers, self._runners)
         return {"manager": self.name, "leader": self.is_leader, **found}
 
     @property
@@ -365,8 +316,8 @@ class Manager:
         )
         if self._election is not None:
             self._ready["leader-election"] = self._election.check
-        if self._webhooks is not None:
-            self._ready["webhooks"] = self._webhooks.check
+        if self.webhooks is not None:
+            self._ready["webhooks"] = self.webhooks.check
         pages = HealthPages(
             live=self._live,
             ready=self._ready,
@@ -384,7 +335,7 @@ class Manager:
         if self._environment.tracer is not None:
             self.api.observe(self._environment.tracer)
         self.metrics.registry.add_collector(
-            lambda: summary.update_gauges(self.metrics, self.informers, self._runners.values())
+            lambda: summary.update_gauges(self.metrics, self.informers, self._runners)
         )
 
     def _make_recorder(
@@ -422,7 +373,3 @@ class Manager:
             on_change=lambda leads: gauge.set(float(leads)),
             release_on_exit=election.release_on_exit,
         )
-
-
-async def _await(run: Callable[[], Awaitable[None]]) -> None:
-    await run()
