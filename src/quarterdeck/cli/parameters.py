@@ -14,7 +14,7 @@ import enum
 import os
 import sys
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, NoReturn
 
@@ -154,11 +154,12 @@ def add_parameter(parser: Parser, parameter: Parameter) -> None:
                 add_parameter(parser, member)
 
 
-def add_json_alias(parser: Parser, parameters: Sequence[Parameter]) -> None:
+def add_json_alias(parser: Parser, parameters: Iterable[Parameter]) -> None:
     """Let `--json` mean `--output json` where a command has that, and no `--json` of its own."""
-    if any(isinstance(each.spec, Option) and "--json" in each.spec.names for each in parameters):
+    flags = list(_expand_groups(parameters))
+    if any(isinstance(each.spec, Option) and "--json" in each.spec.names for each in flags):
         return
-    for each in parameters:
+    for each in flags:
         if isinstance(each.spec, Option) and "--output" in each.spec.names:
             parser.add_argument(
                 "--json",
@@ -168,6 +169,15 @@ def add_json_alias(parser: Parser, parameters: Sequence[Parameter]) -> None:
                 default=argparse.SUPPRESS,
                 help="Same as --output json.",
             )
+
+
+def _expand_groups(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
+    """Every flag, also those of groups."""
+    for each in parameters:
+        if each.members:
+            yield from _expand_groups(each.members)
+        else:
+            yield each
 
 
 def _add_argument(parser: Parser, parameter: Parameter, spec: Argument) -> None:

@@ -11,6 +11,7 @@ from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
+    from quarterdeck.app.enrolment import Enrolment
     from quarterdeck.client.config.cluster import ClusterConfig
 
 
@@ -28,22 +29,21 @@ class HubFlags(NamedTuple):
     ] = ""
 
 
-async def add(
-    hub: HubFlags,
-    context: Context = "",
-    kubeconfig: Kubeconfig = "",
+class ClusterFlags(NamedTuple):
+    """How the cluster is called on the hub, and how the hub reaches it."""
+
     name: Annotated[
         str, Option("--name", metavar="NAME", help="Name of the cluster (default: the context).")
-    ] = "",
+    ] = ""
     display_name: Annotated[
         str, Option("--display-name", metavar="TEXT", help="Name shown to people.")
-    ] = "",
-    labels: Annotated[
-        str, Option("--labels", metavar="A=B,C=D", help="Labels of the cluster.")
-    ] = "",
+    ] = ""
+    labels: Annotated[str, Option("--labels", metavar="A=B,C=D", help="Labels of the cluster.")] = (
+        ""
+    )
     namespace: Annotated[
         str, Option("--namespace", "-n", metavar="NAME", help="Namespace on the hub.")
-    ] = "default",
+    ] = "default"
     push: Annotated[
         str,
         Option(
@@ -51,47 +51,40 @@ async def add(
             metavar="HOST:PORT",
             help="Deploy a collector that pushes to the hub's ingester at this address.",
         ),
-    ] = "",
+    ] = ""
     insecure: Annotated[
         bool,
         Option("--insecure-skip-tls-verify", help="Accept any certificate of the cluster."),
-    ] = False,
+    ] = False
+
+
+async def add(
+    hub: HubFlags,
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+    cluster: ClusterFlags = ClusterFlags(),  # noqa: B008  # a frozen tuple
     json: Json = False,
 ) -> None:
     """Make a service account on a cluster and a connection to it on the hub."""
-    from quarterdeck.app.enrolment import Enrolment, connect_cluster, enrol
+    from quarterdeck.app.enrolment import connect_cluster, enrol
     from quarterdeck.client.client import Client
 
     if not context and not kubeconfig:
         raise CommandError("name the cluster by --context or --kubeconfig", REFUSED)
     source = _load(kubeconfig, context)
-    hub_config = find_config(hub.hub_kubeconfig, hub.hub_context)
-    wanted = Enrolment(
-        name=_name(name or context or source.name),
-        namespace=namespace,
-        display_name=display_name,
-        labels=_labels(labels),
-        insecure=insecure or source.insecure_skip_tls_verify,
-        ingester_address=push,
-    )
+    hub_server = find_config(hub.hub_kubeconfig, hub.hub_context).server
+    wanted = _build_enrolment(cluster, source, context)
     async with connect(hub.hub_kubeconfig, hub.hub_context) as hub_client, Client(source) as client:
         credentials = await enrol(client, hub_client, wanted)
         await connect_cluster(hub_client, wanted, source.server, credentials)
-    lines = [f"cluster {wanted.name} ({source.server}) is connected to the hub {hub_config.server}"]
-    if credentials.expires_at:
-        lines.append(
-            f"the token expires at {credentials.expires_at}, because the cluster fills no Secrets "
-            "with tokens; run this command again before"
-        )
-    lines.append(f"show its state: quarterdeck get clusterconnections {wanted.name} -n {namespace}")
     result = {
         "name": wanted.name,
-        "namespace": namespace,
+        "namespace": wanted.namespace,
         "server": source.server,
-        "hub": hub_config.server,
+        "hub": hub_server,
         "tokenExpiresAt": credentials.expires_at or None,
     }
-    print_result(result, "\n".join(lines), as_json=json)
+    print_result(result, _format_result(result), as_json=json)
 
 
 COMMAND = Command(add)
@@ -101,6 +94,31 @@ def _load(kubeconfig: str, context: str) -> "ClusterConfig":
     from quarterdeck.client.config.locate import load_config
 
     return load_config(Path(kubeconfig).expanduser() if kubeconfig else None, context=context)
+
+
+def _build_enrolment(flags: ClusterFlags, source: "ClusterConfig", context: str) -> "Enrolment":
+    from quarterdeck.app.enrolment import Enrolment
+
+    return Enrolment(
+        name=_name(flags.name or context or source.name),
+        namespace=flags.namespace,
+        display_name=flags.display_name,
+        labels=_labels(flags.labels),
+        insecure=flags.insecure or source.insecure_skip_tls_verify,
+        ingester_address=flags.push,
+    )
+
+
+def _format_result(result: dict[str, str | None]) -> str:
+    name, namespace = result["name"], result["namespace"]
+    lines = [f"cluster {name} ({result['server']}) is connected to the hub {result['hub']}"]
+    if expires_at := result["tokenExpiresAt"]:
+        lines.append(
+            f"the token expires at {expires_at}, because the cluster fills no Secrets "
+            "with tokens; run this command again before"
+        )
+    lines.append(f"show its state: quarterdeck get clusterconnections {name} -n {namespace}")
+    return "\n".join(lines)
 
 
 def _name(text: str) -> str:

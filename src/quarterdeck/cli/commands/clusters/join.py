@@ -1,7 +1,7 @@
 """`quarterdeck clusters join`: print the manifest of a collector for a cluster."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
@@ -10,11 +10,9 @@ from quarterdeck.cli.flags import Context, Form, Kubeconfig, Output
 from quarterdeck.cli.parameters import Argument, Option
 
 
-async def join(
-    name: Annotated[str, Argument(metavar="NAME", help="Name of the ClusterConnection.")],
-    image: Annotated[
-        str, Option("--image", metavar="IMAGE", help="Image of the collector (COLLECTOR_IMAGE).")
-    ] = "",
+class IngesterFlags(NamedTuple):
+    """How the collector reaches the hub's ingester."""
+
     ingester_address: Annotated[
         str,
         Option(
@@ -22,13 +20,13 @@ async def join(
             metavar="HOST:PORT",
             help="The hub as the cluster sees it (default: spec.ingesterAddress).",
         ),
-    ] = "",
+    ] = ""
     ca_file: Annotated[
         str, Option("--ca-file", metavar="PATH", help="Authority of the ingester's certificate.")
-    ] = "",
+    ] = ""
     server_name: Annotated[
         str, Option("--server-name", metavar="NAME", help="Name in the ingester's certificate.")
-    ] = "",
+    ] = ""
     tls_secret: Annotated[
         str,
         Option(
@@ -36,7 +34,15 @@ async def join(
             metavar="NAME",
             help="Secret on the cluster with the collector's certificate, if the hub asks for one.",
         ),
+    ] = ""
+
+
+async def join(
+    name: Annotated[str, Argument(metavar="NAME", help="Name of the ClusterConnection.")],
+    image: Annotated[
+        str, Option("--image", metavar="IMAGE", help="Image of the collector (COLLECTOR_IMAGE).")
     ] = "",
+    ingester: IngesterFlags = IngesterFlags(),  # noqa: B008  # a frozen tuple
     namespace: Annotated[
         str, Option("--namespace", "-n", metavar="NAME", help="Namespace on the hub.")
     ] = "default",
@@ -61,10 +67,10 @@ async def join(
         name=name,
         namespace=namespace,
         image=image,
-        ingester_address=ingester_address,
-        authority=_read_authority(ca_file),
-        server_name=server_name,
-        client_secret=tls_secret,
+        ingester_address=ingester.ingester_address,
+        authority=_read_authority(ingester.ca_file),
+        server_name=ingester.server_name,
+        client_secret=ingester.tls_secret,
     )
     async with connect(kubeconfig, context) as hub:
         manifests = await join_cluster(hub, wanted)

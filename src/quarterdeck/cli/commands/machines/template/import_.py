@@ -1,7 +1,7 @@
 """`quarterdeck machines template import`: a disk image becomes a template for local QEMU."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
@@ -17,30 +17,42 @@ if TYPE_CHECKING:
 _GIB = 1024**3
 
 
+class BootFlags(NamedTuple):
+    """How a machine boots an image that has no boot loader."""
+
+    kernel: Annotated[
+        str, Option("--kernel", metavar="PATH", help="Kernel, for an image that cannot boot.")
+    ] = ""
+    initrd: Annotated[
+        str, Option("--initrd", metavar="PATH", help="Initial RAM disk of the kernel.")
+    ] = ""
+    command_line: Annotated[
+        str, Option("--command-line", metavar="TEXT", help="Command line of the kernel.")
+    ] = ""
+
+
+class MachineFlags(NamedTuple):
+    """What the machines of the template are like."""
+
+    cluster: Annotated[
+        str, Option("--cluster", metavar="NAME", help="HypervisorCluster of the template.")
+    ] = "local"
+    cpu: Annotated[int, Option("--cpu", metavar="N", help="Processors.", minimum=1)] = 1
+    memory: Annotated[str, Option("--memory", metavar="SIZE", help="Memory.")] = "1Gi"
+    disk: Annotated[
+        str, Option("--disk", metavar="SIZE", help="Disk (default: that of the image).")
+    ] = ""
+    user: Annotated[str, Option("--user", metavar="NAME", help="User that may log in.")] = ""
+    ssh_key: Annotated[
+        str, Option("--ssh-key", metavar="PATH", help="Public key that may log in.")
+    ] = ""
+
+
 async def import_image(
     image: Annotated[str, Argument(metavar="IMAGE", help="Disk image, such as debian.qcow2.")],
     name: Annotated[str, Option("--name", metavar="NAME", help="Name of the template.")] = "",
-    kernel: Annotated[
-        str, Option("--kernel", metavar="PATH", help="Kernel, for an image that cannot boot.")
-    ] = "",
-    initrd: Annotated[
-        str, Option("--initrd", metavar="PATH", help="Initial RAM disk of the kernel.")
-    ] = "",
-    command_line: Annotated[
-        str, Option("--command-line", metavar="TEXT", help="Command line of the kernel.")
-    ] = "",
-    cluster: Annotated[
-        str, Option("--cluster", metavar="NAME", help="HypervisorCluster of the template.")
-    ] = "local",
-    cpu: Annotated[int, Option("--cpu", metavar="N", help="Processors.", minimum=1)] = 1,
-    memory: Annotated[str, Option("--memory", metavar="SIZE", help="Memory.")] = "1Gi",
-    disk: Annotated[
-        str, Option("--disk", metavar="SIZE", help="Disk (default: that of the image).")
-    ] = "",
-    user: Annotated[str, Option("--user", metavar="NAME", help="User that may log in.")] = "",
-    ssh_key: Annotated[
-        str, Option("--ssh-key", metavar="PATH", help="Public key that may log in.")
-    ] = "",
+    boot: BootFlags = BootFlags(),  # noqa: B008  # a frozen tuple
+    machine: MachineFlags = MachineFlags(),  # noqa: B008  # a frozen tuple
     data_dir: Annotated[
         str, Option("--data-dir", metavar="DIR", help="Folder of `up`, where images are kept.")
     ] = ".quarterdeck",
@@ -51,25 +63,12 @@ async def import_image(
 ) -> None:
     """Copy a disk image to the images of local QEMU, and make a HypervisorMachineTemplate of it."""
     from quarterdeck.app import definitions
-    from quarterdeck.operators.machines.drivers.qemu.folder import Boot
 
     path = find_file(image)
     name = name or path.stem.lower().replace("_", "-")
-    files = [str(find_file(each)) if each else "" for each in (kernel, initrd)]
-    boot = Boot(kernel=files[0], initrd=files[1], command_line=command_line)
-    imported = await with_progress(copy_image(Path(data_dir), name, path, boot), f"copying {path}")
-    resources = {
-        "cpu": cpu,
-        "memory": memory,
-        "disk": disk or f"{max(1, -(-imported.disk_bytes // _GIB))}Gi",
-    }
-    spec: dict[str, Any] = {
-        "hypervisorClusterRef": {"name": cluster},
-        "template": {"libvirt": {"image": imported.name}},
-        "resources": resources,
-        "bootstrap": {"method": "none"},
-        **_build_login(user, ssh_key),
-    }
+    copying = copy_image(Path(data_dir), name, path, _build_boot(boot))
+    imported = await with_progress(copying, f"copying {path}")
+    spec = _build_spec(machine, imported)
     async with connect(kubeconfig, context) as client:
         document: dict[str, Any] = {
             "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
@@ -83,6 +82,28 @@ async def import_image(
 
 
 COMMAND = Command(import_image)
+
+
+def _build_boot(flags: BootFlags) -> "Boot":
+    from quarterdeck.operators.machines.drivers.qemu.folder import Boot
+
+    kernel, initrd = (str(find_file(each)) if each else "" for each in (flags.kernel, flags.initrd))
+    return Boot(kernel=kernel, initrd=initrd, command_line=flags.command_line)
+
+
+def _build_spec(flags: MachineFlags, image: "Image") -> dict[str, Any]:
+    """The template's spec; the disk is as large as the image, in whole GiB, unless given."""
+    return {
+        "hypervisorClusterRef": {"name": flags.cluster},
+        "template": {"libvirt": {"image": image.name}},
+        "resources": {
+            "cpu": flags.cpu,
+            "memory": flags.memory,
+            "disk": flags.disk or f"{max(1, -(-image.disk_bytes // _GIB))}Gi",
+        },
+        "bootstrap": {"method": "none"},
+        **_build_login(flags.user, flags.ssh_key),
+    }
 
 
 def _build_login(user: str, ssh_key: str) -> dict[str, Any]:
