@@ -1,6 +1,5 @@
 """A hub, clusters to watch and the operator between them, in memory and on virtual time."""
 
-import asyncio
 import contextlib
 import functools
 import random
@@ -9,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from virtual_time import VirtualTime
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import (
     KINDS,
@@ -37,15 +37,13 @@ from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import open_memory
-from quarterdeck.wire.status import ApiError, NotFound
+from quarterdeck.wire.status import NotFound
 
 TOKEN = "token-of-the-test"
 RENEWED = "token-after-rotation"
 ADMIN = "token-of-the-administrator"
 _MASTER = User(name="hub", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
 EVENTS = GVR("", "v1", "events")
-_TURNS = 400
-_ROUNDS = 4
 
 Answer = http.Response | http.StreamResponse
 
@@ -81,13 +79,13 @@ class Spoke:
         return await self.api.handle(request)
 
 
-class World:
+class World(VirtualTime):
     """Everything a scenario needs."""
 
     def __init__(
         self, clock: VirtualClock, network: http.MemoryNetwork, client: Client, tasks: Supervisor
     ) -> None:
-        self.clock = clock
+        super().__init__(clock, turns=400, limit_s=300.0)
         self.network = network
         self.client = client
         self.tasks = tasks
@@ -180,22 +178,6 @@ class World:
         """A MetricSource as it is."""
         return await self.client.get(MetricSource, name, "default")
 
-    async def until(self, test: Callable[[], Any], *, within_s: float = 300.0) -> Any:
-        """Let time pass, as little as possible, until something holds; returns what it is."""
-        deadline = self.clock.monotonic() + within_s
-        while True:
-            for _ in range(_ROUNDS):
-                with contextlib.suppress(ApiError, AssertionError):
-                    found = test()
-                    if asyncio.iscoroutine(found):
-                        found = await found
-                    if found:
-                        return found
-                await self.settle(_TURNS // _ROUNDS)
-            if self.clock.monotonic() >= deadline:
-                raise AssertionError(f"it did not hold within {within_s} virtual seconds")
-            await self._step(deadline)
-
     async def health(self, wanted: str, name: str = "east", **more: Any) -> ClusterConnection:
         """Wait until a cluster has a health."""
 
@@ -209,24 +191,6 @@ class World:
             status = msgspec.to_builtins((await self.get(name)).status)
             raise AssertionError(f"waited for {wanted}: {status}") from None
         return connection
-
-    async def settle(self, turns: int = _TURNS) -> None:
-        """Let everything that is ready run, without time passing."""
-        for _ in range(turns):
-            await asyncio.sleep(0)
-
-    async def advance(self, seconds: float) -> None:
-        """Let time pass, with room for everything that becomes due."""
-        target = self.clock.monotonic() + seconds
-        await self.settle()
-        while self.clock.monotonic() < target:
-            await self._step(target)
-
-    async def _step(self, limit: float) -> None:
-        deadline = self.clock.next_deadline
-        at = min(limit, deadline if deadline is not None else limit)
-        await self.clock.advance(max(0.0, at - self.clock.monotonic()))
-        await self.settle()
 
     async def events(self) -> list[str]:
         """The reasons of all events, in order."""

@@ -3,11 +3,12 @@
 Nothing here touches a socket or the real clock.
 """
 
-import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
+
+from virtual_time import VirtualTime
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
@@ -35,22 +36,20 @@ from quarterdeck.runtime import Manager
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import open_memory
-from quarterdeck.wire.status import ApiError, NotFound
+from quarterdeck.wire.status import NotFound
 
 API_HOST = "localhost"
 ENDPOINT = "mock://lab"
 OPERATOR = "11111111-2222-3333-4444-555555555555"
 FAST = SimulatorSettings(seed=1, nodes=3, scale=0.0, boot_s=(2.0, 2.0))
-_TURNS = 200
-_ROUNDS = 4
 K = TypeVar("K", bound=Object)
 
 
-class World:
+class World(VirtualTime):
     """Everything a scenario needs."""
 
     def __init__(self, clock: VirtualClock, client: Client, settings: SimulatorSettings) -> None:
-        self.clock = clock
+        super().__init__(clock, turns=200, limit_s=300.0)
         self.client = client
         self.simulators = Simulators(clock, settings)
         self.manager: Manager | None = None
@@ -158,40 +157,6 @@ class World:
         )
 
     # --- time
-
-    async def until(self, test: Callable[[], Any], *, within_s: float = 300.0) -> Any:
-        """Let time pass, as little as possible, until something holds; returns what it is."""
-        deadline = self.clock.monotonic() + within_s
-        while True:
-            for _ in range(_ROUNDS):
-                with contextlib.suppress(ApiError, AssertionError):
-                    found = test()
-                    if asyncio.iscoroutine(found):
-                        found = await found
-                    if found:
-                        return found
-                await self.settle(_TURNS // _ROUNDS)
-            if self.clock.monotonic() >= deadline:
-                raise AssertionError(f"it did not hold within {within_s} virtual seconds")
-            await self._step(deadline)
-
-    async def settle(self, turns: int = _TURNS) -> None:
-        """Let everything that is ready run, without time passing."""
-        for _ in range(turns):
-            await asyncio.sleep(0)
-
-    async def advance(self, seconds: float) -> None:
-        """Let time pass, with room for everything that becomes due."""
-        target = self.clock.monotonic() + seconds
-        await self.settle()
-        while self.clock.monotonic() < target:
-            await self._step(target)
-
-    async def _step(self, limit: float) -> None:
-        deadline = self.clock.next_deadline
-        at = min(limit, deadline if deadline is not None else limit)
-        await self.clock.advance(max(0.0, at - self.clock.monotonic()))
-        await self.settle()
 
     async def phase(self, phase: str, name: str = "m1", within_s: float = 300.0) -> MachineClaim:
         """Wait until a claim is in a phase."""

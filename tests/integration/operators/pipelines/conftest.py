@@ -4,13 +4,13 @@ Nothing here touches a socket or the real clock: a test says what the fleet serv
 how much time passes, and looks at what both servers have in the end.
 """
 
-import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+from virtual_time import VirtualTime
 
 from quarterdeck.apis.core.config import Secret as KubeSecret
 from quarterdeck.apis.fleetmanagement.v1alpha1 import KINDS, FleetConnection, Pipeline
@@ -33,15 +33,13 @@ from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import open_memory
-from quarterdeck.wire.status import ApiError, NotFound
+from quarterdeck.wire.status import NotFound
 
 TOKEN = "fleet-token-of-the-test"
 SCRAPE = 'prometheus.scrape "x" {\n  targets = []\n}\n'
 FLEET_HOST = "fleet.svc"
 API_HOST = "localhost"
 EVENTS = GVR("", "v1", "events")
-_TURNS = 400
-_ROUNDS = 4
 
 Answer = http.Response | http.StreamResponse
 Fault = Callable[[http.Request, Callable[[], Awaitable[Answer]]], Awaitable[Answer]]
@@ -129,11 +127,11 @@ def _tokens(token: str) -> Tokens:
     return Tokens({token: frozenset(Scope)})
 
 
-class World:
+class World(VirtualTime):
     """Everything a scenario needs."""
 
     def __init__(self, clock: VirtualClock, network: http.MemoryNetwork, client: Client) -> None:
-        self.clock = clock
+        super().__init__(clock, turns=400, limit_s=120.0)
         self.network = network
         self.client = client
         self.fleet = FaultyFleet(clock)
@@ -212,40 +210,6 @@ class World:
             },
         }
         await self.client.resource(FleetConnection.KIND.gvr).create(document)
-
-    async def until(self, test: Callable[[], Any], *, within_s: float = 120.0) -> Any:
-        """Let time pass, as little as possible, until something holds; returns what it is."""
-        deadline = self.clock.monotonic() + within_s
-        while True:
-            for _ in range(_ROUNDS):
-                with contextlib.suppress(ApiError, AssertionError):
-                    found = test()
-                    if asyncio.iscoroutine(found):
-                        found = await found
-                    if found:
-                        return found
-                await self.settle(_TURNS // _ROUNDS)
-            if self.clock.monotonic() >= deadline:
-                raise AssertionError(f"it did not hold within {within_s} virtual seconds")
-            await self._step(deadline)
-
-    async def settle(self, turns: int = _TURNS) -> None:
-        """Let everything that is ready run, without time passing."""
-        for _ in range(turns):
-            await asyncio.sleep(0)
-
-    async def advance(self, seconds: float) -> None:
-        """Let time pass, with room for everything that becomes due."""
-        target = self.clock.monotonic() + seconds
-        await self.settle()
-        while self.clock.monotonic() < target:
-            await self._step(target)
-
-    async def _step(self, limit: float) -> None:
-        deadline = self.clock.next_deadline
-        at = min(limit, deadline if deadline is not None else limit)
-        await self.clock.advance(max(0.0, at - self.clock.monotonic()))
-        await self.settle()
 
     async def ready(
         self, reason: str, name: str = "web", namespace: str = "default", within_s: float = 120.0
