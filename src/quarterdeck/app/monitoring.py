@@ -139,5 +139,5 @@ def list_alerts(registry: Registry) -> Iterator[Mapping[str, Any]]:
         "fleet_pipeline_drift_total",
         'rate(METRIC{action="corrected"}[15m]) > 0',
         after="30m",
-        summary="somebody keeps changing pipelines on the fleet server",
+        summary="another writer keeps changing pipelines on the fleet server",
     )

@@ -47,7 +47,7 @@ def parse_quote(data: bytes) -> Quote:
     if reader.read_u32() != _MAGIC:
         raise InvalidQuote("the signed text was not made by a TPM")
     if (kind := reader.read_u16()) != _QUOTE:
-        raise InvalidQuote(f"the TPM attests {kind:#06x}, which is no quote")
+        raise InvalidQuote(f"the TPM attests {kind:#06x}, which is not a quote")
     reader.read_sized()  # the qualified name of the signer
     nonce = reader.read_sized()
     reader.read_bytes(8 + 4 + 4 + 1)  # the clock of the TPM

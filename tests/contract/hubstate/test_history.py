@@ -130,7 +130,7 @@ async def test_what_is_not_finite_is_skipped(histories: Opened) -> None:
 
 async def test_an_impossible_name_is_refused_before_it_is_sent() -> None:
     history = VictoriaMetrics("http://127.0.0.1:1", clock=SystemClock())
-    with pytest.raises(ValueError, match="no name of a metric"):
+    with pytest.raises(ValueError, match="not the name of a metric"):
         await history.query_range(query('m{x="y"} or up'))
     await history.aclose()
 

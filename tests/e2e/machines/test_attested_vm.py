@@ -180,7 +180,7 @@ def drain(up: Up, claim: dict[str, Any]) -> None:
     name = claim["metadata"]["name"]
     annotate(up, claim, "")
     up.run("delete", "fleet", "proved")
-    wait_for_line(up, claim, "told to drain")
+    wait_for_line(up, claim, "drain requested")
     assert read_claim(up, name)["status"]["phase"] == "Draining"
     annotate(up, claim, None)
     up.wait("no machine", lambda: up.objects("machineclaims") == [])

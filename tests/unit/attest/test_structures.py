@@ -168,7 +168,7 @@ def test_good_quote_is_believed() -> None:
     [
         pytest.param(quote(b"old"), {}, "another challenge", id="replayed"),
         pytest.param(quote(magic=0), {}, "not made by a TPM", id="not from a TPM"),
-        pytest.param(quote(kind=0x8017), {}, "no quote", id="another statement"),
+        pytest.param(quote(kind=0x8017), {}, "not a quote", id="another statement"),
         pytest.param(quote(bank=0x0004), {}, "not of SHA-256", id="weak bank"),
         pytest.param(quote(), {"required": frozenset({0, 4})}, "lacks PCRs", id="too few PCRs"),
         pytest.param(quote(), {"pcrs": {0: PCRS[0]}}, "not those", id="values left out"),

@@ -34,7 +34,7 @@ def test_credentials_are_kept_and_not_shown() -> None:
         ("http://r", "begins with"),
         ("redis://", "begins with"),
         ("redis://:secret@", "no host"),
-        ("redis://r:port", "no host and port"),
+        ("redis://r:port", "not a host and port"),
         ("redis://r/x", "database number"),
         ("redis+sentinel://r", "master"),
         ("redis+cluster://r/1", "database 0"),

@@ -149,7 +149,7 @@ class CollectorAgent:
                 raise Disconnected(f"the hub did not answer within {ACK_S:g} s") from None
             if ack.success or ack.is_permanent:
                 if not ack.success:
-                    _log.error("the hub refused a batch for good", reason=ack.error)
+                    _log.error("the hub refused a batch permanently", reason=ack.error)
                 await asyncio.to_thread(self._buffer.remove, entry)
                 self.sent += ack.success
                 retry.reset()

@@ -32,7 +32,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 def _check(member: tarfile.TarInfo, root: Path) -> None:
     if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
-        raise ArchiveError(f"member {member.name!r} is no file, folder or link")
+        raise ArchiveError(f"member {member.name!r} is not a file, folder or link")
     place = root / member.name
     if Path(member.name).is_absolute() or not _is_inside(place.parent / place.name, root):
         raise ArchiveError(f"member {member.name!r} would be written outside of {root}")

@@ -85,7 +85,7 @@ class Workload:
         if directive != "drain" or self._is_draining:
             return
         self._is_draining = True
-        self._log("told to drain: no new work is taken")
+        self._log("drain requested: the runner takes no new jobs")
         if self._runner is None:
             self._report("Idle")
 

@@ -203,7 +203,7 @@ def _decode(data: bytes, type_: Any) -> Any:
     try:
         return msgspec.json.decode(data, type=type_)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise BadBatch(f"a part of the batch is no valid JSON: {error}") from error
+        raise BadBatch(f"a part of the batch is not valid JSON: {error}") from error
 
 
 def _check_name(name: str) -> None:

@@ -109,7 +109,9 @@ def _hosts(text: str, default: int) -> tuple[tuple[str, int], ...]:
             where = urlsplit(f"//{part}")
             host, port = where.hostname, where.port
         except ValueError as error:
-            raise BadAddress(f"{part!r} in the Redis URL is no host and port: {error}") from error
+            raise BadAddress(
+                f"{part!r} in the Redis URL is not a host and port: {error}"
+            ) from error
         if not host:
             raise BadAddress(f"the Redis URL names no host in {part!r}")
         found.append((host, port or default))

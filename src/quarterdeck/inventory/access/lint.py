@@ -30,7 +30,7 @@ def lint_policy(spec: MonitorAccessPolicySpec, types: Mapping[str, KnownType]) -
 def _lint(spec: MonitorAccessPolicySpec, types: Mapping[str, KnownType]) -> Iterator[str]:
     subjects = spec.identity.subjects
     if not (subjects.users or subjects.groups or subjects.service_accounts):
-        yield "spec.identity.subjects is empty: the policy is about nobody"
+        yield "spec.identity.subjects is empty: the policy applies to no one"
     for index, rule in enumerate(spec.scope.clusters.rules):
         place = f"spec.scope.clusters.rules[{index}]"
         yield from _lint_rule(rule, place, is_deny=spec.access.effect == "Deny")

@@ -72,7 +72,7 @@ def build_config(
     endpoint = connection.spec.endpoint.rstrip("/")
     if not endpoint.startswith(("https://", "http://")):
         raise CredentialsUnavailable(
-            f"spec.endpoint {endpoint!r} is no URL; write https://HOST:PORT"
+            f"spec.endpoint {endpoint!r} is not a URL; write https://HOST:PORT"
         )
     base = (
         _from_kubeconfig(values[KUBECONFIG], origin)
@@ -101,7 +101,11 @@ def describe_tls(config: ClusterConfig) -> tuple[Status, Reason, str]:
     if config.server.startswith("http://"):
         return FALSE, Reason.PLAIN_HTTP, "spec.endpoint is http: nothing is encrypted"
     if config.insecure_skip_tls_verify:
-        return FALSE, Reason.INSECURE, "any certificate is accepted, as insecureSkipTLSVerify says"
+        return (
+            FALSE,
+            Reason.INSECURE,
+            "any certificate is accepted, because insecureSkipTLSVerify is set",
+        )
     if not config.certificate_authority:
         text = "the Secret has no ca.crt: the certificate is checked against the system's store"
         return TRUE, Reason.SYSTEM_TRUST, text
@@ -135,7 +139,7 @@ def _from_token(values: Mapping[str, bytes], origin: str) -> ClusterConfig:
     if not token:
         raise CredentialsUnavailable(f"{origin} has no key {TOKEN!r} and no key {KUBECONFIG!r}")
     if not token.isprintable() or any(each.isspace() for each in token):
-        raise CredentialsUnavailable(f"the key {TOKEN!r} of {origin} is no bearer token")
+        raise CredentialsUnavailable(f"the key {TOKEN!r} of {origin} is not a bearer token")
     authority = values.get(AUTHORITY, b"").strip()
     return ClusterConfig(
         server="",

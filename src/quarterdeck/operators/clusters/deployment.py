@@ -236,7 +236,7 @@ class Deployments:
             if problem is not None:
                 text += f"; it could not be updated: {problem.message}"
             return Reason.CONNECTED, text
-        fallback = "the hub reads the cluster itself meanwhile"
+        fallback = "until then the hub reads the cluster itself"
         if problem is not None:
             return problem.reason, f"the collector is not deployed: {problem.message}"
         if self._hub.ingester_problem:

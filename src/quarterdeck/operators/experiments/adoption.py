@@ -51,7 +51,7 @@ def is_adoptable(run: Run) -> bool:
 def refuse(run: Run) -> str:
     """Say in the status why the experiment is left alone."""
     message = (
-        f"another operator began this experiment in namespace {run.ctx.key.namespace}; only "
+        f"another operator started this experiment in namespace {run.ctx.key.namespace}; only "
         f"experiments in namespace {naming.HOME} can be taken over while they run: let that "
         "operator finish or delete it"
     )
@@ -64,7 +64,7 @@ async def adopt(run: Run) -> None:
     found = await mark_objects(run)
     run.set(target_count=len(run.targets))
     shown = ", ".join(f"{each.kind.KIND.kind} {each.key}" for each in found)
-    message = f"begun by another operator, taken over: {shown or 'nothing was made for it yet'}"
+    message = f"started by another operator, taken over: {shown or 'nothing was made for it yet'}"
     run.ctx.event(EventReason.TAKEN_OVER, message)
     if run.is_finished:
         _keep_results(run)
@@ -90,7 +90,7 @@ def _begin_target(run: Run, name: str, found: Sequence[Made]) -> TargetStatus:
 def _keep_results(run: Run) -> None:
     """What the original has stored is not collected again."""
     if run.status.results_url:
-        message = "stored by the operator that began the experiment"
+        message = "stored by the operator that started the experiment"
         run.condition(RESULTS_COLLECTED, TRUE, Reason.COLLECTED, message)
 
 

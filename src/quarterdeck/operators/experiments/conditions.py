@@ -110,7 +110,7 @@ class Reason(enum.StrEnum):
     REGISTERING = "Registering"
     """Clusters are being registered with Argo CD."""
     REGISTERED = "Registered"
-    """Argo CD knows all clusters."""
+    """all clusters are registered in Argo CD."""
     DEPLOYING = "Deploying"
     """Applications are being installed."""
     HEALTHY = "Healthy"

@@ -26,7 +26,7 @@ class ExperimentMetrics:
         )
         self._clusters = r.histogram(
             "experiment_target_provision_seconds",
-            "From the request of a cluster until Argo CD knows it",
+            "From the request of a cluster until it is registered in Argo CD",
             ("type",),
             buckets=DURATION_BUCKETS,
         )

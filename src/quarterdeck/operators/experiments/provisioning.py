@@ -275,4 +275,6 @@ def _report(run: Run) -> None:
         run.note(Reason.PROVISIONING, message)
         return
     run.condition(CLUSTERS_PROVISIONED, TRUE, Reason.PROVISIONED, "all clusters are ready")
-    run.condition(CLUSTERS_REGISTERED, TRUE, Reason.REGISTERED, "Argo CD knows all clusters")
+    run.condition(
+        CLUSTERS_REGISTERED, TRUE, Reason.REGISTERED, "all clusters are registered in Argo CD"
+    )

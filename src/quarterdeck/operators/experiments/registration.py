@@ -207,4 +207,4 @@ def _finish(run: Run, target: Target, connection: Connection, *, version: str) -
     )
     message = f"target {target.name}: cluster {status.cluster_name} at {connection.server}"
     run.ctx.event(EventReason.CLUSTER_READY, message)
-    run.ctx.event(EventReason.CLUSTER_REGISTERED, f"{message} is known to Argo CD")
+    run.ctx.event(EventReason.CLUSTER_REGISTERED, f"{message} is registered in Argo CD")

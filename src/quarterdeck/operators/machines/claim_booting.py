@@ -81,9 +81,11 @@ async def _confirm_loss(machine: Machine) -> RequeueAfter:
     vm = await machine.find_vm()
     match judge_vm(vm, machine.owner):
         case Verdict.MISSING:
-            raise Failed(Reason.VM_MISSING, f"VM {machine.ref.vm_id} vanished while it booted")
+            raise Failed(Reason.VM_MISSING, f"VM {machine.ref.vm_id} was deleted while it booted")
         case Verdict.FOREIGN:
-            raise Failed(Reason.VM_NOT_OWNED, f"VM {machine.ref.vm_id} is no longer ours")
+            raise Failed(
+                Reason.VM_NOT_OWNED, f"VM {machine.ref.vm_id} no longer belongs to this claim"
+            )
         case Verdict.STOPPED:
             raise Failed(Reason.VM_STOPPED, f"VM {machine.ref.vm_id} stopped while it booted")
         case _:

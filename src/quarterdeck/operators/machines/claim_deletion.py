@@ -55,7 +55,7 @@ class Deletion:
         if ref is None:
             return
         if claim.metadata.annotations.get(FORCE_DELETE) == "true":
-            text = f"VM {ref.vm_id} on {ref.hypervisor_cluster} was not looked at"
+            text = f"VM {ref.vm_id} on {ref.hypervisor_cluster} was not checked"
             ctx.event(Reason.FORCE_DELETED, text, warning=True)
             self._forget(claim)
             return
@@ -184,7 +184,7 @@ class Deletion:
         else:
             machine.ctx.status.set(step=str(Step.INSPECT))
         if step == Step.DESTROY and not is_ok:
-            text = info.message if info is not None else "the task was forgotten"
+            text = info.message if info is not None else "the hypervisor no longer knows the task"
             raise Waiting(Reason.CLEANUP_FAILED, text, after_s=self._delay(machine))
         raise Waiting(Reason.TERMINATING, "the task has ended", after_s=_SOON_S)
 
@@ -232,7 +232,9 @@ class Deletion:
             lambda each: each.tag_vm(ref.vm_id, tags=tags, description=text, owner=owner),
             node=ref.node,
         )
-        machine.ctx.event(Reason.RELEASED, f"VM {ref.vm_id} stays, as spec.deletionPolicy says")
+        machine.ctx.event(
+            Reason.RELEASED, f"VM {ref.vm_id} is kept because spec.deletionPolicy is Retain"
+        )
 
     def _finish(self, machine: Machine) -> None:
         text = f"VM {machine.ref.vm_id} is gone"
@@ -241,7 +243,7 @@ class Deletion:
 
     def _leave(self, machine: Machine, vm: VMInfo | None) -> None:
         name = vm.name if vm is not None else ""
-        text = f"VM {machine.ref.vm_id} ({name}) is not ours any more; it is left alone"
+        text = f"VM {machine.ref.vm_id} ({name}) no longer belongs to this claim; it is not deleted"
         machine.ctx.event(Reason.VM_NOT_OWNED, text, warning=True)
 
     def _postpone(self, machine: Machine, error: HypervisorError) -> Waiting:

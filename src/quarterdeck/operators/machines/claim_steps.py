@@ -111,7 +111,7 @@ async def _find_earlier_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
 
 def give_up_id(machine: Machine, allocations: Allocations) -> RequeueAfter:
     """Somebody else has the id: choose another one."""
-    text = f"VM {machine.ref.vm_id} is somebody else's; another id is chosen"
+    text = f"VM {machine.ref.vm_id} belongs to another owner; another id is chosen"
     machine.ctx.event(Reason.ID_TAKEN, text, warning=True)
     allocations.drop(machine.claim.metadata.uid)
     machine.ctx.status.set(vm_ref=None, task_ref=None)
@@ -209,7 +209,9 @@ def _without_vm(machine: Machine, recipe: Recipe, error: HypervisorError) -> Req
     """A VM that vanished, or became another one, while it was made: start over."""
     if error.code is Code.NOT_FOUND:
         machine.ctx.status.set(task_ref=None, step=str(Step.CLONE))
-        raise Retry(Reason.VM_MISSING, f"VM {machine.ref.vm_id} vanished") from error
+        raise Retry(
+            Reason.VM_MISSING, f"VM {machine.ref.vm_id} was deleted by someone else"
+        ) from error
     if error.code is Code.OWNERSHIP_MISMATCH:
         return give_up_id(machine, recipe.allocations)
     raise error

@@ -52,7 +52,7 @@ async def _act(machine: Machine, vm: VMInfo | None, verdict: Verdict) -> Result:
         case Verdict.FOREIGN:
             raise Failed(
                 Reason.VM_NOT_OWNED,
-                f"VM {vmid} was renamed, re-tagged or replaced behind our back; it is left alone",
+                f"VM {vmid} was renamed, re-tagged or replaced by someone else; it is not changed",
             )
         case Verdict.UNKNOWN:
             text = f"node {machine.ref.node} does not answer"

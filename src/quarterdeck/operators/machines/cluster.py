@@ -68,7 +68,7 @@ class Clusters:
         except HypervisorError as error:
             return self._fail_by(ctx, error)
         if before is not None and before.credentials_hash != opened.credentials_hash:
-            ctx.event(Reason.CREDENTIALS_ROTATED, "connected anew with changed credentials")
+            ctx.event(Reason.CREDENTIALS_ROTATED, "connected again with changed credentials")
         try:
             return await self._inspect(cluster, ctx, opened)
         except HypervisorError as error:

@@ -66,7 +66,7 @@ class Connection:
         self._nodes: tuple[float, tuple[Node, ...]] = (float("-inf"), ())
         self._templates: dict[object, TemplateInfo] = {}
         self.foreign_vms = 0
-        """VMs that are not ours, as the last poll saw them."""
+        """VMs of other owners, as the last poll saw them."""
         self.choosing = asyncio.Lock()
         """Held while a node and an id are chosen."""
 

@@ -263,7 +263,7 @@ def _check_selector(fleet: Fleet, labels: Mapping[str, str]) -> None:
         if labels.get(key) != value:
             raise Stalled(
                 Reason.INVALID_SELECTOR,
-                f"spec.selector wants {key}={value}, but claims get {key}={labels.get(key)}: "
+                f"spec.selector requires {key}={value}, but claims get {key}={labels.get(key)}: "
                 "correct spec.template.metadata.labels",
             )
 

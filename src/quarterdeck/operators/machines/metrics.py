@@ -48,15 +48,15 @@ class MachineMetrics:
         )
         self._breaker = r.gauge(
             "hyperfleet_circuit_breaker_open",
-            "Whether calls of a hypervisor are held back",
+            "Whether the circuit breaker of a hypervisor is open",
             ("cluster",),
         )
         self._orphans = r.gauge(
             "hyperfleet_orphan_vms",
-            "VMs of ours without a claim, waiting for removal",
+            "VMs of this operator without a claim, waiting for deletion",
             ("cluster",),
         )
-        self._foreign = r.gauge("hyperfleet_foreign_vms", "VMs that are not ours", ("cluster",))
+        self._foreign = r.gauge("hyperfleet_foreign_vms", "VMs of other owners", ("cluster",))
         self._phases = r.gauge("hyperfleet_vm_phase", "Claims by phase", ("cluster", "phase"))
         self._webhooks = r.counter(
             "hyperfleet_runner_webhook_events_total",

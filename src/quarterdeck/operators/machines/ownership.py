@@ -124,7 +124,7 @@ def _find_tag_mismatch(tags: Iterable[str], owner: Owner, *, inherited: Iterable
     if owner.is_tagged:
         return f"its tag {min(expected - found)} is missing"
     if strange := sorted(found - {tag.lower() for tag in inherited}):
-        return f"its tag {strange[0]} was set by somebody else"
+        return f"its tag {strange[0]} was set by someone else"
     return ""
 
 
@@ -143,6 +143,6 @@ def check_owned(vm: VMInfo, owner: Owner, operation: str) -> None:
         raise make_error(
             Code.OWNERSHIP_MISMATCH,
             f"VM {vm.id} ({vm.name}) is not the one of claim {owner.claim}: {problem}; "
-            "it is left alone",
+            "it is not changed",
             operation=operation,
         )

@@ -1,7 +1,7 @@
 """The poll: every 30 s one list of VMs per hypervisor shows what changed behind our back.
 
 Machines that are not as they were left are reconciled, and no others. VMs of ours whose claim is
-gone are removed after a grace; VMs that are not ours are counted and left alone.
+gone are removed after a grace; VMs of other owners are counted and left alone.
 """
 
 from collections import Counter

@@ -73,7 +73,7 @@ def _claim(
     if len(owned) > MAX_OWNED:
         raise Stalled(
             Reason.OWNED_KEYS_EXCEEDED,
-            f"the source speaks of {len(owned)} collectors, at most {MAX_OWNED} are allowed: "
+            f"the source names {len(owned)} collectors, at most {MAX_OWNED} are allowed: "
             "narrow spec.selector, or use several ExternalAttributeSyncs",
         )
     ctx.status.set(owned_keys=tuple(owned), last_success_time=rfc3339.format_time(ctx.now()))

@@ -70,7 +70,7 @@ def _check_mechanism(pipeline: Pipeline, *, is_native: bool) -> None:
     if is_under_way and status is not None and status.mechanism == "Native" and not is_native:
         raise Waiting(
             Reason.SYNC_FAILED,
-            "the fleet server divided its collectors before and now says that it cannot; "
+            "the fleet server divided its collectors before and now reports that it cannot; "
             "the rollout stays as it is",
             after_s=_FORGETFUL_RETRY_S,
         )

@@ -70,7 +70,7 @@ class BearerTokens:
         for source in self._sources:
             if (user := source.authenticate_token(token, audiences)) is not None:
                 return user
-        raise CredentialsRefused("no authenticator knows the bearer token")
+        raise CredentialsRefused("no authenticator accepts the bearer token")
 
 
 def add_token_sources(

@@ -18,5 +18,5 @@ def invalid(message: str) -> FleetError:
 
 
 def not_found(what: str, name: str) -> FleetError:
-    """There is no such thing."""
+    """The path or the object does not exist."""
     return FleetError(Code.NOT_FOUND, f"{what} {name!r} not found")

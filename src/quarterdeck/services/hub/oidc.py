@@ -49,7 +49,9 @@ class IdTokens:
                 claims = self._issuer.check(parsed)
         except OidcError as error:
             if self._issuer.last_error:
-                raise Unavailable("the token cannot be verified: the issuer is away") from error
+                raise Unavailable(
+                    "the token cannot be verified: the issuer does not answer"
+                ) from error
             raise Unauthenticated(f"the bearer token is not valid: {error}") from error
         return build_principal(claims, self._claims)
 

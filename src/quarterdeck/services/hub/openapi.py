@@ -10,9 +10,9 @@ from quarterdeck.services.hub.router import Login, Route
 
 _TEXTS = {
     400: "A parameter is missing, wrong or out of its limits.",
-    401: "It is not known who asks.",
-    403: "Access policies do not allow it.",
-    404: "There is no such thing.",
+    401: "The request has no valid credentials.",
+    403: "Access policies do not allow the request.",
+    404: "The path or the object does not exist.",
     406: "The answer has a type that the request does not accept.",
     502: "The history does not answer.",
     503: "The store or the API server does not answer.",

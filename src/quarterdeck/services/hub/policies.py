@@ -89,7 +89,9 @@ class Policies:
             try:
                 await self.refresh()
             except HubStateError as error:
-                raise Unavailable("access policies cannot be read: the store is away") from error
+                raise Unavailable(
+                    "access policies cannot be read: the store does not answer"
+                ) from error
         assert self._set is not None
         limits, at = self._limits, self._clock.monotonic()
         known = self._viewers.get(principal)

@@ -52,12 +52,12 @@ def read_range(given: RangeParameters, now: datetime) -> TimeRange:
     try:
         start = read_time(given.start, "start") if given.start else end - span
     except OverflowError as error:
-        raise BadRequest("start lies before the first year") from error
+        raise BadRequest("start is before the year 1") from error
     step = read_span(given.step, "step")
     if step < MIN_STEP:
         raise BadRequest(f"step {given.step!r} is below {MIN_STEP.total_seconds():.0f} s")
     if end < start:
-        raise BadRequest("end lies before start")
+        raise BadRequest("end is before start")
     if end - start > MAX_RANGE:
         raise BadRequest(f"the range is longer than {MAX_RANGE.days} days")
     points = int((end - start) / step) + 1

@@ -41,7 +41,7 @@ def auth_routes(auth_: AuthEndpoints) -> list[Route]:
             "GET",
             f"{at}/status",
             auth_.status,
-            "Whether somebody is logged in",
+            "Whether the user is logged in",
             auth.AuthStatus,
             login=Login.OPTIONAL,
         ),

@@ -17,7 +17,7 @@ class IngesterMetrics:
         )
         self._batches = r.counter(
             "clusterpulse_ingester_batches_total",
-            "Batches by result: stored, duplicate, refused for good, or failed to be stored",
+            "Batches by result: stored, duplicate, refused permanently, or failed to be stored",
             ("result",),
         )
         self._bytes = r.counter(

@@ -87,7 +87,7 @@ async def test_machine_joins_by_token_renews_and_shuts_down(tmp_path: Path) -> N
             assert renewed is not None
             assert renewed.cert_serial != stored.attestation.cert_serial
             await world.set_phase("vm", "Draining")
-            await running.wait_for("told to drain")
+            await running.wait_for("drain requested")
             await world.set_phase("vm", "Terminating")
             await running.wait_for("shutting down")
             assert await running.process.wait() == 0

@@ -54,7 +54,7 @@ def test_a_policy_without_mistakes_has_no_warnings() -> None:
 
 def test_subjects_and_selectors_that_mean_nothing_are_found() -> None:
     (nobody,) = lint(identity={"subjects": {}})
-    assert "about nobody" in nobody
+    assert "applies to no one" in nobody
     (nothing,) = lint(scope={"clusters": {"rules": [{"selector": {}}]}})
     assert "selects no cluster" in nothing
     (denied,) = lint({"type": "nodes"}, access={"effect": "Deny"})

@@ -49,7 +49,7 @@ def test_a_token_with_and_without_an_authority() -> None:
     ("values", "spec", "text"),
     [
         ({}, {}, "no key 'token'"),
-        ({"token": b"two words"}, {}, "no bearer token"),
+        ({"token": b"two words"}, {}, "not a bearer token"),
         ({"token": b"t"}, {"endpoint": "c:6443"}, "https://HOST:PORT"),
         ({"kubeconfig": b"{"}, {}, "not YAML"),
         ({"kubeconfig": b"[]"}, {}, "not a mapping"),

@@ -73,7 +73,7 @@ def test_illness_is_what_lasts_too_long(machine: MachineClaim, illness: str) -> 
 
 def test_a_machine_is_replaced_when_somebody_asks() -> None:
     asked = MachineClaim(metadata=ObjectMeta(name="m", annotations={REMEDIATE: "true"}), spec=SPEC)
-    assert find_illness(asked, CHECK, NOW) == "somebody asked for its repair"
+    assert find_illness(asked, CHECK, NOW) == "a repair was requested"
 
 
 @pytest.mark.parametrize(

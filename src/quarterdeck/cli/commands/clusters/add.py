@@ -126,7 +126,9 @@ def _name(text: str) -> str:
     cleaned = "".join(each if each.isalnum() and each.isascii() else "-" for each in text.lower())
     cleaned = cleaned.strip("-")[:63].strip("-")
     if not cleaned:
-        raise CommandError(f"{text!r} is no name for a cluster: choose one by --name", REFUSED)
+        raise CommandError(
+            f"{text!r} cannot be the name of a cluster: choose one by --name", REFUSED
+        )
     return cleaned
 
 

@@ -95,7 +95,7 @@ class ArgoSimulator:
         """Remove what was installed; a cluster that is gone or unknown needs nothing."""
         knobs = await read(app, ctx, "application", self._delays.application)
         if knobs.fail == "hang-delete":
-            raise Waiting("Deleting", "resources do not go away", after_s=_HANG_S)
+            raise Waiting("Deleting", "resources are not deleted", after_s=_HANG_S)
         connection = await self._connection(ctx, app.spec.destination.server)
         if connection is not None:
             try:

@@ -15,7 +15,7 @@ _SILENT = (Reason.NODE_OFFLINE, Reason.HEARTBEAT_LOST)
 def find_illness(claim: MachineClaim, check: FleetHealthCheck, now: datetime) -> str:
     """Why a machine that has not failed is to be replaced; empty if it is well."""
     if REMEDIATE in claim.metadata.annotations:
-        return "somebody asked for its repair"
+        return "a repair was requested"
     is_starting = claim.status.phase in (None, "Pending", "Provisioning", "Bootstrapping")
     age_s = seconds_since(claim.metadata.creation_timestamp, now) or 0.0
     limit_s = parse_seconds(check.startup_timeout)

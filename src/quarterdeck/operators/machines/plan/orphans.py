@@ -25,7 +25,7 @@ class Findings(NamedTuple):
     due: tuple[Orphan, ...]
     """Those whose grace is over."""
     foreign: int
-    """VMs that are not ours."""
+    """VMs of other owners."""
     first_seen: Mapping[int, float]
     """When each orphan was first seen, for the next time."""
 

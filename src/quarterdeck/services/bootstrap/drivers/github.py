@@ -68,7 +68,9 @@ class GithubRegistrar:
         try:
             key = jws.parse_private_key(pem.encode())
         except ValueError:
-            text = f"key {app.private_key.key} of Secret {app.private_key.name} is no private key"
+            text = (
+                f"key {app.private_key.key} of Secret {app.private_key.name} is not a private key"
+            )
             raise WorkloadError(text) from None
         now = self._clock.now()
         claims = {

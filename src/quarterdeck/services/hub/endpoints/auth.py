@@ -28,7 +28,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuthStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether somebody is logged in."""
+    """Whether the user is logged in."""
 
     authenticated: bool
     message: str
@@ -131,7 +131,7 @@ class AuthEndpoints:
         self._forget = forget
 
     async def status(self, call: Call) -> AuthStatus:
-        """Whether somebody is logged in."""
+        """Whether the user is logged in."""
         who = call.principal
         if who is None:
             return AuthStatus(authenticated=False, message="Not authenticated")

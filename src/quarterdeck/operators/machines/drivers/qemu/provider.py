@@ -305,7 +305,7 @@ class QemuProvider:
         try:
             await qmp.execute(at.path, command)
         except qmp.Gone:
-            text = "the VM has ended meanwhile"
+            text = "the VM has stopped"
             raise make_error(Code.CONFLICT, text, operation="power") from None
 
     async def _choose_accelerator(self) -> Accelerator:
