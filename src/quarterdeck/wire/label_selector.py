@@ -247,7 +247,6 @@ def _is_integer(text: str) -> bool:
 
 _TOKEN = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
 _SPECIAL = frozenset(("=", "==", "!=", "!", "(", ")", ",", "<", ">"))
-_WORDS = frozenset(("in", "notin"))
 END = ""
 
 
@@ -263,7 +262,7 @@ class _Parser:
             token = self._peek()
             if token == END:
                 return
-            if token != "!" and not _is_identifier(token, values=False):
+            if token != "!" and not _is_identifier(token):
                 _fail(f"found '{token}', expected: !, identifier, or 'end of string'")
             try:
                 yield self._parse_requirement()
@@ -279,7 +278,7 @@ class _Parser:
         if token != ",":
             _fail(f"found '{token}', expected: ',' or 'end of string'")
         following = self._peek()
-        if following != "!" and not _is_identifier(following, values=False):
+        if following != "!" and not _is_identifier(following):
             _fail(f"found '{following}', expected: identifier after ','")
 
     def _parse_requirement(self) -> Requirement:
@@ -287,7 +286,7 @@ class _Parser:
         if negated:
             self._next()
         key = self._next()
-        if not _is_identifier(key, values=True):
+        if not _is_identifier(key):
             _fail(f"found '{key}', expected: identifier")
         if problems := names.check_qualified_name(key):
             raise SelectorError(str(field.invalid("<nil>", key, "; ".join(problems))))
@@ -319,7 +318,7 @@ class _Parser:
         if token == ")":
             self._next()
             return ("",)  # an empty list is a list of the empty value, as Kubernetes reads it
-        if token != "," and not _is_identifier(token, values=True):
+        if token != "," and not _is_identifier(token):
             _fail(f"found '{token}', expected: ',', ')' or identifier")
         while True:
             values[self._parse_listed_value()] = None
@@ -334,7 +333,7 @@ class _Parser:
         token = self._peek()
         if token in (",", ")"):
             return ""
-        if not _is_identifier(token, values=True):
+        if not _is_identifier(token):
             _fail(f"found '{token}', expected: ',', or identifier")
         return self._next()
 
@@ -342,7 +341,7 @@ class _Parser:
         token = self._peek()
         if token in (END, ","):
             return ("",)
-        if not _is_identifier(token, values=True):
+        if not _is_identifier(token):
             _fail(f"found '{token}', expected: identifier")
         return (self._next(),)
 
@@ -359,11 +358,9 @@ class _Parser:
         return token
 
 
-def _is_identifier(token: str, *, values: bool) -> bool:
-    """The words `in` and `notin` are ordinary names where a key or value stands."""
-    if token == END or token in _SPECIAL:
-        return False
-    return values or token not in _WORDS
+def _is_identifier(token: str) -> bool:
+    """Keys and values; the words `in` and `notin` are operators only behind a key."""
+    return token != END and token not in _SPECIAL
 
 
 def _fail(message: str) -> NoReturn:

@@ -67,8 +67,11 @@ def _is_namespace_subresource(rest: list[str]) -> bool:
 
 
 def _parse_proxy(group: str, version: str, namespace: str, rest: list[str]) -> ResourcePath | None:
-    """Only `proxy` has a path of its own behind the subresource."""
-    if len(rest) > 3 and rest[2] == "proxy":
+    """Only `proxy` has a path of its own behind the subresource.
+
+    `rest` is empty, or has more than three segments.
+    """
+    if rest and rest[2] == "proxy":
         return ResourcePath(group, version, rest[0], namespace, rest[1], "proxy")
     return None
 

@@ -17,7 +17,7 @@ from quarterdeck.wire.label_selector import (
 keys = st.from_regex(
     r"([a-z][a-z0-9]{0,5}\.io/)?[A-Za-z][A-Za-z0-9_.-]{0,6}[A-Za-z0-9]", fullmatch=True
 )
-keys = keys.filter(lambda key: key not in ("in", "notin"))
+keys |= st.sampled_from(("in", "notin"))  # operators only behind a key
 values = st.from_regex(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,6}[A-Za-z0-9])?)?", fullmatch=True)
 
 
@@ -176,10 +176,13 @@ def test_selectors_are_values() -> None:
 
 
 @pytest.mark.parametrize("word", ["in", "notin"])
-def test_words_of_the_grammar_are_keys_after_an_exclamation_mark(word: str) -> None:
-    selector = Selector.parse(f"!{word}")
-    assert selector.matches({})
-    assert not selector.matches({word: "a"})
+def test_words_of_the_grammar_may_be_keys_and_values(word: str) -> None:
+    labels = {word: word}
+    for text in (word, f"{word}={word}", f"{word} in ({word})", f"!a,{word}"):
+        assert Selector.parse(text).matches(labels), text
+        assert not Selector.parse(text).matches({}), text
+    assert Selector.parse(f"!{word}").matches({})
+    assert not Selector.parse(f"!{word}").matches(labels)
 
 
 def test_an_empty_list_of_values_holds_the_empty_value() -> None:
