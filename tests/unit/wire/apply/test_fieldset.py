@@ -72,6 +72,18 @@ def test_sets_with_the_same_members_are_equal(left: FieldSet, right: FieldSet) -
     assert hash(left.union(right)) == hash(right.union(left))
 
 
+@given(sets, st.lists(elements, min_size=1, max_size=4).map(tuple))
+def test_a_path_is_in_the_set_if_a_set_of_it_alone_is_a_part(
+    fields: FieldSet, path: tuple[str, ...]
+) -> None:
+    trie: dict[str, Any] = {}
+    for element in reversed(path):
+        trie = {element: trie}
+    alone = FieldSet(trie)
+    assert (path in fields) == (fields.intersection(alone) == alone)
+    assert () not in fields
+
+
 def test_documents_are_written_in_the_order_kubernetes_writes_them() -> None:
     fields = FieldSet.from_fields_v1(
         {

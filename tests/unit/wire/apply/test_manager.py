@@ -557,6 +557,15 @@ def test_sets_written_before_a_map_became_atomic_are_brought_up_to_date() -> Non
     assert owners(live)["old Apply"] == spec({"f:labels": {}})
 
 
+@pytest.mark.parametrize("field", ["free", "struct"])
+def test_sets_keep_what_stands_below_fields_without_a_schema(field: str) -> None:
+    live = apply(None, thing(**{field: {"x": "1"}}), "old")
+    live = update(live, {**live, "spec": {**live["spec"], "text": "b"}}, "touch")
+    assert owners(live)["old Apply"] == spec({f"f:{field}": {"f:x": {}}})
+    gone = apply(live, thing(), "old")
+    assert gone["spec"].get(field) in (None, {})
+
+
 def test_nulls_that_merging_leaves_are_dropped_unless_they_are_applied() -> None:
     live = apply(None, thing(struct={"x": "1"}, text="a"))
     live = apply(live, thing(struct={}, text=None, nullable=None), force=True)
