@@ -9,6 +9,12 @@ from quarterdeck.testing import VirtualClock
 from quarterdeck.wire.status import ApiError
 
 _ROUNDS = 4
+_IDLE_TURNS = 5
+
+
+def has_ready_callbacks() -> bool:
+    """Whether the event loop has more to run now; asyncio offers no public way to ask."""
+    return bool(asyncio.get_running_loop()._ready)  # type: ignore[attr-defined]
 
 
 class VirtualTime:
@@ -39,8 +45,12 @@ class VirtualTime:
 
     async def settle(self, turns: int = 0) -> None:
         """Let everything that is ready run, without time passing."""
+        idle = 0
         for _ in range(turns or self._turns):
             await asyncio.sleep(0)
+            idle = 0 if has_ready_callbacks() else idle + 1
+            if idle == _IDLE_TURNS:
+                return
 
     async def advance(self, seconds: float) -> None:
         """Let time pass, with room for everything that becomes due."""
