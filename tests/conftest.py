@@ -15,7 +15,7 @@ import pytest
 from quarterdeck.testing.blocking import BlockingCallDetector
 from quarterdeck.testing.descriptors import find_leaked_descriptors, list_descriptors
 
-SLOW_TIMEOUT_S = 600
+SLOW_TIMEOUT_S = 900
 _blocking = BlockingCallDetector(
     packages=("quarterdeck",),
     allowed=(
@@ -45,6 +45,11 @@ def pytest_configure() -> None:
         import role_recorder
 
         role_recorder.install(Path(folder))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many workers again as processors: tests of processes wait two fifths of the time."""
+    return max(2, (os.cpu_count() or 1) * 3 // 2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
