@@ -47,7 +47,7 @@ def call(
         capture_output=True,
         text=True,
         input=given,
-        timeout=60,
+        timeout=240,
         env={**os.environ, **(env or {})},
     )
 
@@ -67,7 +67,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
     assert found is not None
     yield folder, found.group(1)
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
 
 
 @pytest.fixture

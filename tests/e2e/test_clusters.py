@@ -68,7 +68,7 @@ class Hub:
     def end(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=240)
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_the_quick_start_of_existing_users_works(tmp_path: Path) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        stack.callback(process.wait, timeout=60)
+        stack.callback(process.wait, timeout=240)
         stack.callback(process.terminate)
         cli = programs.require("redis-cli")
         deadline = time.monotonic() + 100

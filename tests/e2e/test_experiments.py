@@ -56,13 +56,13 @@ class Up:
         return done.stdout
 
     def wait_catalogue(self) -> None:
-        self.kubectl("wait", "--for=create", "component/k6-http-loadgen", "--timeout=60s")
+        self.kubectl("wait", "--for=create", "component/k6-http-loadgen", "--timeout=240s")
         template = ("workflowtemplate/gateway-validation", "-n", "argo-workflows")
-        self.kubectl("wait", "--for=create", *template, "--timeout=60s")
+        self.kubectl("wait", "--for=create", *template, "--timeout=240s")
 
     def end(self, sign: signal.Signals = signal.SIGINT) -> None:
         self.process.send_signal(sign)
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=240)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def kubectl(start: Callable[[], Up]) -> Kubectl:
 def wait(kubectl: Kubectl, name: str) -> str:
     """Wait until an experiment is over and cleaned up; its phase and reason."""
     cleaned = "--for=jsonpath={.status.resourcesCleaned}=true"
-    kubectl("wait", cleaned, f"exp/{name}", "-n", "experiments", "--timeout=90s")
+    kubectl("wait", cleaned, f"exp/{name}", "-n", "experiments", "--timeout=240s")
     path = "jsonpath={.status.phase} {.status.reason}"
     return kubectl("get", f"exp/{name}", "-n", "experiments", "-o", path)
 
@@ -128,7 +128,7 @@ def test_a_shipped_tutorial_waits_for_its_reader(start: Callable[[], Up], tmp_pa
     up.wait_catalogue()
     up.kubectl("apply", "-f", str(ROOT / "experiments/gateway-tutorial.yaml"))
     waiting = "--for=jsonpath={.status.reason}=AwaitingResume"
-    up.kubectl("wait", waiting, "exp/gateway-tutorial", "-n", "experiments", "--timeout=90s")
+    up.kubectl("wait", waiting, "exp/gateway-tutorial", "-n", "experiments", "--timeout=240s")
     path = "jsonpath={.status.tutorialStatus.services[*].ready}"
     ready = up.kubectl("get", "exp/gateway-tutorial", "-n", "experiments", "-o", path)
     assert ready == "true true"
@@ -156,7 +156,7 @@ def test_a_run_survives_that_up_is_killed(start: Callable[[], Up], tmp_path: Pat
     up.wait_catalogue()
     up.kubectl("apply", "-f", str(file))
     ready = "--for=jsonpath={.status.targets[0].phase}=Ready"
-    up.kubectl("wait", ready, "exp/first", "-n", "experiments", "--timeout=60s")
+    up.kubectl("wait", ready, "exp/first", "-n", "experiments", "--timeout=240s")
     up.end(signal.SIGKILL)
     again = start()
     assert wait(again.kubectl, "first") == "Complete Complete"

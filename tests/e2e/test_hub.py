@@ -58,7 +58,7 @@ class Process:
     def end(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=240)
 
 
 Start = Callable[..., Process]

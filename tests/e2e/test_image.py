@@ -126,7 +126,7 @@ def test_server_runs_as_its_user_on_a_read_only_root_and_ends_on_a_signal(image:
             pytest.fail(process.stderr.read())
         status = Path(f"/proc/{process.pid}/status").read_text()
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=240)
     assert f"Uid:\t{USER}\t{USER}\t{USER}\t{USER}" in status
     assert f"Gid:\t{USER}\t{USER}\t{USER}\t{USER}" in status
     assert (process.returncode, errors) == (0, "")

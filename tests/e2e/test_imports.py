@@ -71,7 +71,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
                 return set(line.split()[1:])
     finally:
         process.terminate()
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=240)
     raise AssertionError(errors)
 
 

@@ -46,7 +46,7 @@ class Process:
         """Stop it gracefully."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
-        self.said += self._process.communicate(timeout=60)[0]
+        self.said += self._process.communicate(timeout=240)[0]
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def kubectl(folder: Path, *arguments: str) -> str:
             pytest.fail("kubectl is required and not installed")
         pytest.skip("kubectl is not installed; make tools installs it")
     command = [program, "--kubeconfig", str(folder / ".quarterdeck" / "kubeconfig"), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
 
 
 def list_machines(folder: Path) -> set[str]:

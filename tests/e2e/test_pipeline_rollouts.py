@@ -99,7 +99,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
     found = Demo(tmp_path)
     yield found
     found.process.send_signal(signal.SIGINT)
-    found.process.communicate(timeout=60)
+    found.process.communicate(timeout=240)
 
 
 def test_a_change_is_planned_rolled_out_promoted_and_taken_back(demo: Demo) -> None:

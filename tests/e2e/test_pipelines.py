@@ -65,7 +65,7 @@ class Process:
         """Stop it gracefully; returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        self.said += self.process.communicate(timeout=60)[0]
+        self.said += self.process.communicate(timeout=240)[0]
         return self.process.returncode
 
 
@@ -95,7 +95,7 @@ def kubectl(kubeconfig: str, *arguments: str, given: str = "") -> str:
         input=given,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -105,7 +105,7 @@ def kubectl(kubeconfig: str, *arguments: str, given: str = "") -> str:
 def ready(kubeconfig: str, name: str, reason: str = "Synced") -> dict[str, Any]:
     """Wait until a Pipeline is ready for a reason."""
     path = '{.status.conditions[?(@.type=="Ready")].reason}'
-    kubectl(kubeconfig, "wait", f"--for=jsonpath={path}={reason}", f"fmp/{name}", "--timeout=60s")
+    kubectl(kubeconfig, "wait", f"--for=jsonpath={path}={reason}", f"fmp/{name}", "--timeout=240s")
     found: dict[str, Any] = json.loads(kubectl(kubeconfig, "get", "fmp", name, "-o", "json"))
     return found
 
@@ -123,7 +123,7 @@ def call(url: str, token: str, operation: str, message: dict[str, Any]) -> dict[
         data=json.dumps(message).encode(),
         headers={"Content-Type": "application/json", "Authorization": f"Basic {pair}"},
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=240) as answer:
         found: dict[str, Any] = json.load(answer)
     return found
 
@@ -196,7 +196,7 @@ def test_run_without_a_server_names_what_is_missing_and_exits_2(spawn: Spawn, cl
         FLEET_MANAGEMENT_USERNAME="someone",
         FLEET_MANAGEMENT_PASSWORD="not-to-be-shown",
     )
-    process.process.wait(timeout=60)
+    process.process.wait(timeout=240)
     assert process.end() == 2
     assert "FLEET_MANAGEMENT_BASE_URL" in process.said
     assert "set FLEET_MANAGEMENT_BASE_URL, or" in process.said
@@ -209,7 +209,7 @@ def test_plain_run_leaves_pipelines_waiting(spawn: Spawn, cluster: str) -> None:
     process.until("no default fleet server")
     kubectl(cluster, "apply", "-f", str(SAMPLES / "fleetmanagement_v1alpha1_pipeline.yaml"))
     ready(cluster, "pipeline-sample", "NoConnection")
-    kubectl(cluster, "delete", "fmp", "pipeline-sample", "--timeout=60s")
+    kubectl(cluster, "delete", "fmp", "pipeline-sample", "--timeout=240s")
     assert process.end() == 0
 
 
@@ -231,13 +231,13 @@ def test_a_fleet_server_an_operator_and_an_import(
         "FLEET_MANAGEMENT_PASSWORD": token,
     }
     imported = spawn("pipelines", "import", **settings)
-    imported.process.wait(timeout=60)
+    imported.process.wait(timeout=240)
     assert imported.end() == 0
     operator = spawn(*RUN, KUBECONFIG=cluster, **settings)
     kubectl(cluster, "apply", "-f", "-", given=imported.said)
     name = json.loads(kubectl(cluster, "get", "fmp", "-o", "json"))["items"][0]["metadata"]["name"]
     assert ready(cluster, name)["status"]["id"] == identity
-    kubectl(cluster, "delete", "fmp", name, "--timeout=60s")
+    kubectl(cluster, "delete", "fmp", name, "--timeout=240s")
     assert call(url, token, "ListPipelines", {}) == {}
     assert token not in operator.said
     assert operator.end() == 0
@@ -308,7 +308,7 @@ def test_bad_usage_is_one_line_and_exits_2(
     spawn: Spawn, arguments: tuple[str, ...], text: str
 ) -> None:
     process = spawn(*arguments)
-    process.process.wait(timeout=60)
+    process.process.wait(timeout=240)
     assert process.end() == 2
     assert text in process.said
     assert "Traceback" not in process.said

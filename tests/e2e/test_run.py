@@ -146,12 +146,12 @@ def test_port_alone_opens_nothing_and_the_flag_does(spawn: Spawn, kubeconfig: st
         env={"PORT": str(by_variable)},
     )
     until(operators, "became leader")
-    with urllib.request.urlopen(f"http://127.0.0.1:{by_flag}/", timeout=60) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{by_flag}/", timeout=240) as answer:
         assert json.loads(answer.read())["isLeader"] is True
-    with urllib.request.urlopen(f"http://127.0.0.1:{by_flag}/version", timeout=60) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{by_flag}/version", timeout=240) as answer:
         assert json.loads(answer.read())["gitVersion"].startswith("v1.")
     with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(f"http://127.0.0.1:{by_variable}/", timeout=60)
+        urllib.request.urlopen(f"http://127.0.0.1:{by_variable}/", timeout=240)
 
 
 def test_the_log_level_follows_a_config_map(spawn: Spawn, kubeconfig: str) -> None:
@@ -207,7 +207,7 @@ def test_kustomize_and_the_command_print_the_same_and_it_applies(kubeconfig: str
         input=built.stdout,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     # the definitions were made by server-side apply, which kubectl's own apply remarks on

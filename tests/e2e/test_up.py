@@ -80,7 +80,7 @@ class Up:
     def end(self, number: int = signal.SIGINT) -> tuple[int, str, str]:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        out, errors = self.process.communicate(timeout=60)
+        out, errors = self.process.communicate(timeout=240)
         return self.process.returncode, out, errors
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
@@ -91,7 +91,7 @@ class Up:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=240) as answer:
                 return answer.status, json.loads(answer.read())
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
@@ -152,7 +152,7 @@ def test_every_request_of_the_tour_works(start: Start) -> None:
     put = application("my-app", replicas=5)
     put["metadata"]["namespace"] = "default"
     assert up.ask("PUT", f"{apps}/my-app", put)[0] == 200
-    watch = urllib.request.urlopen(f"{up.facade}/watch?sendInitialEvents=true", timeout=60)
+    watch = urllib.request.urlopen(f"{up.facade}/watch?sendInitialEvents=true", timeout=240)
     with watch:
         lines = iter(watch.readline, b"")
         assert b"my-app" in next(line for line in lines if line.startswith(b"data:"))
@@ -231,12 +231,12 @@ def test_kubectl_works_on_it(start: Start, tmp_path: Path) -> None:
         check=True,
     ).stdout
     run("apply", "-f", "-", given=samples)
-    run("wait", "application/my-app", "--for=condition=Ready", "--timeout=60s")
-    run("wait", "application/report", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+    run("wait", "application/my-app", "--for=condition=Ready", "--timeout=240s")
+    run("wait", "application/report", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=240s")
     run("scale", "application/my-app", "--replicas=5")
-    run("wait", "app/my-app", "--for=jsonpath={.status.readyReplicas}=5", "--timeout=60s")
+    run("wait", "app/my-app", "--for=jsonpath={.status.readyReplicas}=5", "--timeout=240s")
     assert "my-app" in run("get", "applications,deployments,services,configmaps")
-    run("delete", "application", "my-app", "--timeout=60s")
+    run("delete", "application", "my-app", "--timeout=240s")
     assert "my-app" not in run("get", "deployments", "-o", "name")
 
 
@@ -269,7 +269,7 @@ def refused(folder: Path, *arguments: str, env: dict[str, str] | None = None) ->
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         env={**os.environ, **(env or {})},
     )
     assert done.returncode == 2, (done.stdout, done.stderr)

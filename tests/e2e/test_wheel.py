@@ -244,7 +244,7 @@ def test_live_events_are_served_without_kubectl(demo: Demo) -> None:
     (step,) = [each for each in read_next_steps() if each.startswith("curl ")]
     path = step.partition(":3000")[2]
     url = find_url(demo, "applications API on plain HTTP") + path
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    with urllib.request.urlopen(url, timeout=240) as answer:
         assert answer.readline().strip()
 
 

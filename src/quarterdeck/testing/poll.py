@@ -9,7 +9,7 @@ from quarterdeck.kit.clock import Clock, SystemClock
 async def eventually(
     condition: Callable[[], object],
     *,
-    within_s: float = 60.0,
+    within_s: float = 240.0,
     every_s: float = 0.01,
     clock: Clock | None = None,
 ) -> None:

@@ -83,7 +83,10 @@ async def test_a_watch_tells_what_happens_after_a_version(place: Places) -> None
         page = await at.client.raw.list(path(at), ListOptions(label_selector="parity"))
         options = ListOptions(label_selector=ODD, resource_version=page.resource_version)
         told: list[tuple[str, str]] = []
-        async with asyncio.timeout(60), at.client.watch(ConfigMap, at.namespace, options) as events:
+        async with (
+            asyncio.timeout(240),
+            at.client.watch(ConfigMap, at.namespace, options) as events,
+        ):
             odd = await at.client.get(ConfigMap, "c1", at.namespace)
             await at.client.update(replace(odd, data={"x": "1"}))
             even = await at.client.get(ConfigMap, "c0", at.namespace)
@@ -108,7 +111,7 @@ async def test_a_watch_can_begin_with_the_state(place: Places) -> None:
             allow_watch_bookmarks=True,
         )
         names: list[str] = []
-        async with asyncio.timeout(60), at.client.raw.watch(path(at), options) as lines:
+        async with asyncio.timeout(240), at.client.raw.watch(path(at), options) as lines:
             async for line in lines:
                 event = decode_event(line)
                 if event.type == "ERROR":

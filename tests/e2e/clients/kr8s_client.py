@@ -33,6 +33,6 @@ for kind, _item in api.watch("configmaps", namespace="shop"):
     assert kind == "ADDED"
     break
 config.delete()
-config.wait("delete", timeout=60)
+config.wait("delete", timeout=240)
 assert not config.exists()
 print("ok")

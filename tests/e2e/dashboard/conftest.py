@@ -77,7 +77,7 @@ class Demo:
             data=json.encode(body) if body is not None else None,
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, context=tls, timeout=60) as answer:
+        with urllib.request.urlopen(request, context=tls, timeout=240) as answer:
             found: dict[str, Any] = json.decode(answer.read())
             return found
 
@@ -112,7 +112,7 @@ def running_up(folder: Path, *flags: str) -> Iterator[Demo]:
         yield Demo(folder, found[1])
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
+        process.wait(timeout=240)
         process.stdout.close()
 
 

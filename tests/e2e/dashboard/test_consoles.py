@@ -60,6 +60,6 @@ def test_reading_a_machine_is_not_reading_its_console(
 
 def test_nobody_reads_a_console_without_a_session(demo: Demo) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(f"{demo.url}/console?path={CLAIM}", timeout=60)
+        urllib.request.urlopen(f"{demo.url}/console?path={CLAIM}", timeout=240)
     assert caught.value.code == 401
     caught.value.close()

@@ -55,7 +55,7 @@ def peer(chromium: Browser) -> Iterator[Peer]:
     finally:
         process.stdin.close()
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=240)
         process.stdout.close()
 
 

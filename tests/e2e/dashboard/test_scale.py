@@ -35,7 +35,7 @@ def crowd(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[tuple[s
     finally:
         process.stdin.close()
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=240)
         process.stdout.close()
 
 

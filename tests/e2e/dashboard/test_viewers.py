@@ -125,7 +125,7 @@ def test_requests_without_a_session_or_from_elsewhere_are_refused(
     mode = {"Sec-Fetch-Mode": "cors"}
     request = urllib.request.Request(demo.url + path, headers={**mode, **headers})
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(request, timeout=60)
+        urllib.request.urlopen(request, timeout=240)
     assert caught.value.code == status
     caught.value.close()
 

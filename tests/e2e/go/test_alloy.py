@@ -137,8 +137,8 @@ class Process:
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
-        self._process.wait(timeout=60)
-        self._reader.join(timeout=60)
+        self._process.wait(timeout=240)
+        self._reader.join(timeout=240)
         assert self._process.stdout is not None
         self._process.stdout.close()
 

@@ -87,7 +87,7 @@ async def test_acknowledged_writes_survive_kills(tmp_path: Path) -> None:
         async with asyncio.TaskGroup() as group:
             for worker in range(WORKERS):
                 group.create_task(_write(server, f"k{kill}-w{worker}", acknowledged, begun))
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(240):
                 await begun.wait()
             await asyncio.sleep(chance.random() * 0.3)
             await server.end(signal.SIGKILL)

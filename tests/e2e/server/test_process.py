@@ -50,7 +50,7 @@ class Process:
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=60)
+        _, errors = self.process.communicate(timeout=240)
         return self.process.returncode, errors
 
 
@@ -84,7 +84,7 @@ def refused(tmp_path: Path, *arguments: str) -> str:
 def fetch(url: str, context: ssl.SSLContext | None = None, **headers: str) -> tuple[int, Any]:
     request = urllib.request.Request(url, headers=headers)
     try:
-        with urllib.request.urlopen(request, context=context, timeout=60) as answer:
+        with urllib.request.urlopen(request, context=context, timeout=240) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -151,7 +151,7 @@ def test_certificates_and_objects_survive_a_restart(start: Start, tmp_path: Path
         headers={"Content-Type": "application/json"},
         method="POST",
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=240) as answer:
         assert answer.status == 201
     first.process.kill()
     first.process.communicate()
@@ -173,12 +173,12 @@ def test_in_memory_kubeconfig_goes_at_the_end(start: Start) -> None:
 def test_watches_end_cleanly_when_it_stops(start: Start) -> None:
     process = start("--in-memory", "--port", "0", "--http-port", "0")
     url = process.said(r"(http://\S+)")
-    with urllib.request.urlopen(f"{url}/api/v1/namespaces?watch=1", timeout=60) as stream:
+    with urllib.request.urlopen(f"{url}/api/v1/namespaces?watch=1", timeout=240) as stream:
         assert json.loads(stream.readline())["type"] == "ADDED"
         process.process.send_signal(signal.SIGTERM)
         rest = stream.read()  # a cut would raise IncompleteRead
         assert rest.endswith(b"\n")
-    _, errors = process.process.communicate(timeout=60)
+    _, errors = process.process.communicate(timeout=240)
     assert (process.process.returncode, errors) == (0, "")
 
 

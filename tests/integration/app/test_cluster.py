@@ -50,7 +50,7 @@ async def test_four_namespaces_are_there_from_the_start(tmp_path: Path) -> None:
                 assert b'"name":"%b"' % name in body
 
 
-async def test_hundreds_of_clusters_leak_nothing() -> None:
+async def test_dozens_of_clusters_leak_nothing() -> None:
     async def live() -> None:
         async with Cluster() as cluster, http.Client() as client:
             watch = await client.request("GET", f"{cluster.url}/api/v1/namespaces?watch=1")
@@ -60,7 +60,7 @@ async def test_hundreds_of_clusters_leak_nothing() -> None:
     await live()
     gc.collect()
     before = _resources()
-    for _ in range(200):
+    for _ in range(40):
         await live()
     gc.collect()
     assert _resources() <= before + 2

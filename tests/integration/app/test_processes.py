@@ -68,7 +68,7 @@ async def ending_on_a_signal(task: "asyncio.Task[None]") -> AsyncIterator[None]:
 
 async def until_running(client: Client, name: str = "web") -> None:
     options = ListOptions(watch=True, field_selector=f"metadata.name={name}")
-    async with asyncio.timeout(60), client.watch(Application, "default", options) as events:
+    async with asyncio.timeout(240), client.watch(Application, "default", options) as events:
         async for event in events:
             if event.object.status.phase == "Running":
                 return
@@ -86,7 +86,7 @@ async def test_up_starts_works_and_ends(tmp_path: Path) -> None:
     settings = Settings(**FREE, data_dir=tmp_path / "data", demo=True)
     clock = SystemClock()
     task = asyncio.ensure_future(up(settings, console=Console(told), started=clock.monotonic()))
-    async with asyncio.timeout(60), ending_on_a_signal(task):
+    async with asyncio.timeout(240), ending_on_a_signal(task):
         await told.ready.wait()
         async with Client(load_config(tmp_path / "data" / "kubeconfig")) as client:
             await client.create(application())
@@ -101,7 +101,7 @@ async def test_only_the_operators_that_were_asked_for(tmp_path: Path) -> None:
     told = Told()
     settings = Settings(**FREE, in_memory=True, operators=("applications",))
     task = asyncio.ensure_future(up(settings, console=Console(told), started=0.0))
-    async with asyncio.timeout(60), ending_on_a_signal(task):
+    async with asyncio.timeout(240), ending_on_a_signal(task):
         await told.ready.wait()
     assert "operators  applications\n" in told.getvalue()
 
@@ -111,7 +111,7 @@ async def test_run_works_on_a_cluster_and_ends() -> None:
         await definitions.install(cluster.client.raw, [Application])
         settings = Settings(**FREE, kubeconfig=cluster.kubeconfig, operators=("applications",))
         task = asyncio.ensure_future(run(settings))
-        async with asyncio.timeout(60), ending_on_a_signal(task):
+        async with asyncio.timeout(240), ending_on_a_signal(task):
             await cluster.client.create(application())
             await until_running(cluster.client)
 

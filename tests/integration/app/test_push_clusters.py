@@ -62,7 +62,7 @@ def _grpc_pollers() -> None:
 
 
 async def eventually(check: Callable[[], Awaitable[Any]]) -> Any:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while True:
             with contextlib.suppress(ApiError):
                 if found := await check():

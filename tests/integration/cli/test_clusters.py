@@ -88,7 +88,7 @@ def test_the_numbers_are_those_that_kubectl_shows(
 
     def count(*what: str) -> str:
         command = [kubectl, "--kubeconfig", str(spoke.kubeconfig), "get", *what, "-o", "name"]
-        listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
         return str(len(listed.stdout.splitlines()))
 
     def read_row() -> list[str]:

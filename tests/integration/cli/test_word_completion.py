@@ -123,7 +123,7 @@ def test_a_shell_offers_commands_kinds_names_flags_and_contexts(
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     wanted = ["describe", "alpha", "--json", "quarterdeck", "promote"]
     assert done.stdout.splitlines() == wanted, done.stderr

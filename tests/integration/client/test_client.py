@@ -90,7 +90,7 @@ async def test_lists_follow_pages_from_one_moment() -> None:
 async def test_a_watch_delivers_typed_events() -> None:
     async with Cluster() as cluster, client_of(cluster) as client:
         options = ListOptions(field_selector="metadata.name=w")
-        async with client.watch(ConfigMap, "default", options) as events, asyncio.timeout(60):
+        async with client.watch(ConfigMap, "default", options) as events, asyncio.timeout(240):
             made = await client.create(config_map("w", x="1"))
             event = await anext(events)
             assert (event.type, event.object.data) == (EventType.ADDED, {"x": "1"})

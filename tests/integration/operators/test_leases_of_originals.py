@@ -47,7 +47,7 @@ async def test_the_lease_of_an_original_is_taken_over_and_released(name: str) ->
         before = await leases.create(lease(name))
         election = LeaderElection(name=name, namespace="default", identity="ours")
         manager = Manager(cluster.client, election=election)
-        async with asyncio.timeout(60), manager.running():
+        async with asyncio.timeout(240), manager.running():
             taken = await _wait_until_held(cluster)
             assert taken["metadata"]["uid"] == before["metadata"]["uid"]
             assert taken["spec"]["leaseTransitions"] == 5

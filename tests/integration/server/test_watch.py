@@ -238,7 +238,7 @@ async def test_watch_that_the_client_leaves_is_forgotten(serving: Any) -> None:
     async with serving() as api:
         async with api.watch(f"{MAPS}?watch=1"):
             assert len(api.cluster.api.core.streams) == 1
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while api.cluster.api.core.streams:
                 await api.make(f"n{api.cluster.api.core.store.revision}")
 

@@ -67,7 +67,8 @@ def test_a_budget_ends_a_runaway_evaluation() -> None:
     text = f"{hundred}.all(a, {hundred}.all(b, {hundred}.all(c, {hundred}.all(d, a + b >= 0))))"
     program = _ENVIRONMENT.compile(text)
     with pytest.raises(cel.BudgetExceeded, match="actual cost limit exceeded"):
-        program.evaluate({}, budget=cel.Budget())
+        program.evaluate({}, budget=cel.Budget(per_call=20_000))
+    assert (cel.Budget().per_call, cel.Budget().remaining) == (1_000_000, 10_000_000)
 
 
 def test_a_budget_shrinks_by_what_was_spent() -> None:

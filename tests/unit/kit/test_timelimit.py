@@ -26,16 +26,27 @@ async def test_what_takes_too_long_is_told_by_a_time_out() -> None:
     assert not limit.expired
 
 
-async def test_an_early_timer_waits_for_the_newest_use() -> None:
-    limit = TimeLimit(0.05)
+async def test_an_early_timer_waits_for_the_newest_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, now = asyncio.get_running_loop(), [0.0]
+    monkeypatch.setattr(loop, "time", lambda: now[0])
+
+    async def advance(seconds: float) -> None:
+        now[0] += seconds
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    limit = TimeLimit(10.0)
     with limit:
-        pass  # arms the timer, which then fires in the second use, too early for it
-    ended = asyncio.Event()
+        await advance(6.0)  # the timer is armed for the tenth second
     with limit:
-        asyncio.get_running_loop().call_later(0.02, ended.set)
-        await ended.wait()
+        await advance(6.0)  # it fires in the twelfth, too early for the second use
+        await advance(3.9)
+    assert not limit.expired
     with pytest.raises(TimeoutError), limit:
-        await asyncio.Event().wait()
+        await advance(10.0)
+        await advance(0.1)
+        pytest.fail("the limit has not passed")
+    limit.close()
 
 
 async def test_a_cancellation_from_outside_stays_one() -> None:

@@ -44,7 +44,7 @@ def _grpc_pollers() -> None:
 
 
 async def eventually(check: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not await check():  # noqa: ASYNC110 - state of another party
             await asyncio.sleep(0.05)
 

@@ -150,7 +150,7 @@ async def advance(w: World, seconds: float) -> None:
 
 
 async def settle_until(w: World, check: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not check():
             await advance(w, 5.0)
 

@@ -23,7 +23,7 @@ async def ask(port: int, data: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             return await reader.read()
     finally:
         writer.close()
@@ -89,7 +89,7 @@ async def test_a_peer_that_does_not_read_is_cut() -> None:
         listener = await server.listen("127.0.0.1", 0)
         with socket.create_connection(("127.0.0.1", listener.port)) as silent:
             silent.sendall(GET)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(240):
                 await ended
         assert server.statistics().timeouts_total == 1
 

@@ -55,7 +55,7 @@ async def until(
 ) -> Any:
     """Follow an object until something holds; no polling."""
     options = ListOptions(watch=True, field_selector=f"metadata.name={name}")
-    async with asyncio.timeout(60), client.watch(kind, "default", options) as events:
+    async with asyncio.timeout(240), client.watch(kind, "default", options) as events:
         async for event in events:
             if event.type != "DELETED" and holds(event.object):
                 return event.object
@@ -64,7 +64,7 @@ async def until(
 
 async def gone(client: Client, kind: Any, name: str) -> None:
     options = ListOptions(watch=True, field_selector=f"metadata.name={name}")
-    async with asyncio.timeout(60), client.watch(kind, "default", options) as events:
+    async with asyncio.timeout(240), client.watch(kind, "default", options) as events:
         with contextlib.suppress(NotFound):
             await client.get(kind, name, "default")
             async for event in events:
@@ -107,7 +107,7 @@ async def test_the_first_reconcile_leaves_an_event() -> None:
 async def until_any(client: Client) -> CoreEvent:
     """The first event of the namespace."""
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(240),
         client.watch(CoreEvent, "default", ListOptions(watch=True)) as events,
     ):
         async for event in events:

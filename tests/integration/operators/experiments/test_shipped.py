@@ -38,7 +38,7 @@ ROWS = {
     "slo-tutorial",
 }
 QUICKLY = ("hello-app", "http-baseline", "cicd-fundamentals", "gateway-tutorial")
-WITHIN_S = 90.0
+WITHIN_S = 240.0
 BATCH = 4
 
 

@@ -52,7 +52,7 @@ SETTINGS = Settings(
     workflow_stop_s=1.0,
     grafana="sidecar",
 )
-WITHIN_S = 15.0
+WITHIN_S = 240.0
 
 
 class World:

@@ -52,7 +52,7 @@ async def test_vms_outlive_the_operator_and_are_found_again() -> None:
 
 
 async def _start_one() -> None:
-    async with open_rig() as rig, asyncio.timeout(60):
+    async with open_rig() as rig, asyncio.timeout(240):
         vmid = await make(rig)
         await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
         assert (await rig.hypervisor.get_vm(vmid)).power is Power.RUNNING

@@ -53,7 +53,7 @@ class Site:
         self, query: str = "", headers: Any = ()
     ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
         answer = await self.browser.request("GET", f"{self.url}/watch{query}", headers=headers)
-        async with asyncio.timeout(60), answer:
+        async with asyncio.timeout(240), answer:
             assert answer.status == 200
             assert answer.headers.get("content-type") == "text/event-stream"
             async with contextlib.aclosing(_frames(answer)) as frames:
@@ -437,7 +437,7 @@ async def test_a_listener_that_left_is_forgotten() -> None:
         async with there.watch() as frames:
             await anext(frames)
             assert there.facade.listeners == 1
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while there.facade.listeners:  # noqa: ASYNC110 -- nothing tells the outside
                 await asyncio.sleep(0.01)
 

@@ -49,7 +49,7 @@ async def happen(w: World, cluster: str) -> None:
 
 
 async def test_a_viewer_hears_of_clusters_they_may_see(world: Make) -> None:
-    async with world() as w, asyncio.timeout(15):
+    async with world() as w, asyncio.timeout(240):
         await w.policy("p", rules=[rule("prod-*")])
         async with listening(w, "alice") as lines:
             await happen(w, "dev-1")
@@ -59,7 +59,7 @@ async def test_a_viewer_hears_of_clusters_they_may_see(world: Make) -> None:
 
 
 async def test_a_viewer_whose_access_is_revoked_hears_nothing_more(world: Make) -> None:
-    async with world() as w, asyncio.timeout(15):
+    async with world() as w, asyncio.timeout(240):
         await w.policy("p", rules=[rule("prod-*")])
         async with listening(w, "alice") as lines:
             await happen(w, "prod-east")
@@ -75,7 +75,7 @@ async def test_a_viewer_whose_access_is_revoked_hears_nothing_more(world: Make) 
 
 
 async def test_events_of_sources_carry_no_numbers(world: Make) -> None:
-    async with world() as w, asyncio.timeout(15):
+    async with world() as w, asyncio.timeout(240):
         await w.policy("p", rules=[rule("prod-*", resources=[{"type": "pvc"}])])
         async with listening(w, "alice") as lines:
             told = build_source_notice("reconciled", "hub/pvc", w.clock.now(), {"resources": 3})
@@ -92,7 +92,7 @@ async def test_streams_need_a_login(world: Make) -> None:
 
 
 async def test_a_running_hub_follows_policies(world: Make) -> None:
-    async with world() as w, asyncio.timeout(15):
+    async with world() as w, asyncio.timeout(240):
         writer = w.server()  # stores policies; the hub that answers must notice by itself
         async with Supervisor("test") as tasks:
             tasks.spawn(w.hub.run(), name="hub")

@@ -66,7 +66,7 @@ async def test_a_cut_after_some_bytes_is_a_gone_peer() -> None:
         response = await client.request("GET", url)
         with pytest.raises(http.PeerGone):
             await response.read()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             await eventually(lambda: not server.statistics().requests_running)
 
 
