@@ -9,25 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from free_ports import FREE_PORTS
 
 from quarterdeck.cli.main import COMMANDS
 
 pytestmark = pytest.mark.slow  # real processes, on whatever machine
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = (
-    "--port",
-    "--http-port",
-    "--health-port",
-    "--metrics-port",
-    "--dashboard-port",
-    "--ingester-port",
-    "--fleet-port",
-    "--webhook-port",
-    "--runner-webhook-port",
-    "--bootstrap-port",
-)
-PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 APPLICATION = """
@@ -57,7 +45,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
     """A folder in which `up` runs, and the address of its health page."""
     folder = tmp_path_factory.mktemp("cli")
     process = subprocess.Popen(
-        [*COMMAND, "up", *PORTS], cwd=folder, stdout=subprocess.PIPE, text=True
+        [*COMMAND, "up", *FREE_PORTS], cwd=folder, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     screen = ""
@@ -248,7 +236,7 @@ def test_an_expired_certificate_is_named(place: tuple[Path, str], tmp_path: Path
 
 
 def test_doctor_explains_and_checks(tmp_path: Path) -> None:
-    done = call(tmp_path, "doctor", *PORTS, "-o", "json", env={"LOG_LEVEL": "debug"})
+    done = call(tmp_path, "doctor", *FREE_PORTS, "-o", "json", env={"LOG_LEVEL": "debug"})
     found = json.loads(done.stdout)
     origins = {each["name"]: each["origin"] for each in found["settings"]}
     assert origins["log_level"] == "environment LOG_LEVEL"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_PORTS
 
 from quarterdeck.testing import programs
 from quarterdeck.testing.background import BackgroundCluster
@@ -19,11 +20,6 @@ from quarterdeck.testing.background import BackgroundCluster
 pytestmark = pytest.mark.slow
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = (
-    *("--port", "--http-port", "--health-port", "--metrics-port", "--dashboard-port"),
-    "--ingester-port",
-)
-PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 KINDS = "clusterconnections,registryconnections,metricsources"
 
 
@@ -33,7 +29,7 @@ class Hub:
     def __init__(self, folder: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [*COMMAND, "up", *PORTS, "--operators", "clusters", *arguments],
+            [*COMMAND, "up", *FREE_PORTS, "--operators", "clusters", *arguments],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -178,7 +174,7 @@ def test_what_was_found_survives_a_restart(start: Callable[..., Hub]) -> None:
 
 def test_a_wrong_address_of_redis_is_refused_before_anything_starts(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*COMMAND, "up", *PORTS, "--in-memory", "--operators", "clusters"],
+        [*COMMAND, "up", *FREE_PORTS, "--in-memory", "--operators", "clusters"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -9,22 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from free_ports import FREE_PORTS
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = (
-    "--port",
-    "--http-port",
-    "--health-port",
-    "--metrics-port",
-    "--fleet-port",
-    "--webhook-port",
-)
-PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 TUTORIAL = ROOT / "docs/tutorial/first-experiment.md"
 SAMPLE = ROOT / "config/samples/experiments_v1alpha1_experiment.yaml"
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.slow
 Kubectl = Callable[..., str]
 
 
@@ -34,7 +26,7 @@ class Up:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [*COMMAND, "up", "--operators", "experiments", *PORTS],
+            [*COMMAND, "up", "--operators", "experiments", *FREE_PORTS],
             cwd=folder,
             stdout=subprocess.PIPE,
             text=True,

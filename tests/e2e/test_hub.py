@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_PORTS
 
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.runtime.endpoints.certificate import generate_self_signed
@@ -23,11 +24,6 @@ from quarterdeck.testing import programs
 pytestmark = pytest.mark.slow
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = (
-    *("--port", "--http-port", "--health-port", "--metrics-port", "--dashboard-port"),
-    "--ingester-port",
-)
-PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 LIMIT_S = 120.0
 
 
@@ -100,7 +96,7 @@ def wait_for_cluster(url: str, token: str, name: str) -> dict[str, Any]:
 
 
 def test_up_answers_the_administrator_and_nobody_else(start: Start, tmp_path: Path) -> None:
-    up = start("up", *PORTS, "--operators", "clusters")
+    up = start("up", *FREE_PORTS, "--operators", "clusters")
     url = up.find(r"(http://\S+)\s+hub API")
     up.find("(Activity)")
     assert ask(f"{url}/api/v1/clusters") == (401, {"error": "authentication required"})
@@ -124,7 +120,7 @@ def test_a_hub_of_its_own_reads_what_operators_wrote_to_redis(start: Start, tmp_
     port = programs.free_port()
     with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
         redis = f"redis://127.0.0.1:{port}/0"
-        up = start("up", *PORTS, "--operators", "clusters", REDIS_URL=redis)
+        up = start("up", *FREE_PORTS, "--operators", "clusters", REDIS_URL=redis)
         up.find("(Activity)")
         kubeconfig = str(tmp_path / ".quarterdeck" / "kubeconfig")
         flags = ("--hub-port", "0", "--kubeconfig", kubeconfig, "--log-format", "json")

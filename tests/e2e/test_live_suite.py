@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SUITE = "tests/contract/fleet/test_fleet_api.py"

@@ -17,7 +17,7 @@ COMMAND = (sys.executable, "-m", "quarterdeck.cli")
 PORTS = ("--port", "--health-port", "--metrics-port", "--runner-webhook-port", "--bootstrap-port")
 UP = ("up", "--operators", "machines", *(word for flag in PORTS for word in (flag, "0")))
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 
 class Process:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
 PORTS = ("port", "health-port", "metrics-port", "fleet-port", "webhook-port")

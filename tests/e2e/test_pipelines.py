@@ -15,26 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_PORTS
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-UP_FLAGS = (
-    "--port",
-    "--http-port",
-    "--health-port",
-    "--metrics-port",
-    "--dashboard-port",
-    "--ingester-port",
-    "--fleet-port",
-    "--webhook-port",
-    "--runner-webhook-port",
-    "--bootstrap-port",
-)
-ANY_PORTS = tuple(word for flag in UP_FLAGS for word in (flag, "0"))
 RUN = ("run", "--health-port", "0", "--metrics-port", "0", "--operators", "pipelines")
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"
 VARIABLES = ("FLEET_MANAGEMENT_BASE_URL", "FLEET_MANAGEMENT_USERNAME", "FLEET_MANAGEMENT_PASSWORD")
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.slow
 
 
 class Process:
@@ -129,7 +117,7 @@ def call(url: str, token: str, operation: str, message: dict[str, Any]) -> dict[
 
 
 def test_the_demo_shows_a_pipeline_reach_agents(spawn: Spawn, tmp_path: Path) -> None:
-    up = spawn("up", "--demo", *ANY_PORTS)
+    up = spawn("up", "--demo", *FREE_PORTS)
     kubeconfig = up.until(r"export KUBECONFIG=(\S+)")
     up.until("agent edge-1 received pipeline-sample")
     up.until("agent edge-3 received no pipelines")
@@ -157,14 +145,14 @@ def test_the_demo_shows_a_pipeline_reach_agents(spawn: Spawn, tmp_path: Path) ->
 def test_the_samples_and_a_deletion_work_and_survive_a_restart(
     spawn: Spawn, tmp_path: Path
 ) -> None:
-    first = spawn("up", *ANY_PORTS)
+    first = spawn("up", *FREE_PORTS)
     kubeconfig = first.until(r"export KUBECONFIG=(\S+)")
     for name in ("fleetmanagement_v1alpha1_pipeline.yaml", "pipeline_otel_sample.yaml"):
         kubectl(kubeconfig, "apply", "-f", str(SAMPLES / name))
     identity = ready(kubeconfig, "pipeline-sample")["status"]["id"]
     ready(kubeconfig, "pipeline-otel-sample")
     assert first.end() == 0
-    second = spawn("up", *ANY_PORTS)
+    second = spawn("up", *FREE_PORTS)
     kubeconfig = second.until(r"export KUBECONFIG=(\S+)")
     url = second.until(r"(http://\S+)\s+fleet server")
     token = (tmp_path / ".quarterdeck" / "fleet-token").read_text().strip()

@@ -17,23 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_PORTS, PORT_FLAGS
 
 pytestmark = pytest.mark.slow  # real processes, on whatever machine
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = (
-    "--port",
-    "--http-port",
-    "--health-port",
-    "--metrics-port",
-    "--dashboard-port",
-    "--ingester-port",
-    "--fleet-port",
-    "--webhook-port",
-    "--runner-webhook-port",
-    "--bootstrap-port",
-)
-PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 GROUP = "/apis/cloudnative.elide.dev/v1"
 
 Start = Callable[..., "Up"]
@@ -102,7 +90,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     running: list[Up] = []
 
     def run(*arguments: str, env: dict[str, str] | None = None) -> Up:
-        running.append(Up(tmp_path, *PORTS, *arguments, env=env))
+        running.append(Up(tmp_path, *FREE_PORTS, *arguments, env=env))
         return running[-1]
 
     yield run
@@ -244,7 +232,7 @@ def test_port_moves_the_facade(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    flags = ["--in-memory", *PORTS[:2], *PORTS[4:]]  # all but --http-port
+    flags = ["--in-memory", *FREE_PORTS[:2], *FREE_PORTS[4:]]  # all but --http-port
     up = Up(tmp_path, *flags, env={"PORT": str(port)})
     try:
         assert up.facade == f"http://127.0.0.1:{port}"
@@ -280,13 +268,16 @@ def refused(folder: Path, *arguments: str, env: dict[str, str] | None = None) ->
     return line
 
 
-@pytest.mark.parametrize("flag", FLAGS)
+@pytest.mark.parametrize("flag", PORT_FLAGS)
 def test_a_taken_port_names_its_flag_and_touches_nothing(flag: str, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        arguments = [*PORTS[: PORTS.index(flag)], *PORTS[PORTS.index(flag) + 2 :]]
+        arguments = [
+            *FREE_PORTS[: FREE_PORTS.index(flag)],
+            *FREE_PORTS[FREE_PORTS.index(flag) + 2 :],
+        ]
         line = refused(tmp_path, *arguments, flag, str(port))
     assert f"cannot bind port {port} " in line and flag in line
     assert list(tmp_path.iterdir()) == []
@@ -331,7 +322,7 @@ def test_a_bad_config_file_is_refused(text: str, words: list[str], tmp_path: Pat
 
 def test_a_data_dir_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    line = refused(tmp_path, *PORTS, "--data-dir", "file/inside")
+    line = refused(tmp_path, *FREE_PORTS, "--data-dir", "file/inside")
     assert "--data-dir" in line and "--in-memory" in line
 
 
@@ -351,7 +342,7 @@ def test_a_disk_that_cannot_be_written_is_named(
     if subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("this user may not mount")
     try:
-        line = refused(tmp_path, *PORTS, "--data-dir", str(disk / "data"))
+        line = refused(tmp_path, *FREE_PORTS, "--data-dir", str(disk / "data"))
         assert all(word in line for word in words)
         assert not (disk / "data" / "state.db").exists()
     finally:
@@ -360,13 +351,13 @@ def test_a_disk_that_cannot_be_written_is_named(
 
 def test_a_second_one_on_the_same_data_is_refused(start: Start, tmp_path: Path) -> None:
     start().ready()
-    line = refused(tmp_path, *PORTS)
+    line = refused(tmp_path, *FREE_PORTS)
     assert ".quarterdeck" in line
 
 
 def test_a_kubeconfig_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    line = refused(tmp_path, *PORTS, "--in-memory", "--kubeconfig", "file/inside")
+    line = refused(tmp_path, *FREE_PORTS, "--in-memory", "--kubeconfig", "file/inside")
     assert "--kubeconfig" in line
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from free_ports import FREE_PORTS
 
 from quarterdeck.testing import programs
 
@@ -22,12 +23,6 @@ pytestmark = pytest.mark.slow  # builds, installs and starts real processes
 ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "quarterdeck/wheels"
 """Where tools/venv.sh keeps the wheels of `make run`."""
-FLAGS = (
-    *("--port", "--http-port", "--health-port", "--metrics-port", "--dashboard-port"),
-    *("--ingester-port", "--fleet-port", "--webhook-port", "--runner-webhook-port"),
-    "--bootstrap-port",
-)
-PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
 INTERPRETERS = [
     pytest.param(each, marks=() if each == THIS else pytest.mark.full)
@@ -151,7 +146,7 @@ def demo(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("demo")
     with (folder / "errors").open("w") as errors:
         process = subprocess.Popen(
-            [installed.program("quarterdeck"), "up", "--demo", *PORTS],
+            [installed.program("quarterdeck"), "up", "--demo", *FREE_PORTS],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=errors,

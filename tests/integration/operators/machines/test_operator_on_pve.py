@@ -25,7 +25,7 @@ from quarterdeck.testing import eventually
 OPERATOR = "11111111-2222-3333-4444-555555555555"
 KEYS = ("token-id", "token-secret", "ca")
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 def _selector(key: str) -> dict[str, str]:
