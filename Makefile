@@ -73,8 +73,8 @@ test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 		$(BIN)/python -m pytest -n auto $(ARGS)
 
 .PHONY: coverage
-coverage: $(STAMP) ## Measure branch coverage of src by unit, contract and integration tests (COVERAGE_FLOOR=)
-	@$(BIN)/python -m pytest -n auto --dist worksteal tests/unit tests/contract tests/integration \
+coverage: $(STAMP) ## Run all tests and measure branch coverage of src (COVERAGE_FLOOR=)
+	@$(BIN)/python -m pytest -n auto --dist worksteal \
 		--cov --cov-report term --cov-fail-under $(COVERAGE_FLOOR) $(ARGS)
 
 .PHONY: test-durability
