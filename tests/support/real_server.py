@@ -10,7 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,16 @@ LIMIT_S = 120
 QUARTERDECK = (sys.executable, "-m", "quarterdeck.cli")
 NAMESPACE = "quarterdeck-system"
 ACCOUNT = "quarterdeck-manager"
+
+
+def wait_until(
+    holds: Callable[[], object], explain: Callable[[], object], *, within_s: float = 240.0
+) -> None:
+    """Ask other processes again and again; fail with the explanation when time is up."""
+    deadline, pause = time.monotonic() + within_s, threading.Event()
+    while not holds():
+        assert time.monotonic() < deadline, explain()
+        pause.wait(0.2)
 
 
 class RealServer:

@@ -3,28 +3,18 @@
 import os
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from real_server import RealServer
+from real_server import RealServer, wait_until
 
 from quarterdeck.testing import programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-LIMIT_S = 60.0
-
-
-def until(holds: Callable[[], object], explain: Callable[[], object]) -> None:
-    deadline, pause = time.monotonic() + LIMIT_S, threading.Event()
-    while not holds():
-        assert time.monotonic() < deadline, explain()
-        pause.wait(0.2)
 
 
 @contextmanager
@@ -41,7 +31,7 @@ def running(real: RealServer, program: Path, log: Path, registered: str) -> Iter
             stderr=subprocess.STDOUT,
         )
     try:
-        until(lambda: real.try_kubectl(*query).stdout, log.read_text)
+        wait_until(lambda: real.try_kubectl(*query).stdout, log.read_text)
         yield
     finally:
         programs.stop(process)
@@ -89,4 +79,4 @@ def test_tickets_are_filled_in_and_refused(real: RealServer, tmp_path: Path) -> 
         assert warned.returncode == 0
         assert "Warning: spec.team: support answers incidents on working days" in warned.stderr
         query = ("get", "ticket", "sample", "-o", "jsonpath={.status.assignedTo}")
-        until(lambda: real.kubectl(*query) == "support", lambda: real.kubectl(*query))
+        wait_until(lambda: real.kubectl(*query) == "support", lambda: real.kubectl(*query))

@@ -4,20 +4,17 @@ import json
 import os
 import re
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from real_server import NAMESPACE, QUARTERDECK, RealServer
+from real_server import NAMESPACE, QUARTERDECK, RealServer, wait_until
 
 from quarterdeck.testing import programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]
 
-LIMIT_S = 180.0
 SETTLED = {
     "pipeline/pipeline-sample": ".status.conditions[?(@.type=='Ready')].status=True",
     "pipeline/pipeline-otel-sample": ".status.conditions[?(@.type=='Ready')].status=True",
@@ -31,13 +28,6 @@ SETTLED = {
     "deployment/my-app": ".spec.replicas=3",
 }
 """What samples come to where no kubelet, no clusters and no CI system are."""
-
-
-def until(holds: Callable[[], object], explain: Callable[[], object]) -> None:
-    deadline, pause = time.monotonic() + LIMIT_S, threading.Event()
-    while not holds():
-        assert time.monotonic() < deadline, explain()
-        pause.wait(0.2)
 
 
 def read_lines(log: Path) -> list[dict[str, Any]]:
@@ -60,7 +50,7 @@ def fleet(tmp_path: Path) -> Iterator[dict[str, str]]:
             stderr=subprocess.STDOUT,
         )
     try:
-        until(lambda: "the token is in" in log.read_text(), log.read_text)
+        wait_until(lambda: "the token is in" in log.read_text(), log.read_text)
         found = re.search(r"listening on (\S+)", log.read_text())
         assert found is not None
         token = (tmp_path / "fleet" / "fleet-token").read_text().strip()
@@ -89,7 +79,7 @@ def operators(real: RealServer, fleet: dict[str, str], tmp_path: Path) -> Iterat
             stderr=subprocess.STDOUT,
         )
     try:
-        until(lambda: "manager started" in log.read_text(), log.read_text)
+        wait_until(lambda: "manager started" in log.read_text(), log.read_text)
         yield log
     finally:
         programs.stop(process)
@@ -113,7 +103,7 @@ def test_samples_settle_and_go_again(real: RealServer, operators: Path) -> None:
 def _wait_settled(real: RealServer, name: str, wanted: str) -> None:
     path, _, value = wanted.rpartition("=")
     query = ("get", name, "-o", f"jsonpath={{{path}}}")
-    until(
+    wait_until(
         lambda: real.try_kubectl(*query).stdout == value,
         lambda: real.kubectl("get", name, "-o", "yaml"),
     )

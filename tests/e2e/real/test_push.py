@@ -2,27 +2,17 @@
 
 import os
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from real_server import NAMESPACE, QUARTERDECK, RealServer
+from real_server import NAMESPACE, QUARTERDECK, RealServer, wait_until
 
 from quarterdeck.testing import programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]
 
-LIMIT_S = 120.0
 DEPLOYED = ("-n", "clusterpulse-system", "deployment/clusterpulse-collector")
-
-
-def until(holds: Callable[[], object], explain: Callable[[], object]) -> None:
-    deadline, pause = time.monotonic() + LIMIT_S, threading.Event()
-    while not holds():
-        assert time.monotonic() < deadline, explain()
-        pause.wait(0.2)
 
 
 @pytest.fixture
@@ -42,7 +32,7 @@ def hub(real: RealServer, tmp_path: Path) -> Iterator[Path]:
             stderr=subprocess.STDOUT,
         )
     try:
-        until(lambda: "manager started" in log.read_text(), log.read_text)
+        wait_until(lambda: "manager started" in log.read_text(), log.read_text)
         yield log
     finally:
         programs.stop(process)
@@ -55,7 +45,7 @@ def test_a_collector_comes_with_its_connection_and_goes_with_it(
         *("clusters", "add", "--kubeconfig", str(real.kubeconfig), "--name", "pushed"),
         *("--hub-kubeconfig", str(real.kubeconfig), "--push", "hub.example.com:9443"),
     )
-    until(lambda: real.try_kubectl("get", *DEPLOYED).returncode == 0, hub.read_text)
+    wait_until(lambda: real.try_kubectl("get", *DEPLOYED).returncode == 0, hub.read_text)
     account = "system:serviceaccount:clusterpulse-system:clusterpulse-collector"
     may = real.try_kubectl("auth", "can-i", "list", "pods", "-A", "--as", account)
     may_not = real.try_kubectl("auth", "can-i", "list", "secrets", "-A", "--as", account)

@@ -10,15 +10,13 @@ import shlex
 import shutil
 import socket
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from real_server import NAMESPACE, QUARTERDECK, RealServer
+from real_server import NAMESPACE, QUARTERDECK, RealServer, wait_until
 
 from quarterdeck.testing import programs
 
@@ -27,20 +25,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]
 GROUP = "fleetmanagement.grafana.com/v1alpha1"
 SCRAPE = 'prometheus.scrape "x" {\n  targets = []\n}\n'
 ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-LIMIT_S = 120.0
 NO_FLEET = {
     "FLEET_MANAGEMENT_BASE_URL": "https://127.0.0.1:9",
     "FLEET_MANAGEMENT_USERNAME": "nobody",
     "FLEET_MANAGEMENT_PASSWORD": "nothing",
 }
 """A fleet server that does not answer: webhooks work without one."""
-
-
-def until(holds: Callable[[], object], explain: Callable[[], object]) -> None:
-    deadline, pause = time.monotonic() + LIMIT_S, threading.Event()
-    while not holds():
-        assert time.monotonic() < deadline, explain()
-        pause.wait(0.2)
 
 
 class Replica:
@@ -81,7 +71,7 @@ class Replica:
             assert self._process.poll() is None, self.log.read_text()
             return "registered webhooks" in self.log.read_text()
 
-        until(is_registered, self.log.read_text)
+        wait_until(is_registered, self.log.read_text)
 
     def stop(self) -> None:
         programs.stop(self._process)
@@ -111,7 +101,7 @@ class Fleet:
             "subsets": subsets,
         }
         self.real.apply(json.dumps(endpoints))
-        until(
+        wait_until(
             lambda: self.create("Pipeline", "probe", "--dry-run=server", **PIPELINE) is None,
             lambda: self.create("Pipeline", "probe", "--dry-run=server", **PIPELINE),
         )
