@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from quarterdeck.client.client import Client
     from quarterdeck.client.config.cluster import ClusterConfig
-    from quarterdeck.client.interfaces import Sender
+    from quarterdeck.client.sender import Sender
 
 Result = TypeVar("Result")
 LOCAL = Path(".quarterdeck/kubeconfig")

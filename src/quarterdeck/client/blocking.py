@@ -34,7 +34,7 @@ class LoopNeeded(Exception):
 
 
 class BlockingTransport:
-    """One server, one identity, one connection; implements `interfaces.Sender`.
+    """One server, one identity, one connection; implements `sender.Sender`.
 
     Its coroutines never wait for a loop: they block.
 

@@ -16,8 +16,9 @@ import msgspec
 
 from quarterdeck.client import pager
 from quarterdeck.client.config.cluster import ClusterConfig, Impersonation
-from quarterdeck.client.interfaces import Api, ApiResource, PatchType, Sender
+from quarterdeck.client.interfaces import Api, ApiResource, PatchType
 from quarterdeck.client.raw import RawApi
+from quarterdeck.client.sender import Sender
 from quarterdeck.client.untyped import ResourceClient
 from quarterdeck.kit import json
 from quarterdeck.meta.identity import GVK, GVR

@@ -7,7 +7,8 @@ import msgspec
 
 from quarterdeck.client import requests
 from quarterdeck.client.errors import BadAnswer
-from quarterdeck.client.interfaces import ApiResource, Sender
+from quarterdeck.client.interfaces import ApiResource
+from quarterdeck.client.sender import Sender
 from quarterdeck.kit.similar import suggest
 from quarterdeck.meta.identity import GVK, GVR, GroupVersion
 from quarterdeck.wire.media import JSON

@@ -11,7 +11,7 @@ Every call raises a class of `wire.status` when the server answered with a failu
 import enum
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.wire.path import ResourcePath
@@ -23,11 +23,6 @@ from quarterdeck.wire.query import (
     PatchOptions,
     UpdateOptions,
 )
-
-if TYPE_CHECKING:
-    from quarterdeck.client.config.cluster import ClusterConfig
-    from quarterdeck.client.requests import ApiRequest
-    from quarterdeck.kit.http import ClientResponse
 
 
 class Form(enum.Enum):
@@ -179,32 +174,6 @@ class Observer(Protocol):
 
     def after(self, exchange: Exchange, /) -> None:
         """Called when the answer's head arrived or the request failed. Must not raise."""
-        ...
-
-
-class Sender(Protocol):
-    """Sends requests to one server: `Transport` on a loop, `BlockingTransport` without one."""
-
-    config: "ClusterConfig"
-
-    def observe(self, observer: Observer, /) -> None:
-        """Add an observer of all later requests."""
-        ...
-
-    async def send(self, request: "ApiRequest", /) -> bytes:
-        """The body of a successful answer."""
-        ...
-
-    def stream(self, request: "ApiRequest", /) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """The lines of an answer that goes on."""
-        ...
-
-    async def open(self, request: "ApiRequest", /) -> "ClientResponse":
-        """The answer itself, for whoever passes it on; the caller closes it."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close every connection."""
         ...
 
 

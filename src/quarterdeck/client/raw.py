@@ -14,8 +14,8 @@ from quarterdeck.client.interfaces import (
     ListPage,
     Observer,
     PatchType,
-    Sender,
 )
+from quarterdeck.client.sender import Sender
 from quarterdeck.meta.identity import GVK
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import (

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from quarterdeck.client.errors import ClientError
-from quarterdeck.client.interfaces import Sender
 from quarterdeck.client.requests import ApiRequest
+from quarterdeck.client.sender import Sender
 from quarterdeck.kit.http import BodyWriter, Request, Response, StreamResponse
 from quarterdeck.services.applications import credentials
 from quarterdeck.services.applications.errors import JSON

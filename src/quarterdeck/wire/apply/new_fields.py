@@ -6,10 +6,10 @@ for each map in it, where comparing it with nothing, subtracting and sorting cos
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from quarterdeck.wire.apply.fieldset import LEAF, SELF, Trie, build_node, sort_elements
-from quarterdeck.wire.apply.schema_type import Type
+from quarterdeck.wire.apply.schema_type import Shape, Type
 
 _IDENTITY = ("apiVersion", "kind")
 _SYSTEM_METADATA = frozenset(
@@ -34,15 +34,6 @@ UNOWNED: Trie = {
 _MOST_SHAPES = 64
 _LONGEST_NAMES = 1024
 """Bounds of what a type keeps: maps with members of any name would fill it otherwise."""
-
-
-class Shape(NamedTuple):
-    """What maps of one type with the same members have in common."""
-
-    fields: Trie
-    """The node of the map, in the order Kubernetes writes it; never changed."""
-    branches: tuple[tuple[str, str, Type], ...]
-    """Members that may have parts of their own: name, path element, type."""
 
 
 def list_new_fields(value: Mapping[str, Any], kind: Type) -> Trie:

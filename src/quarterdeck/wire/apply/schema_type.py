@@ -6,15 +6,12 @@ deduced: objects merge by field, lists are taken whole.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from quarterdeck.meta.schema import Node
-from quarterdeck.wire.apply.fieldset import build_key_element, build_value_element
-
-if TYPE_CHECKING:
-    from quarterdeck.wire.apply.new_fields import Shape
+from quarterdeck.wire.apply.fieldset import Trie, build_key_element, build_value_element
 
 _SCALARS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
 _UNTYPED_NAMES = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
@@ -22,6 +19,15 @@ _UNTYPED_NAMES = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
 
 class ItemError(ValueError):
     """Raised when a list item cannot be told from its neighbours."""
+
+
+class Shape(NamedTuple):
+    """What maps of one type with the same members have in common."""
+
+    fields: Trie
+    """The node of the map, in the order Kubernetes writes it; never changed."""
+    branches: tuple[tuple[str, str, "Type"], ...]
+    """Members that may have parts of their own: name, path element, type."""
 
 
 class Type:
