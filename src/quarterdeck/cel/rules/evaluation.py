@@ -131,11 +131,16 @@ class Evaluation:
         else:
             self._reserve(node, self.cap)
         value = frame.value
+        mismatch = _find_type_mismatch(node.type, value)
         for rule in node.rules:
             old = frame.old
             if rule.optional_old:
                 old = NONE if old is None else make_optional(old)
             elif rule.uses_old and old is None:
+                continue
+            if mismatch:
+                detail = f"{mismatch} evaluating rule: {_describe_rule(rule.rule)}"
+                self._add_error(path, node, detail)
                 continue
             if self.cap is not None:
                 try:
@@ -239,6 +244,32 @@ class Evaluation:
 
 def _key_of(item: dict[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(item.get(name) for name in keys)
+
+
+_SCALARS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "string": ("string", (str,)),
+    "integer": ("int", (int,)),
+    "number": ("float", (float, int)),
+    "boolean": ("bool", (bool,)),
+}
+
+
+def _find_type_mismatch(declared: str, value: Any) -> str:
+    """What Kubernetes says of a value that its expressions cannot read as the declared type.
+
+    The schema lets such values pass: numbers like 1000.0 for integers, and old values that were
+    stored before the type changed.
+    """
+    if declared == "object":
+        what = "a map for the provided schema with type=object"
+        return "" if type(value) is dict else f"invalid data, expected {what}"
+    if declared == "array":
+        what = "an array for the provided schema with type=array"
+        return "" if type(value) is list else f"invalid data, expected {what}"
+    word, types = _SCALARS.get(declared, ("", ()))
+    if not word or type(value) in types:
+        return ""
+    return f"invalid data, expected {word}, got {field.get_go_type(value)}"
 
 
 def _describe_rule(rule: Rule) -> str:

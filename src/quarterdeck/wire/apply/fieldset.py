@@ -233,7 +233,7 @@ def build_key_element(key: Mapping[str, Any]) -> str:
         [(name, value)] = key.items()
         if type(value) is str:
             return _build_name_element(name, value)
-    return "k:" + _encode_json(dict(sorted(key.items())))
+    return "k:" + _encode_json({name: _shorten_number(key[name]) for name in sorted(key)})
 
 
 @functools.lru_cache(_REMEMBERED)
@@ -244,7 +244,12 @@ def _build_name_element(name: str, value: str) -> str:
 
 def build_value_element(value: Any) -> str:
     """The path element of a member of a set."""
-    return "v:" + _encode_json(value)
+    return "v:" + _encode_json(_shorten_number(value))
+
+
+def _shorten_number(value: Any) -> Any:
+    """A float without a fraction as an integer, which is how Go writes it."""
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 _HTML = str.maketrans(
