@@ -35,8 +35,10 @@ if [ ! -x "$venv/bin/pip" ]; then
 fi
 
 total=$(grep -c == "$pins")
+is_terminal=
+if [ -t 1 ]; then is_terminal=1; fi
 show_progress() { # of pip, as a number of packages; a log gets only the last line
-    awk -v total="$total" -v is_terminal="$([ -t 1 ] && echo 1)" '
+    awk -v total="$total" -v is_terminal="$is_terminal" '
         function show(text) { if (is_terminal) { printf "\r  %-40s", text; fflush() } }
         /^(Collecting|Processing) / { show(++n " of " total " packages") }
         /^Installing collected packages/ { show("unpacking " total " packages") }
