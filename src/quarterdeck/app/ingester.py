@@ -164,4 +164,6 @@ def _find_namespace(host: Host) -> str:
 
 def _load() -> None:
     """Import gRPC beside the loop: it takes a tenth of a second."""
-    import grpc.aio  # noqa: F401
+    from quarterdeck.services.ingester.server import load_grpc
+
+    load_grpc()

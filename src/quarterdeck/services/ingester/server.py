@@ -39,6 +39,12 @@ class ListenFailed(Exception):
     """Raised when the ingester cannot listen: the port is taken, or a TLS file cannot be used."""
 
 
+def load_grpc() -> None:
+    """Import gRPC; it reads then that it need not follow forks, and writes no line at each."""
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    import grpc.aio  # noqa: F401
+
+
 class Ingester:
     """Serves collectors."""
 
@@ -103,7 +109,7 @@ class Ingester:
         await server.stop(self._options.drain_s)
 
     def _build_server(self) -> "grpc.aio.Server":
-        os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else it writes a line at each fork
+        load_grpc()
         import grpc
         import grpc.aio
 
