@@ -36,6 +36,20 @@ CONTROLLER_RUNTIME = (
     "./pkg/webhook/",
 )
 
+KARPENTER = (
+    "./pkg/apis/v1/",
+    "./pkg/controllers/node/health/",
+    "./pkg/controllers/node/termination/",
+    "./pkg/controllers/node/termination/terminator/",
+    "./pkg/controllers/nodeclaim/disruption/",
+    "./pkg/controllers/nodeclaim/garbagecollection/",
+    "./pkg/controllers/nodeclaim/lifecycle/",
+    "./pkg/controllers/nodepool/counter/",
+    "./pkg/controllers/nodepool/readiness/",
+    "./pkg/controllers/state/",
+    "./pkg/utils/node/",
+)
+
 GO_SUITES = (
     GoSuite(
         "controller-runtime 0.20",
@@ -72,6 +86,15 @@ GO_SUITES = (
         "github.com/rabbitmq/cluster-operator/v2",
         "v2.11.0",
         ("./api/v1beta1/", "./controllers/"),
+    ),
+    GoSuite(
+        "karpenter",
+        "sigs.k8s.io/karpenter",
+        "v1.2.0",
+        KARPENTER,
+        known={
+            "consolidation timeout (5m)": "its clock runs ahead where a clean-up takes under 1 s"
+        },
     ),
 )
 
