@@ -1,6 +1,6 @@
 """The declarations of the controllers about collectors, and what wakes them."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 from quarterdeck.apis.fleetmanagement.names import COLLECTOR_FINALIZER
@@ -23,6 +23,7 @@ from quarterdeck.operators.pipelines.conditions import (
     TRUNCATED,
     TRUNCATED_CONFLICTS,
 )
+from quarterdeck.operators.pipelines.counting import count_reconciles
 from quarterdeck.operators.pipelines.discovery import Discoveries
 from quarterdeck.operators.pipelines.drivers.records import RecordReader
 from quarterdeck.operators.pipelines.external_sync import ExternalSyncs
@@ -43,11 +44,16 @@ def collector_controllers(
     fleets: Fleets, reader: RecordReader | None = None
 ) -> tuple[Controller[Any], ...]:
     """Every controller about collectors."""
-    discoveries = Discoveries(fleets)
-    return (
+    discoveries, metrics = Discoveries(fleets), fleets.metrics
+    found: tuple[Controller[Any], ...] = (
         _collector_controller(fleets),
         _declare(RemoteAttributePolicy, Policies(fleets).reconcile, TRUNCATED),
-        _declare(ExternalAttributeSync, ExternalSyncs(fleets, reader).reconcile, STALLED),
+        _declare(
+            ExternalAttributeSync,
+            ExternalSyncs(fleets, reader).reconcile,
+            STALLED,
+            on_deleted=metrics.forget_external_sync,
+        ),
         _declare(
             PipelineDiscovery,
             discoveries.discover_pipelines,
@@ -59,8 +65,10 @@ def collector_controllers(
             discoveries.discover_collectors,
             TRUNCATED_CONFLICTS,
             written=Collector,
+            on_deleted=metrics.forget_discovery,
         ),
     )
+    return tuple(count_reconciles(each, metrics) for each in found)
 
 
 def _collector_controller(fleets: Fleets) -> Controller[Collector]:
@@ -83,13 +91,19 @@ def _collector_controller(fleets: Fleets) -> Controller[Collector]:
 
 
 def _declare(
-    kind: type[T], reconcile: Any, condition: str, written: type[Object] | None = None
+    kind: type[T],
+    reconcile: Any,
+    condition: str,
+    *,
+    written: type[Object] | None = None,
+    on_deleted: Callable[[Key], Awaitable[None]] | None = None,
 ) -> Controller[T]:
     return Controller(
         reconcile=reconcile,
         for_=kind,
         reads=(FleetConnection, SecretHead, *((written,) if written is not None else ())),
         writes=(written,) if written is not None else (),
+        on_deleted=on_deleted,
         on_error=report_failure,
         ready=None,
         conditions=(READY, SYNCED, condition),

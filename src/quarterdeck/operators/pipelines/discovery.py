@@ -128,6 +128,7 @@ class Discoveries:
             listed = await fleet.agents.list()
         except (CallFailed, Paused) as error:
             raise to_reconcile_error(error) from error
+        self._fleets.metrics.set_listed_collectors(ctx.key, len(listed))
         chosen = select_collectors(discovery.spec.selector, listed, empty_selects_all=True)
         if not discovery.spec.include_inactive:
             chosen = [each for each in chosen if not each.marked_inactive_at]

@@ -53,7 +53,8 @@ class ExternalSyncs:
             text = "the source answered without records; the attributes set before are kept"
             ctx.status.set_condition(STALLED, TRUE, Reason.EMPTY_RESULTS, text)
             return RequeueAfter(interval)
-        _claim(sync, records, collectors, ctx)
+        owned = _claim(sync, records, collectors, ctx)
+        self._fleets.metrics.set_owned_keys(ctx.key, owned)
         return RequeueAfter(interval)
 
 
@@ -62,7 +63,8 @@ def _claim(
     records: Iterable[Mapping[str, Any]],
     collectors: Sequence[RemoteCollector],
     ctx: Context[ExternalAttributeSync],
-) -> None:
+) -> int:
+    """Write what the source says into the status; returns of how many collectors it speaks."""
     chosen = select_collectors(sync.spec.selector, collectors, empty_selects_all=True)
     # those that the list leaves out stay: a server that answers half must not strip the other half
     before = {each.collector_id for each in sync.status.owned_keys}
@@ -82,6 +84,7 @@ def _claim(
     text = f"{len(owned)} collectors have attributes of the source"
     ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
     ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
+    return len(owned)
 
 
 def map_records(

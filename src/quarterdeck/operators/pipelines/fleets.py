@@ -140,7 +140,7 @@ class Fleets:
         make_client: MakeClient | None = None,
     ) -> None:
         self._clock = clock
-        self._metrics = metrics
+        self.metrics = metrics
         self._make_client = make_client or create_http_client
         self._limiters: dict[tuple[str, str], Limiter] = {}
         self._views: dict[tuple[str, str], View] = {}
@@ -253,7 +253,7 @@ class Fleets:
             limiter=limiter,
             clock=self._clock,
             timeout_s=address.timeout_s,
-            metrics=self._metrics,
+            metrics=self.metrics,
         )
         view = self._views.setdefault(address.tenant, View())
         return Fleet(address, api, view, limiter=limiter, clock=self._clock)

@@ -58,6 +58,16 @@ class FleetMetrics:
             "fleet_pipeline_rollbacks_total",
             "Rollouts that were rolled back because collectors reported FAILED",
         )
+        self._owned_keys = r.gauge(
+            "fleet_external_sync_owned_keys",
+            "Collectors whose attributes an ExternalAttributeSync sets",
+            ("namespace", "name"),
+        )
+        self._listed = r.gauge(
+            "fleet_discovery_list_collectors_result_size",
+            "Collectors that the server listed when a CollectorDiscovery asked last",
+            ("namespace", "name"),
+        )
         self._rollbacks.labels()
         for action in ("corrected", "reported"):
             self._drift.labels(action)
@@ -95,6 +105,22 @@ class FleetMetrics:
         self._rollouts.labels(key.namespace, key.name).value = float(weight)
         if is_rollback:
             self._rollbacks.labels().value += 1
+
+    def set_owned_keys(self, key: Key, count: int) -> None:
+        """How many collectors an ExternalAttributeSync speaks of."""
+        self._owned_keys.labels(key.namespace, key.name).value = float(count)
+
+    def set_listed_collectors(self, key: Key, count: int) -> None:
+        """How many collectors a CollectorDiscovery was shown."""
+        self._listed.labels(key.namespace, key.name).value = float(count)
+
+    async def forget_external_sync(self, key: Key) -> None:
+        """Drop the series of a deleted ExternalAttributeSync."""
+        self._owned_keys.remove(key.namespace, key.name)
+
+    async def forget_discovery(self, key: Key) -> None:
+        """Drop the series of a deleted CollectorDiscovery."""
+        self._listed.remove(key.namespace, key.name)
 
     def forget(self, key: Key) -> None:
         """Drop the series of a deleted pipeline."""

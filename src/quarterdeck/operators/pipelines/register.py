@@ -18,6 +18,7 @@ from quarterdeck.operators.pipelines import fleet_connection, report
 from quarterdeck.operators.pipelines.address import Address
 from quarterdeck.operators.pipelines.collector_controllers import collector_controllers
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, TYPES
+from quarterdeck.operators.pipelines.counting import count_reconciles
 from quarterdeck.operators.pipelines.deletion import Deletion
 from quarterdeck.operators.pipelines.desired import effective_name
 from quarterdeck.operators.pipelines.drivers.records import RecordReader
@@ -68,9 +69,9 @@ def register(
     for kind in (ConfigMapHead, SecretHead):
         manager.set_scope(kind, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
     manager.add(pipeline_controller(fleets, metrics, workers=workers))
-    manager.add(connection_controller(sweeps))
+    manager.add(count_reconciles(connection_controller(sweeps), metrics))
     manager.add(tenant_policy_controller())
-    manager.add(pipeline_set_controller(fleets))
+    manager.add(count_reconciles(pipeline_set_controller(fleets), metrics))
     for controller in collector_controllers(fleets, reader):
         manager.add(controller)
 

@@ -119,6 +119,9 @@ async def test_collectors_are_discovered_and_go_stale(world: Any) -> None:
         await put(at, CollectorDiscovery, "all", selector={"matchers": ["env=prod"]})
         found = await ready(at, CollectorDiscovery, "all", "Synced")
         assert found.status.collectors_observed == 1
+        value = at.manager.metrics.registry.get_value
+        assert value("fleet_discovery_list_collectors_result_size", "default", "all") == 2
+        assert value("fleet_resource_synced_total", "CollectorDiscovery", "Synced") >= 1
         collector = await at.client.get(Collector, "prod-edge-01-14a64", "default")
         assert collector.spec.id == "Prod_Edge.01"
         assert not collector.metadata.owner_references
@@ -129,6 +132,9 @@ async def test_collectors_are_discovered_and_go_stale(world: Any) -> None:
             return bool(obj.status.stale_collectors == ("prod-edge-01-14a64",))
 
         await at.until(stale, within_s=900.0)
+        await at.client.delete(CollectorDiscovery, "all", "default")
+        series = 'fleet_discovery_list_collectors_result_size{namespace="default"'
+        await at.until(lambda: series not in at.manager.metrics.registry.render().decode())
 
 
 async def test_read_only_mirrors_follow_the_server_and_never_delete(world: Any) -> None:
@@ -192,11 +198,14 @@ async def test_an_inventory_wins_and_an_outage_changes_nothing(world: Any) -> No
             mapping={"collectorIDField": "id", "attributeFields": {"env": "environment"}},
         )
         await ready(at, ExternalAttributeSync, "cmdb", "Synced")
+        value = at.manager.metrics.registry.get_value
+        assert value("fleet_external_sync_owned_keys", "default", "cmdb") == 1
         await at.until(lambda: remote(at, "edge-1") == {"env": "prod"})
         inventory.records = []
         await at.until(lambda: _stalled(at), within_s=200.0)
         inventory.records = None
         await ready(at, ExternalAttributeSync, "cmdb", "SourceFailed")
+        assert value("fleet_resource_synced_total", "ExternalAttributeSync", "SourceFailed") >= 1
         assert remote(at, "edge-1") == {"env": "prod"}
 
 
