@@ -16,4 +16,6 @@ def test_the_suite_passes_but_for_what_is_known(suite: GoSuite, tmp_path: Path) 
     result = go_suite.run(go, suite, work, tmp_path)
     unknown = {name for name in result.failed if not any(known in name for known in suite.known)}
     assert not unknown, result.output[-8000:]
-    assert suite.known or len(result.packages) == len(suite.packages), result.output[-8000:]
+    # a package that was not built or run at all has no failed specs to name
+    expected = len(suite.packages) - len(suite.known)
+    assert len(result.packages) >= expected, result.output[-8000:]
