@@ -13,11 +13,13 @@ from quarterdeck.apis.fleetmanagement.names import PROMOTE
 from quarterdeck.apis.fleetmanagement.v1alpha1 import KINDS, Pipeline, PipelineRevision
 from quarterdeck.app import definitions
 from quarterdeck.cli.commands.pipelines.effective import effective
+from quarterdeck.cli.commands.pipelines.import_ import import_pipelines
+from quarterdeck.cli.commands.pipelines.plan import PlanForm, plan
 from quarterdeck.cli.exit_codes import CommandError
 from quarterdeck.cli.main import run
 from quarterdeck.client import Client, load_config
 from quarterdeck.client.interfaces import PatchType
-from quarterdeck.kit import http
+from quarterdeck.kit import http, yaml
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.reconcile.client import build_path
@@ -128,13 +130,59 @@ async def serve_fleet() -> AsyncIterator[str]:
     await store.close()
 
 
-async def test_the_configuration_of_a_collector_is_merged_from_its_pipelines(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with the token of the fleet server; the environment has no other."""
     for name in ("BASE_URL", "USERNAME", "PASSWORD"):
         monkeypatch.delenv(f"FLEET_MANAGEMENT_{name}", raising=False)
-    password = tmp_path / "password"
-    password.write_text("t\n")
+    path = tmp_path / "password"
+    path.write_text("t\n")
+    return path
+
+
+async def test_a_plan_names_the_collectors_that_would_notice(
+    tmp_path: Path, password: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = tmp_path / "other.yaml"
+    spec = {"name": "other", "contents": SCRAPE, "matchers": ["env=prod"]}
+    manifest.write_text(yaml.dump(document(Pipeline, "other", spec=spec)))
+    async with serve_fleet() as url:
+        login: dict[str, Any] = {"url": url, "username": "u", "password_file": str(password)}
+        await plan([str(manifest)], **login)
+        shown = capsys.readouterr().out
+        assert shown.startswith("other: 1 gain, 0 lose, 0 change\n")
+        assert '+declare "pipe_other"' in shown
+        await plan([str(manifest)], **login, output=PlanForm.JSON)
+        found = json.loads(capsys.readouterr().out)
+        assert [each["name"] for each in found["pipelines"]] == ["other"]
+        assert "pipe_other" in found["diff"]
+        with pytest.raises(CommandError, match="'z' is not registered"):
+            await plan([str(manifest)], **login, collector="z")
+        with pytest.raises(CommandError, match="cannot read"):
+            await plan([str(tmp_path / "none.yaml")], **login)
+        manifest.write_bytes(b"\xff")
+        with pytest.raises(CommandError, match="is not UTF-8"):
+            await plan([str(manifest)], **login)
+
+
+async def test_pipelines_of_a_fleet_server_become_manifests(
+    tmp_path: Path, password: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with serve_fleet() as url:
+        login: dict[str, Any] = {"url": url, "username": "u", "password_file": str(password)}
+        await import_pipelines(**login, output_dir=str(tmp_path / "out"))
+        assert len(capsys.readouterr().out.splitlines()) == 2
+        found = [yaml.load(path.read_text()) for path in sorted((tmp_path / "out").iterdir())]
+        assert [each["spec"]["matchers"] for each in found] == [["env=prod"], ["env=test"]]
+        with pytest.raises(CommandError, match="--output-dir"):
+            await import_pipelines(**login, output_dir=str(password / "below"))
+    with pytest.raises(CommandError, match="FLEET_MANAGEMENT_BASE_URL"):
+        await import_pipelines()
+
+
+async def test_the_configuration_of_a_collector_is_merged_from_its_pipelines(
+    tmp_path: Path, password: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     async with serve_fleet() as url:
         await effective("edge", url=url, username="u", password_file=str(password))
         shown = capsys.readouterr().out
