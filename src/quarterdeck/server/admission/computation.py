@@ -7,21 +7,16 @@ object, is computed again in a thread. Between two evaluations others get their 
 
 import functools
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
-from quarterdeck.cel.cost.budget import PER_CALL_LIMIT, PER_OBJECT_LIMIT, Budget
 from quarterdeck.kit.clock import Clock
 
+if TYPE_CHECKING:
+    from quarterdeck.cel.cost.budget import Budget
+
 Result = TypeVar("Result")
-
-QUICK_COST = 20_000
-"""What one expression may cost on the event loop: a few milliseconds."""
-
-
-class TakesLong(Exception):
-    """Raised when an evaluation is too expensive for the event loop."""
 
 
 class MakeBudget(Protocol):
@@ -29,11 +24,11 @@ class MakeBudget(Protocol):
 
     def __call__(
         self,
-        limit: int = PER_OBJECT_LIMIT,
+        limit: int = ...,
         *,
-        per_call: int = PER_CALL_LIMIT,
+        per_call: int = ...,
         size: int | None = None,
-    ) -> Budget:
+    ) -> "Budget":
         """A budget of `limit`, of which one expression may take `per_call`."""
         ...
 
@@ -44,45 +39,6 @@ class Threads(Protocol):
     async def run_apart(self, compute: Callable[[], Result]) -> Result:
         """Compute something that may take long, in a thread."""
         ...
-
-
-class QuickBudget(Budget):
-    """A budget that ends the evaluation when it turns out to be expensive."""
-
-    __slots__ = ("_deadline_s", "_now")
-
-    def __init__(
-        self,
-        limit: int = PER_OBJECT_LIMIT,
-        *,
-        per_call: int = PER_CALL_LIMIT,
-        size: int | None = None,
-        now: Callable[[], float],
-        deadline_s: float,
-    ) -> None:
-        super().__init__(limit, per_call=min(per_call, QUICK_COST), size=size)
-        self._now = now
-        self._deadline_s = deadline_s
-
-    def can_afford(self, bound: int) -> bool:
-        """As `Budget`; asked before each expression.
-
-        Raises:
-            TakesLong: if those before it took long.
-        """
-        if self._now() > self._deadline_s:
-            raise TakesLong
-        return super().can_afford(bound)
-
-    def spend(self, amount: int) -> None:
-        """As `Budget`.
-
-        Raises:
-            TakesLong: if the expression was ended because of its cost.
-        """
-        super().spend(amount)
-        if amount > self.per_call or self.remaining < 0:
-            raise TakesLong
 
 
 class Computations(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -113,6 +69,9 @@ class Computation:
         Raises:
             Exception: what the evaluation raises.
         """
+        from quarterdeck.cel.cost.budget import Budget  # most servers evaluate nothing
+        from quarterdeck.server.admission.quick_budget import QuickBudget, TakesLong
+
         settings, clock = self._settings, self._settings.clock
         if clock.monotonic() - self._started > settings.slice_s:
             await clock.sleep(0)
