@@ -1,0 +1,28 @@
+"""A snapshot of a database, and a database from a snapshot."""
+
+import asyncio
+from pathlib import Path
+
+from quarterdeck.storage import StoreKey, open_sqlite
+from quarterdeck.storage.sqlite.backup import restore, snapshot
+
+KEY = StoreKey("pods", "a", "x")
+
+
+async def test_a_restored_database_has_what_the_snapshot_had(
+    database: Path, tmp_path: Path
+) -> None:
+    store = open_sqlite(database)
+    await store.put(KEY, lambda _: b"before")
+    revision = store.revision
+    report = await asyncio.to_thread(snapshot, database, tmp_path / "copy.db")
+    await store.put(KEY, lambda _: b"after")
+    await store.close()
+    assert report.revision == revision
+    place = tmp_path / "new" / "state.db"
+    await asyncio.to_thread(restore, tmp_path / "copy.db", place)
+    assert place.parent.stat().st_mode & 0o777 == 0o700, "nobody else may look into the folder"
+    again = open_sqlite(place)
+    entry = again.get(KEY)
+    assert entry is not None and entry.value == b"before"
+    await again.close()
