@@ -19,6 +19,14 @@ POD = {
         "containers": [{"name": "c", "image": "i"}],
     },
 }
+VOLUME_CLAIM: dict[str, Any] = {
+    "metadata": {"name": "data"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "volumeAttributesClassName": "gold",
+    },
+}
 REQUEST = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}
 
 
@@ -58,6 +66,10 @@ async def test_the_newest_release_has_its_kinds_and_fields() -> None:
         strict = "fieldValidation=Strict"
         status, pod = await send(client, f"{url}/api/v1/namespaces/default/pods?{strict}", POD)
         assert (status, pod["spec"]["hostnameOverride"]) == (201, "other"), pod
+        path = f"{url}/api/v1/namespaces/default/persistentvolumeclaims"
+        assert (await send(client, path, VOLUME_CLAIM))[1]["spec"] == VOLUME_CLAIM["spec"] | {
+            "volumeMode": "Filesystem"
+        }
         dra = f"{url}/apis/resource.k8s.io/v1"
         status, _ = await send(
             client, f"{dra}/deviceclasses?{strict}", {"metadata": {"name": "gpu"}, "spec": {}}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid
-from quarterdeck.server.kinds import replica_status, validators
+from quarterdeck.server.kinds import features, replica_status, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_warnings import find_template_warnings
@@ -97,7 +97,9 @@ def _format_go_rolling(rolling: Object) -> Bare:
 
 
 def _drop_unavailable(value: Object, *_: object) -> None:
-    """Drop what belongs to a feature of Kubernetes 1.32 that is off."""
+    """Drop what belongs to a feature that is off."""
+    if features.is_on("MaxUnavailableStatefulSet"):
+        return
     rolling = get_field(value, "spec", "updateStrategy", "rollingUpdate")
     if rolling is not None:
         rolling.pop("maxUnavailable", None)

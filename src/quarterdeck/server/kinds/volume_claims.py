@@ -11,7 +11,7 @@ from quarterdeck.meta.field import (
     invalid,
     required,
 )
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.volume_fields import (
@@ -41,7 +41,8 @@ def _default_claim(value: Object) -> None:
 def _prepare_claim(value: Object, context: Context) -> None:
     value["status"] = {"phase": "Pending"}
     spec = value["spec"]
-    spec.pop("volumeAttributesClassName", None)
+    if not features.is_on("VolumeAttributesClass"):
+        spec.pop("volumeAttributesClassName", None)
     if not _is_known_source(get_mapping(spec, "dataSource")):
         spec.pop("dataSource", None)
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
@@ -61,7 +62,9 @@ def _is_known_source(source: Object) -> bool:
 
 
 def _prepare_claim_update(value: Object, old: Object, context: Context) -> None:
-    """Drop members of a feature of Kubernetes 1.32 that is off, unless they were there."""
+    """Drop members of a feature that is off, unless they were there."""
+    if features.is_on("VolumeAttributesClass"):
+        return
     if not get_mapping(old, "spec").get("volumeAttributesClassName"):
         value["spec"].pop("volumeAttributesClassName", None)
     for member in ("currentVolumeAttributesClassName", "modifyVolumeStatus"):
