@@ -52,7 +52,7 @@ _FOLLOWING = re.compile(
 _READING = re.compile(
     r"kubectl (get|describe|explain|auth can-i|wait)\b|curl -N?\s*'?http|tail\b|openssl x509"
     r"|(\.venv/bin/)?quarterdeck (get|describe|why|events|logs|doctor|watch)\b"
-    r"|quarterdeck (clusters (list|top)|experiments (tree|compare))"
+    r"|quarterdeck (access explain|clusters (list|top)|experiments (tree|compare))"
     r"|quarterdeck machines rollout (status|history)"
 )
 """Commands that change nothing: a reader repeats them until the page's output is there."""
