@@ -121,7 +121,7 @@ class Ingester:
             options=[
                 ("grpc.max_receive_message_length", options.max_message_bytes),
                 ("grpc.max_metadata_size", 16 * 1024),
-                ("grpc.max_concurrent_streams", 4),
+                ("grpc.max_concurrent_streams", 100),
                 ("grpc.keepalive_time_ms", keepalive_ms),
                 ("grpc.keepalive_timeout_ms", 10_000),
                 ("grpc.keepalive_permit_without_calls", 1),
