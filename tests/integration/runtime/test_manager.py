@@ -110,6 +110,9 @@ async def test_pages_tell_health_readiness_and_why() -> None:
             assert told["writes"][0]["object"] == "default/a-copy"
             assert told["outcome"] == "done"
             assert (await read(manager.health_url, "/explain/nothing/x/y"))[0] == 404
+            by_group = "/explain/ConfigMap.{}/default/a"
+            assert (await read(manager.health_url, by_group.format("")))[0] == 200
+            assert (await read(manager.health_url, by_group.format("example.com")))[0] == 404
 
 
 async def test_a_standby_takes_over_at_once_when_the_leader_leaves() -> None:

@@ -99,7 +99,8 @@ class Runner(Generic[T]):
         self._uids: dict[Key, str] = {}
         self._stopping = False
         kind = controller.for_.KIND
-        self.journal = Journal(self.name, kind.kind, other_names=(kind.plural, *kind.short_names))
+        names = (kind.plural, *kind.short_names)
+        self.journal = Journal(self.name, kind.kind, group=kind.group, other_names=names)
 
     # --- start and stop
 

@@ -99,12 +99,19 @@ class Journal:
     """The last reconciles of one controller."""
 
     def __init__(
-        self, controller: str, kind: str, *, other_names: Iterable[str] = (), size: int = 1000
+        self,
+        controller: str,
+        kind: str,
+        *,
+        group: str = "",
+        other_names: Iterable[str] = (),
+        size: int = 1000,
     ) -> None:
         self.controller = controller
         self.kind = kind
-        self.names = frozenset(each.lower() for each in (kind, *other_names))
-        """The names of the kind that explain accepts."""
+        names = [each.lower() for each in (kind, *other_names)]
+        self.names = frozenset((*names, *(f"{each}.{group}" for each in names)))
+        """The names of the kind that explain accepts, also as `kind.group`."""
         self._records: deque[Record] = deque(maxlen=size)
         self.add = self._records.append
 

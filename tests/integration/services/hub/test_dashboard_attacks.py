@@ -40,7 +40,8 @@ async def answer_hub(request: http.Request) -> http.Response:
     return http.Response(200, [], json.encode({"username": token, "groups": []}))
 
 
-async def explain(_kind: str, key: Key) -> list[dict[str, Any]]:
+async def explain(kind: str, key: Key) -> list[dict[str, Any]]:
+    assert kind == "ConfigMap."  # with its group: others may have a kind of the same name
     name = str(key)
     writes = [
         {"verb": "apply", "kind": "ConfigMap", "object": name, "body": "own"},

@@ -26,7 +26,7 @@ from quarterdeck.wire.status import ApiError, BadRequest, ServiceUnavailable
 PATH = "/why"
 SHOWN = 20
 Explain = Callable[[str, Key], Awaitable[Sequence[dict[str, Any]]]]
-"""The reconciles of an object by kind and key, one entry for each controller. Raises
+"""The reconciles of an object by `kind.group` and key, one entry for each controller. Raises
 `JournalsUnreachable`."""
 _REVIEWS = ResourcePath("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 _LISTS = ("causes", "reads", "writes")
@@ -53,8 +53,10 @@ class Explanations:
         transport = await self._transports.get(viewer)
         try:
             found = json.decode(await transport.send(get(path, GetOptions())))
-            controllers = await self._explain(found["kind"], Key(path.namespace, path.name))
-            keep = await _choose_filter(transport, path, str(found["kind"]))
+            kind = str(found["kind"])
+            key = Key(path.namespace, path.name)
+            controllers = await self._explain(f"{kind}.{path.group}", key)
+            keep = await _choose_filter(transport, path, kind)
         except ApiError as error:
             return fail(error)
         except (ClientError, JournalsUnreachable) as error:
