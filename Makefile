@@ -120,7 +120,7 @@ verify: $(STAMP) ## Fail if a generated file is not what `make update` would wri
 .PHONY: record-roles
 record-roles: $(STAMP) ## Record what operators ask of the API server in their tests; verify compares
 	@rm -rf build/uses
-	@QUARTERDECK_RECORD_USES=build/uses $(BIN)/python -m pytest -q tests/integration/operators
+	@QUARTERDECK_RECORD_USES=build/uses $(BIN)/python -m pytest -q -n auto --dist worksteal tests/integration/operators
 	@PYTHONPATH=tests/support $(BIN)/python -m role_recorder build/uses
 
 .PHONY: docs
