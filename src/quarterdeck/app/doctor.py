@@ -17,7 +17,7 @@ from quarterdeck.app.certificates import RENEWED, Certificates
 from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import StartError
-from quarterdeck.app.resolution import Effective, list_fields
+from quarterdeck.app.resolution import Effective, is_unset, list_fields
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import redact
@@ -67,7 +67,7 @@ def explain(effective: Effective, command: str) -> list[Explained]:
 
 
 def _format_value(name: str, value: object) -> str:
-    if value in ("", None, ()):
+    if is_unset(value):
         return "-"
     if any(word in name for word in _SECRET_WORDS):
         return "***"

@@ -50,9 +50,14 @@ class Field(NamedTuple):
     @property
     def default_text(self) -> str:
         """The default as help and docs show it."""
-        if self.option.default_text or self.default in ("", None, ()):
+        if self.option.default_text or is_unset(self.default):
             return self.option.default_text
         return str(self.default).lower() if self.type is bool else str(self.default)
+
+
+def is_unset(value: object) -> bool:
+    """Whether a setting has no value; an empty secret is none."""
+    return value in ("", None, (), Secret(""))
 
 
 class Effective(NamedTuple):

@@ -212,3 +212,11 @@ def test_a_password_in_an_address_is_not_shown() -> None:
     shown = {each.name: each.value for each in doctor.explain(found, "up")}
     assert "hunter2" not in str(shown)
     assert shown["redis_url"].endswith("@redis/1")
+
+
+def test_a_secret_is_masked_only_where_there_is_one() -> None:
+    found = settle(env={"REDIS_PASSWORD": "hunter2"})
+    shown = {each.name: each.value for each in doctor.explain(found, "up")}
+    assert (shown["redis_password"], shown["grafana_token"]) == ("***", "-")
+    field = next(each for each in list_fields() if each.name == "redis_password")
+    assert field.default_text == ""
