@@ -31,7 +31,7 @@ async def failed(world: World, name: str, **options: Any) -> Experiment:
 @pytest.mark.parametrize(
     ("fault", "reason", "words", "timeout"),
     [
-        ("never", "ClusterTimeout", "being created", "1s"),
+        ("never", "ClusterTimeout", "clusters were not ready within 1s", "1s"),
         ("no-secret", "ClusterTimeout", "waiting for the kubeconfig", "5s"),
         ("error", "ClusterProvisionFailed", "quota", "1m"),
         ("unavailable", "ClusterProvisionFailed", "no nodes", "1m"),
