@@ -9,7 +9,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 TOOLS := .tools
 ARGS ?=
 IMG ?= quarterdeck:latest
-COVERAGE_FLOOR ?= 86
+COVERAGE_FLOOR ?= 90
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
