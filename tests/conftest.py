@@ -136,3 +136,15 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("KUBECONFIG", "NAMESPACE", "PORT", "LOG_LEVEL"):
         monkeypatch.delenv(name, raising=False)
     yield
+
+
+@pytest.fixture(scope="module")
+def obstore_runtime() -> None:
+    """obstore starts its threads once in a process and keeps them: no test is blamed for it."""
+    obstore = pytest.importorskip("obstore")
+    store = pytest.importorskip("obstore.store").MemoryStore()
+
+    async def use() -> None:
+        await obstore.put_async(store, "a", b"")
+
+    asyncio.run(use())

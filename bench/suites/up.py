@@ -23,19 +23,13 @@ from bench.peers.api_servers import LOAD_CORE, SERVER_CORE
 from bench.process import Child
 from bench.series import Figures, Runs, Series, case
 from bench.suite import OURS, Case, Missing, Scale, Suite
+from quarterdeck.app.resolution import list_fields
+from quarterdeck.app.settings import UP, Port
 
-FLAGS = (
-    "--port",
-    "--http-port",
-    "--health-port",
-    "--metrics-port",
-    "--dashboard-port",
-    "--ingester-port",
-    "--fleet-port",
-    "--webhook-port",
-    "--runner-webhook-port",
-    "--bootstrap-port",
+FLAGS = tuple(
+    field.flag for field in list_fields() if field.type is Port and UP in field.option.commands
 )
+"""Every port of `quarterdeck up`."""
 COMMANDS = ("--help", "get --help")
 AT_ONCE = 50
 

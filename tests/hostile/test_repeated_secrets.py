@@ -125,18 +125,6 @@ async def test_watch_that_fails_with_the_token_shows_none() -> None:
     check_masked(str(untyped.value))
 
 
-@pytest.fixture(scope="module")
-def obstore_runtime() -> None:
-    """obstore starts its threads once in a process and keeps them: no test is blamed for it."""
-    obstore = pytest.importorskip("obstore")
-    store = pytest.importorskip("obstore.store").MemoryStore()
-
-    async def use() -> None:
-        await obstore.put_async(store, "a", b"")
-
-    asyncio.run(use())
-
-
 @pytest.mark.usefixtures("obstore_runtime")
 @pytest.mark.parametrize("place", ["options", "environment"])
 async def test_object_storage_that_repeats_the_key_shows_none(

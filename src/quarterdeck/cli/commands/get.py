@@ -66,10 +66,7 @@ async def get(
 
     form = OutputFormat.parse("wide" if wide and output == "table" else output)
     kind, name = split_target(kind, name)
-    kinds = split_names(kind) or [kind]
-    if (name or follow) and len(kinds) > 1:
-        what = repr(name) if name else "--watch"
-        raise CommandError(f"cannot get {what} of several kinds ({kind}): give one", REFUSED)
+    kinds = _split_kinds(kind, name, follow=follow)
     options = ListOptions(label_selector=labels)
     async with connect(kubeconfig, context) as client:
         resources = await with_progress(
@@ -93,6 +90,19 @@ async def get(
 
 
 COMMAND = Command(get, only_reads=True)
+
+
+def _split_kinds(kind: str, name: str, *, follow: bool) -> "list[str]":
+    """The kinds that are asked for.
+
+    Raises:
+        CommandError: if there are several where one is needed.
+    """
+    kinds = split_names(kind) or [kind]
+    if (name or follow) and len(kinds) > 1:
+        what = repr(name) if name else "--watch"
+        raise CommandError(f"cannot get {what} of several kinds ({kind}): give one", REFUSED)
+    return kinds
 
 
 async def _find_all(client: "Client", kinds: "list[str]") -> "list[ApiResource]":

@@ -183,20 +183,25 @@ class Inventory:
         return self.records
 
 
+async def put_inventory_sync(at: Any) -> None:
+    """Make an ExternalAttributeSync that reads an `Inventory`."""
+    await put(
+        at,
+        ExternalAttributeSync,
+        "cmdb",
+        source={"http": {"url": "https://cmdb.example.com/hosts"}},
+        schedule="1m",
+        mapping={"collectorIDField": "id", "attributeFields": {"env": "environment"}},
+    )
+
+
 async def test_an_inventory_wins_and_an_outage_changes_nothing(world: Any) -> None:
     inventory = Inventory()
     inventory.records = [{"id": "edge-1", "environment": "prod"}, {"id": "gone"}]
     async with world() as at, at.operator(interval_s=10.0, reader=inventory):
         await register(at, "edge-1")
         await put(at, Collector, "edge", id="edge-1", remoteAttributes={"env": "test"})
-        await put(
-            at,
-            ExternalAttributeSync,
-            "cmdb",
-            source={"http": {"url": "https://cmdb.example.com/hosts"}},
-            schedule="1m",
-            mapping={"collectorIDField": "id", "attributeFields": {"env": "environment"}},
-        )
+        await put_inventory_sync(at)
         await ready(at, ExternalAttributeSync, "cmdb", "Synced")
         value = at.manager.metrics.registry.get_value
         assert value("fleet_external_sync_owned_keys", "default", "cmdb") == 1
@@ -254,14 +259,7 @@ async def test_an_inventory_of_too_many_collectors_is_refused_and_changes_nothin
         for number in range(MAX_OWNED + 1):
             await register(at, f"edge-{number:04}")
         await put(at, Collector, "edge", id="edge-0000")
-        await put(
-            at,
-            ExternalAttributeSync,
-            "cmdb",
-            source={"http": {"url": "https://cmdb.example.com/hosts"}},
-            schedule="1m",
-            mapping={"collectorIDField": "id", "attributeFields": {"env": "environment"}},
-        )
+        await put_inventory_sync(at)
         await at.until(lambda: remote(at, "edge-0000") == {"env": "prod"})
         inventory.records = [
             {"id": f"edge-{number:04}", "environment": "test"} for number in range(MAX_OWNED + 1)

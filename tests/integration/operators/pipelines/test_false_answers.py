@@ -7,6 +7,7 @@ from tests.integration.operators.pipelines.answers import Change, falsify
 from tests.integration.operators.pipelines.test_collectors import (
     Inventory,
     put,
+    put_inventory_sync,
     ready,
     register,
     remote,
@@ -24,7 +25,6 @@ from tests.integration.operators.pipelines.test_rollouts import (
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     Collector,
     CollectorDiscovery,
-    ExternalAttributeSync,
     PipelineDiscovery,
 )
 
@@ -137,14 +137,7 @@ async def test_half_a_list_of_collectors_takes_no_attribute_away(world: Any) -> 
         await register(at, "edge-1", "edge-2")
         for each in ("edge-1", "edge-2"):
             await put(at, Collector, each, id=each)
-        await put(
-            at,
-            ExternalAttributeSync,
-            "cmdb",
-            source={"http": {"url": "https://cmdb.example.com/hosts"}},
-            schedule="1m",
-            mapping={"collectorIDField": "id", "attributeFields": {"env": "environment"}},
-        )
+        await put_inventory_sync(at)
         await at.until(lambda: remote(at, "edge-2") == {"env": "prod"})
         at.fleet.always = falsify("ListCollectors", keep_half)
         await at.advance(300)

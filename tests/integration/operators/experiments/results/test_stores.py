@@ -1,6 +1,5 @@
 """Stores of results against a real API server, a directory, and a real S3 server."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -118,18 +117,6 @@ def test_the_variables_of_the_existing_project_name_a_bucket() -> None:
 class S3(NamedTuple):
     options: dict[str, object]
     root: Path
-
-
-@pytest.fixture(scope="module")
-def obstore_runtime() -> None:
-    """obstore starts its threads once in a process and keeps them: no test is blamed for it."""
-    obstore = pytest.importorskip("obstore")
-    store = pytest.importorskip("obstore.store").MemoryStore()
-
-    async def use() -> None:
-        await obstore.put_async(store, "a", b"")
-
-    asyncio.run(use())
 
 
 @pytest.fixture
