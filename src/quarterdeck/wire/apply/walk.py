@@ -7,6 +7,7 @@ import msgspec
 
 from quarterdeck.meta.field import format_go_syntax, format_go_value, get_go_type
 from quarterdeck.wire.apply.fieldset import LEAF, Trie, build_node, format_element
+from quarterdeck.wire.apply.parts import list_all_parts
 from quarterdeck.wire.apply.schema_type import ItemError, Type
 
 MISSING: Any = msgspec.UNSET
@@ -61,27 +62,6 @@ def _list_item_fields(value: list[Any], kind: Type) -> Trie:
         seen.add(element)
         trie[element] = build_node(_list_value_fields(item, kind.item) or LEAF, member=True)
     return trie
-
-
-def list_all_parts(value: Any, kind: Type) -> Trie:
-    """The node of a value that is all new, or all gone: every part is a member."""
-    if isinstance(value, dict) and kind.has_map and not kind.map_atomic and value:
-        children: Trie = {}
-        for name, part in value.items():
-            if (child := kind.field(name)) is not None:
-                children[f"f:{name}"] = list_all_parts(part, child)
-        return build_node(children, member=True)
-    if isinstance(value, list) and kind.has_list and not kind.list_atomic and value:
-        return build_node(_list_all_items(value, kind), member=True)
-    return LEAF
-
-
-def _list_all_items(value: list[Any], kind: Type) -> Trie:
-    items: Trie = {}
-    for item in value:
-        element = kind.path_element(item)
-        items[element] = LEAF if element in items else list_all_parts(item, kind.item)
-    return items
 
 
 def compare(left: Mapping[str, Any], right: Mapping[str, Any], kind: Type) -> Comparison:

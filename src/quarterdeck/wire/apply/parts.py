@@ -1,0 +1,67 @@
+"""Every part of a value that is all new, or all gone, in the order Kubernetes writes them.
+
+Objects of one kind mostly have the same members: what that means for their field set is worked out
+once for each list of members and kept with the type (`Shape`). The next such object costs a look-up
+for each map in it.
+"""
+
+from typing import Any
+
+from quarterdeck.wire.apply.fieldset import LEAF, Trie, build_node, sort_elements
+from quarterdeck.wire.apply.schema_type import Shape, Type
+
+_MOST_SHAPES = 64
+_LONGEST_NAMES = 1024
+"""Bounds of what a type keeps: maps with members of any name would fill it otherwise."""
+
+
+def list_all_parts(value: Any, kind: Type) -> Trie:
+    """The node of a value that is all new, or all gone: every part is a member.
+
+    Raises:
+        ItemError: if a list item has no identity.
+    """
+    if not value:
+        return LEAF
+    if isinstance(value, dict):
+        return _list_members(value, kind) if kind.has_map and not kind.map_atomic else LEAF
+    if isinstance(value, list) and kind.has_list and not kind.list_atomic:
+        return _list_items(value, kind)
+    return LEAF
+
+
+def _list_members(value: dict[str, Any], kind: Type) -> Trie:
+    names = tuple(value)
+    shape = kind.shapes.get(names)
+    if shape is None:
+        shape = _build_shape(names, kind)
+    if not shape.branches:
+        return shape.fields
+    fields = shape.fields.copy()
+    for name, element, child in shape.branches:
+        if part := value[name]:
+            fields[element] = list_all_parts(part, child)
+    return fields
+
+
+def _build_shape(names: tuple[str, ...], kind: Type) -> Shape:
+    children = {name: child for name in sorted(names) if (child := kind.field(name)) is not None}
+    shape = Shape(
+        build_node({f"f:{name}": LEAF for name in children}, member=True),
+        tuple(
+            (name, f"f:{name}", child)
+            for name, child in children.items()
+            if child.has_map or child.has_list
+        ),
+    )
+    if len(kind.shapes) < _MOST_SHAPES and sum(map(len, names)) <= _LONGEST_NAMES:
+        kind.shapes[names] = shape
+    return shape
+
+
+def _list_items(value: list[Any], kind: Type) -> Trie:
+    items: Trie = {}
+    for item in value:
+        element = kind.path_element(item)
+        items[element] = LEAF if element in items else list_all_parts(item, kind.item)
+    return build_node({element: items[element] for element in sort_elements(items)}, member=True)
