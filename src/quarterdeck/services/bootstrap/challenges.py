@@ -1,4 +1,4 @@
-"""Open challenges of TPMs: one for each claim, answered once, soon or not at all."""
+"""Open challenges of TPMs: one for each claim and peer, answered once, soon or not at all."""
 
 import secrets
 from collections import OrderedDict
@@ -11,6 +11,8 @@ from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 LIFETIME_S = 60.0
 MAX_OPEN = 1000
+MAX_OF_CLAIM = 16
+"""Open challenges of one claim, which are of as many peers; beyond that the oldest is void."""
 _ID_BYTES = 16
 
 
@@ -44,30 +46,44 @@ class Bound(Protocol):
 T = TypeVar("T", bound=Bound)
 
 
+class _Open(Generic[T]):
+    """An open challenge, who asked for it, and until when it may be answered."""
+
+    __slots__ = ("challenge", "deadline", "peer")
+
+    def __init__(self, deadline: float, peer: str, challenge: T) -> None:
+        self.deadline = deadline
+        self.peer = peer
+        self.challenge = challenge
+
+
 class Challenges(Generic[T]):
     """The open challenges of one process."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._open: OrderedDict[str, tuple[float, T]] = OrderedDict()
-        self._by_claim: dict[str, str] = {}
+        self._open: OrderedDict[str, _Open[T]] = OrderedDict()
+        self._by_claim: dict[str, OrderedDict[str, str]] = {}
+        """The open challenge of each peer of a claim, the oldest first."""
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, challenge: T) -> str:
-        """Remember a challenge; its id. An earlier one of the same claim is void from now on.
+    def open(self, challenge: T, peer: str) -> str:
+        """Remember a challenge; its id. An earlier one of the same peer is void from now on.
+
+        Those of other peers stay open: who asks for the claim of another voids nothing.
 
         Raises:
             TooManyChallenges: if too many are open.
         """
         self._forget_expired()
-        self._remove(self._by_claim.get(challenge.claim_uid, ""))
+        self._make_room(challenge.claim_uid, peer)
         if len(self._open) >= MAX_OPEN:
             raise TooManyChallenges(f"{MAX_OPEN} challenges are open")
         identity = secrets.token_urlsafe(_ID_BYTES)
-        self._open[identity] = (self._clock.monotonic() + LIFETIME_S, challenge)
-        self._by_claim[challenge.claim_uid] = identity
+        self._open[identity] = _Open(self._clock.monotonic() + LIFETIME_S, peer, challenge)
+        self._by_claim.setdefault(challenge.claim_uid, OrderedDict())[peer] = identity
         return identity
 
     def take(self, identity: str) -> T:
@@ -80,20 +96,30 @@ class Challenges(Generic[T]):
         self._remove(identity)
         if found is None:
             raise Refused(Why.UNKNOWN_SESSION)
-        deadline, challenge = found
-        if self._clock.monotonic() >= deadline:
-            raise Refused(Why.EXPIRED, f"challenge of claim {challenge.claim_uid}")
-        return challenge
+        if self._clock.monotonic() >= found.deadline:
+            raise Refused(Why.EXPIRED, f"challenge of claim {found.challenge.claim_uid}")
+        return found.challenge
+
+    def _make_room(self, claim_uid: str, peer: str) -> None:
+        of_claim = self._by_claim.get(claim_uid, OrderedDict())
+        self._remove(of_claim.get(peer, ""))
+        if len(of_claim) >= MAX_OF_CLAIM:
+            self._remove(next(iter(of_claim.values())))
 
     def _forget_expired(self) -> None:
         now = self._clock.monotonic()
         while self._open:
-            identity, (deadline, _) = next(iter(self._open.items()))
-            if deadline > now:
+            identity, oldest = next(iter(self._open.items()))
+            if oldest.deadline > now:
                 return
             self._remove(identity)
 
     def _remove(self, identity: str) -> None:
         found = self._open.pop(identity, None)
-        if found is not None and self._by_claim.get(found[1].claim_uid) == identity:
-            del self._by_claim[found[1].claim_uid]
+        if found is None:
+            return
+        claim_uid = found.challenge.claim_uid
+        of_claim = self._by_claim[claim_uid]
+        del of_claim[found.peer]
+        if not of_claim:
+            del self._by_claim[claim_uid]

@@ -205,9 +205,8 @@ class JoinTokens:
         key_hash: str,
         caller: Caller,
     ) -> bool:
+        """Whether this is the first use; who has the secret pays for no failures of others."""
         record = stored.record if stored is not None else None
-        if record is not None:
-            self._limiter.check_claim(record.claim.uid)
         try:
             is_first = check_token(
                 record, token, key_hash=key_hash, address=caller.address, now=self._clock.now()
@@ -215,9 +214,12 @@ class JoinTokens:
             if record is not None and record.bound_mac:
                 _check_mac(record, request)
         except Refused as refused:
-            if record is not None:
-                self._limiter.count_failure(record.claim.uid)
-                refused.claim = record.claim
+            if record is None:
+                raise
+            if self._limiter.count_failure(record.claim.uid, caller.address):
+                text = f"{refused.detail}; too many failed tries from {caller.address}"
+                raise Refused(Why.LIMITED, text) from refused
+            refused.claim = record.claim
             raise
         return is_first
 

@@ -1,7 +1,12 @@
-"""Rate limits of attestations: for each address, for each claim that fails, and for all."""
+"""Rate limits of attestations: for each address, for failures on a claim, and for all.
+
+Failures are counted for each claim and each network that they come from: the id of a claim or of a
+token is no secret, and who knows one must not be able to keep the machine of that claim out.
+"""
 
 import ipaddress
 from collections import OrderedDict, deque
+from typing import TypeVar
 
 import msgspec
 
@@ -9,7 +14,10 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 _KEPT = 10_000
-"""Addresses and claims that are remembered; beyond that the one not seen for longest goes."""
+"""Peers and claims that are remembered; beyond that the one not seen for longest goes."""
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +30,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 5
     failure_window_s: float = 600.0
     lock_s: float = 900.0
+    records: int = 5
+    """Refusals that are written into the status of a claim at once; then one every `record_s`."""
+    record_s: float = 120.0
 
 
 class _Bucket:
@@ -42,7 +53,17 @@ class _Bucket:
         return True
 
 
-def _find_network(address: str) -> str:
+class _Failures:
+    """Failed tries of one peer for one claim."""
+
+    __slots__ = ("locked_until", "times")
+
+    def __init__(self) -> None:
+        self.times: deque[float] = deque()
+        self.locked_until = float("-inf")
+
+
+def find_network(address: str) -> str:
     """What one peer can choose its address from: a /64 of IPv6, a single address of IPv4."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
@@ -61,8 +82,8 @@ class AttestationLimiter:
         self._limits = limits or Limits()
         self._all = _Bucket(self._limits.all_burst, clock.monotonic())
         self._addresses: OrderedDict[str, _Bucket] = OrderedDict()
-        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
-        self._locked: dict[str, float] = {}
+        self._records: OrderedDict[str, _Bucket] = OrderedDict()
+        self._failures: OrderedDict[tuple[str, str], _Failures] = OrderedDict()
 
     def check_address(self, address: str) -> None:
         """Count a try from an address.
@@ -70,41 +91,51 @@ class AttestationLimiter:
         Raises:
             Refused: if it, or everybody together, comes too often.
         """
-        now, limits, address = self._clock.monotonic(), self._limits, _find_network(address)
-        bucket = self._addresses.setdefault(address, _Bucket(limits.address_burst, now))
-        self._addresses.move_to_end(address)
-        if len(self._addresses) > _KEPT:
-            self._addresses.popitem(last=False)
+        now, limits, address = self._clock.monotonic(), self._limits, find_network(address)
+        bucket = _keep(self._addresses, address, _Bucket(limits.address_burst, now))
         if not bucket.take(limits.per_address_s, limits.address_burst, now):
             raise Refused(Why.LIMITED, f"too many tries from {address}")
         if not self._all.take(limits.all_s, limits.all_burst, now):
             raise Refused(Why.LIMITED, "too many tries of all machines together")
 
-    def check_claim(self, claim: str) -> None:
-        """Find out whether a claim is locked after failures.
+    def check_failures(self, claim: str, address: str) -> None:
+        """Find out whether a peer has failed too often for a claim; others are not concerned.
 
         Raises:
-            Refused: if it is.
+            Refused: if it has.
         """
-        until = self._locked.get(claim)
-        if until is None:
-            return
-        if self._clock.monotonic() < until:
-            raise Refused(Why.LIMITED, f"claim {claim} is locked after failed tries")
-        del self._locked[claim]
+        found = self._failures.get((claim, find_network(address)))
+        if found is not None and self._clock.monotonic() < found.locked_until:
+            raise Refused(Why.LIMITED, f"claim {claim}: too many failed tries from {address}")
 
-    def count_failure(self, claim: str) -> bool:
-        """Count a failed try for a claim; true if it is locked now."""
+    def count_failure(self, claim: str, address: str) -> bool:
+        """Count a failed try of a peer for a claim; true if it had failed too often before."""
         now, limits = self._clock.monotonic(), self._limits
-        times = self._failures.setdefault(claim, deque())
-        self._failures.move_to_end(claim)
-        if len(self._failures) > _KEPT:
-            self._failures.popitem(last=False)
-        times.append(now)
-        while times and times[0] <= now - limits.failure_window_s:
-            times.popleft()
-        if len(times) < limits.failures:
-            return False
-        times.clear()
-        self._locked[claim] = now + limits.lock_s
-        return True
+        found = _keep(self._failures, (claim, find_network(address)), _Failures())
+        if now < found.locked_until:
+            return True
+        found.times.append(now)
+        while found.times and found.times[0] <= now - limits.failure_window_s:
+            found.times.popleft()
+        if len(found.times) >= limits.failures:
+            found.times.clear()
+            found.locked_until = now + limits.lock_s
+        return False
+
+    def take_record(self, claim: str) -> bool:
+        """Count a refusal that should be written down in a claim; false if there were many.
+
+        Peers without number may fail for one claim, and each record is a write to the API server.
+        """
+        now, limits = self._clock.monotonic(), self._limits
+        bucket = _keep(self._records, claim, _Bucket(limits.records, now))
+        return bucket.take(1 / limits.record_s, limits.records, now)
+
+
+def _keep(known: OrderedDict[K, V], key: K, new: V) -> V:
+    """The value of a key, which is the youngest now; the oldest goes if there are too many."""
+    found = known.setdefault(key, new)
+    known.move_to_end(key)
+    if len(known) > _KEPT:
+        known.popitem(last=False)
+    return found

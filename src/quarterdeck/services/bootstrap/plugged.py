@@ -12,7 +12,7 @@ from quarterdeck.services.bootstrap.audit import Audit, Caller
 from quarterdeck.services.bootstrap.challenges import LIFETIME_S, Challenges
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
-from quarterdeck.services.bootstrap.limiter import AttestationLimiter
+from quarterdeck.services.bootstrap.limiter import AttestationLimiter, find_network
 from quarterdeck.services.bootstrap.messages import (
     Credentials,
     EvidenceRequest,
@@ -62,7 +62,7 @@ class PluggedAttestation:
             TooManyChallenges: if too many are open.
         """
         self._limiter.check_address(caller.address)
-        self._limiter.check_claim(request.claim_uid)
+        self._limiter.check_failures(request.claim_uid, caller.address)
         known, csr = await self._find_claim(request.claim_uid, method), request.csr.encode()
         hash_request_key(csr)
         try:
@@ -70,11 +70,11 @@ class PluggedAttestation:
                 known.claim, request.evidence, hashlib.sha256(csr).digest()
             )
         except Unproved as error:
-            raise self._fail(known.claim, str(error)) from error
+            raise self._fail(known.claim, str(error), caller) from error
         session = Session(claim_uid=known.claim.uid, method=method, request=csr, asked=asked)
         expires = self._clock.now() + timedelta(seconds=LIFETIME_S)
         return MethodAnswer(
-            session_id=self._sessions.open(session),
+            session_id=self._sessions.open(session, find_network(caller.address)),
             challenge=dict(asked.challenge),
             expires_at=rfc3339.format_time(expires),
         )
@@ -87,17 +87,18 @@ class PluggedAttestation:
         """
         self._limiter.check_address(caller.address)
         session = self._sessions.take(request.session_id)
-        self._limiter.check_claim(session.claim_uid)
+        self._limiter.check_failures(session.claim_uid, caller.address)
         known = await self._find_claim(session.claim_uid, method)
         if session.method != method:
-            raise self._fail(known.claim, f"the challenge was one of method {session.method}")
+            text = f"the challenge was one of method {session.method}"
+            raise self._fail(known.claim, text, caller)
         digest = hashlib.sha256(session.request).digest()
         try:
             proved = await self.methods[method].finish(
                 known.claim, session.asked, request.evidence, digest
             )
         except Unproved as error:
-            raise self._fail(known.claim, str(error)) from error
+            raise self._fail(known.claim, str(error), caller) from error
         selectors = (*known.selectors, *proved.selectors)
         credentials, issued = await self._issuer.issue(
             known.claim, session.request, selectors=selectors
@@ -123,7 +124,8 @@ class PluggedAttestation:
             raise Refused(Why.WRONG_METHOD, text)
         return known
 
-    def _fail(self, claim: Claim, detail: str) -> Refused:
-        self._limiter.count_failure(claim.uid)
+    def _fail(self, claim: Claim, detail: str, caller: Caller) -> Refused:
+        """What a method asks for may be easy to guess: who fails too often is not asked again."""
+        self._limiter.count_failure(claim.uid, caller.address)
         text = f"claim {claim.namespace}/{claim.name}: {detail}"
         return Refused(Why.WRONG_ANSWER, text, claim=claim)

@@ -101,7 +101,7 @@ class BootstrapService:
         self._claims = stores.claims
         self.metrics = metrics or BootstrapMetrics()
         self._audit = audit = Audit(self.metrics)
-        limiter = AttestationLimiter(clock=clock, limits=limits)
+        self._limiter = limiter = AttestationLimiter(clock=clock, limits=limits)
         claims, issuer = stores.claims, stores.issuer
         self._tokens = JoinTokens(
             stores.tokens, claims, issuer, limiter=limiter, audit=audit, clock=clock
@@ -169,8 +169,8 @@ class BootstrapService:
                 continue  # the next round tries again
 
     async def _record_refusal(self, refused: Refused) -> None:
-        """Tell the owner of the claim; failures lock the claim, so that this is seldom."""
-        if refused.claim is None:
+        """Tell the owner of the claim, so often and no more."""
+        if refused.claim is None or not self._limiter.take_record(refused.claim.uid):
             return
         try:
             await self._claims.record_refusal(refused.claim, refused, self._clock.now())

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from quarterdeck.attest.credential import make_credential
+from quarterdeck.attest.credential import Credential, make_credential
 from quarterdeck.attest.endorsement import check_endorsement, hash_key
 from quarterdeck.attest.errors import InvalidQuote, MalformedStructure, UntrustedKey
 from quarterdeck.attest.pcr_policy import PcrPolicy, check_pcrs, hash_pcrs
@@ -34,7 +34,7 @@ from quarterdeck.services.bootstrap.challenges import LIFETIME_S, Challenge, Cha
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
 from quarterdeck.services.bootstrap.join_tokens import JoinTokens
-from quarterdeck.services.bootstrap.limiter import AttestationLimiter
+from quarterdeck.services.bootstrap.limiter import AttestationLimiter, find_network
 from quarterdeck.services.bootstrap.messages import (
     ChallengeAnswer,
     ChallengeRequest,
@@ -79,7 +79,6 @@ class TpmAttestation:
             TooManyChallenges: if too many are open.
         """
         self._limiter.check_address(caller.address)
-        self._limiter.check_claim(request.claim_uid)
         known = await self._find_claim(request.claim_uid)
         csr = request.csr.encode()
         hash_request_key(csr)
@@ -90,14 +89,16 @@ class TpmAttestation:
             certificate = _decode(request.ek_certificate) or None
             now = self._clock.now()
             identity = check_endorsement(rules.endorsement, endorsement, certificate, now=now)
-            await self._check_unique(known, identity)
+            await self._check_unique(known, identity, caller)
             attestation = parse_sized_public(_decode(request.ak_public))
             check_attestation_key(attestation)
             opened = self._describe(known, endorsement, attestation, csr)
             opened = msgspec.structs.replace(opened, token_id=token_id)
-            return self._open(opened, endorsement, attestation, selection=rules.selection)
+            credential = make_credential(endorsement, attestation.name, opened.secret)
+            session = self._challenges.open(opened, f"{find_network(caller.address)} {identity}")
+            return self._answer(session, opened, credential, selection=rules.selection)
         except (MalformedStructure, UntrustedKey) as error:
-            raise self._fail(known.claim, Why.UNTRUSTED_TPM, str(error)) from error
+            raise self._fail(known.claim, Why.UNTRUSTED_TPM, str(error), caller) from error
 
     async def verify(self, request: VerifyRequest, caller: Caller) -> Credentials:
         """Judge the answer of a TPM; it gets one try.
@@ -107,13 +108,12 @@ class TpmAttestation:
         """
         self._limiter.check_address(caller.address)
         asked = self._challenges.take(request.session_id)
-        self._limiter.check_claim(asked.claim_uid)
         known = await self._find_claim(asked.claim_uid)
         if not hmac.compare_digest(_decode(request.secret), asked.secret):
-            raise self._fail(known.claim, Why.WRONG_ANSWER, "the secret was not opened")
+            raise self._fail(known.claim, Why.WRONG_ANSWER, "the secret was not opened", caller)
         area = parse_sized_public(asked.attestation_key)
-        pcrs = await self._check_quote(known, request, asked, area)
-        await self._check_unique(known, asked.endorsement_hash)
+        pcrs = await self._check_quote(known, request, asked, caller)
+        await self._check_unique(known, asked.endorsement_hash, caller)
         selectors = (*known.selectors, *_select(asked.endorsement_hash, pcrs))
         credentials, issued = await self._issuer.issue(
             known.claim, asked.request, selectors=selectors
@@ -130,7 +130,7 @@ class TpmAttestation:
             pcr_digest=hash_pcrs(pcrs),
             attestation_key=area.name.hex(),
         )
-        await self._bind(known, attested)
+        await self._bind(known, attested, caller)
         self._audit.grant(known.method, caller, known.claim, serial=issued.serial)
         return credentials
 
@@ -155,19 +155,17 @@ class TpmAttestation:
             attestation_key=write_sized(attestation.encoded),
         )
 
-    def _open(
+    def _answer(
         self,
+        session: str,
         asked: Challenge,
-        endorsement: PublicArea,
-        attestation: PublicArea,
+        credential: Credential,
         *,
         selection: tuple[int, ...],
     ) -> ChallengeAnswer:
-        credential = make_credential(endorsement, attestation.name, asked.secret)
-        identity = self._challenges.open(asked)
         expires = self._clock.now() + timedelta(seconds=LIFETIME_S)
         return ChallengeAnswer(
-            session_id=identity,
+            session_id=session,
             credential_blob=_encode(credential.blob),
             encrypted_secret=_encode(credential.encrypted_secret),
             nonce=_encode(asked.nonce),
@@ -176,7 +174,7 @@ class TpmAttestation:
         )
 
     async def _check_quote(
-        self, known: KnownClaim, request: VerifyRequest, asked: Challenge, area: PublicArea
+        self, known: KnownClaim, request: VerifyRequest, asked: Challenge, caller: Caller
     ) -> dict[int, bytes]:
         claim = known.claim
         rules = await self._claims.read_tpm_rules(claim)
@@ -185,7 +183,7 @@ class TpmAttestation:
             verify_quote(
                 _decode(request.quote),
                 _decode(request.signature),
-                area.key,
+                parse_sized_public(asked.attestation_key).key,
                 nonce=bind_nonce(asked.nonce, asked.request),
                 pcrs=pcrs,
                 required=frozenset(rules.selection) | rules.pcrs.required,
@@ -193,14 +191,14 @@ class TpmAttestation:
             check_pcrs(rules.pcrs, pcrs)
             _check_first_boot(rules.pcrs, known, pcrs)
         except (InvalidQuote, MalformedStructure) as error:
-            raise self._fail(claim, Why.INVALID_QUOTE, str(error)) from error
+            raise self._fail(claim, Why.INVALID_QUOTE, str(error), caller) from error
         return pcrs
 
-    async def _bind(self, known: KnownClaim, attested: Attested) -> None:
+    async def _bind(self, known: KnownClaim, attested: Attested, caller: Caller) -> None:
         """Record the TPM, then look again: of two replicas at least one sees the other's record."""
         await self._claims.record(known.claim, attested)
         try:
-            await self._check_unique(known, attested.endorsement_hash)
+            await self._check_unique(known, attested.endorsement_hash, caller)
         except Refused:
             await self._claims.record(known.claim, None)
             raise
@@ -215,7 +213,7 @@ class TpmAttestation:
             raise Refused(Why.WRONG_METHOD, text)
         return known
 
-    async def _check_unique(self, known: KnownClaim, identity: str) -> None:
+    async def _check_unique(self, known: KnownClaim, identity: str, caller: Caller) -> None:
         """One TPM for each live claim, and one claim for each TPM."""
         claim = known.claim
         others = [
@@ -225,14 +223,17 @@ class TpmAttestation:
         ]
         if others:
             text = f"endorsement key {identity} belongs to {', '.join(others)}"
-            raise self._fail(claim, Why.CLONED_TPM, text)
+            raise self._fail(claim, Why.CLONED_TPM, text, caller)
         if known.endorsement_hash not in ("", identity):
             text = f"the claim is bound to endorsement key {known.endorsement_hash}, not {identity}"
-            raise self._fail(claim, Why.UNTRUSTED_TPM, text)
+            raise self._fail(claim, Why.UNTRUSTED_TPM, text, caller)
 
-    def _fail(self, claim: Claim, why: Why, detail: str) -> Refused:
-        self._limiter.count_failure(claim.uid)
-        return Refused(why, f"claim {claim.namespace}/{claim.name}: {detail}", claim=claim)
+    def _fail(self, claim: Claim, why: Why, detail: str, caller: Caller) -> Refused:
+        """Failures delay only those who fail: a proof that holds is never refused for them."""
+        text = f"claim {claim.namespace}/{claim.name}: {detail}"
+        if self._limiter.count_failure(claim.uid, caller.address):
+            return Refused(Why.LIMITED, f"{text}; too many failed tries from {caller.address}")
+        return Refused(why, text, claim=claim)
 
 
 def _check_first_boot(policy: PcrPolicy, known: KnownClaim, pcrs: Mapping[int, bytes]) -> None:

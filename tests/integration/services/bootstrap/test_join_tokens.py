@@ -177,7 +177,7 @@ async def test_rate_limit_and_lock_answer_429() -> None:
         assert 429 in statuses
 
 
-async def test_guesses_lock_the_claim() -> None:
+async def test_guesses_are_cut_off_and_keep_no_machine_out() -> None:
     async with bootstrap_world() as world:
         replica, claim, csr = (
             await world.start_replica(),
@@ -186,10 +186,26 @@ async def test_guesses_lock_the_claim() -> None:
         )
         token = await world.issue(replica, claim)
         guess = {"token": ".".join((*token.split(".")[:2], "A" * 43)), "csr": csr}
-        assert {(await replica.call("POST", JOIN, guess)).status for _ in range(5)} == {401}
-        assert (await replica.call("POST", JOIN, {"token": token, "csr": csr})).status == 429
-        world.clock.shift += timedelta(minutes=16)
+        statuses = [(await replica.call("POST", JOIN, guess)).status for _ in range(8)]
+        assert statuses == [401] * 5 + [429] * 3
+        # Even from the same address, as behind one NAT.
         assert (await replica.call("POST", JOIN, {"token": token, "csr": csr})).status == 200
+        world.clock.shift += timedelta(minutes=16)
+        assert (await replica.call("POST", JOIN, guess)).status == 401
+
+
+async def test_refusals_of_many_strangers_are_written_down_a_few_times_only() -> None:
+    async with bootstrap_world() as world:
+        replica, claim = await world.start_replica(), await world.add_claim("web-1")
+        token = await world.issue(replica, claim)
+        guess = {"token": ".".join((*token.split(".")[:2], "A" * 43)), "csr": Machine().csr}
+        versions = set()
+        for number in range(12):
+            answer = await replica.call_from(f"198.51.100.{number}", JOIN, guess)
+            assert answer.status == 401
+            versions.add((await world.read_claim("web-1")).metadata.resource_version)
+            world.clock.shift += timedelta(seconds=2)  # another time in the status
+        assert len(versions) == 5
 
 
 async def test_large_and_malformed_bodies_and_plain_http_are_refused() -> None:

@@ -121,3 +121,16 @@ async def test_unknown_makers_claims_and_methods_are_refused() -> None:
         assert (await replica.call("POST", path, wrong)).status == 401
         assert (await replica.call("POST", "/v1/attest/magic/challenge", body)).status == 404
         assert (await replica.call("POST", "/v1/attest/firmware/other", body)).status == 404
+
+
+async def test_peer_that_fails_too_often_is_not_asked_again_and_others_are() -> None:
+    async with bootstrap_world() as world:
+        world.methods = load(firmware="Firmware")[0]
+        replica, claim = await world.start_replica(), await world.add_claim("vm", "firmware")
+        path = "/v1/attest/firmware/challenge"
+        wrong = {"claimUid": claim.metadata.uid, "csr": Machine().csr, "evidence": {}}
+        right = {**wrong, "evidence": {"maker": "acme"}}
+        tries = [await replica.call_from("198.51.100.7", path, wrong) for _ in range(5)]
+        assert {each.status for each in tries} == {401}
+        assert (await replica.call_from("198.51.100.7", path, right)).status == 429
+        assert (await replica.call_from("198.51.100.8", path, right)).status == 200

@@ -219,3 +219,30 @@ async def test_claim_of_join_tokens_accepts_no_tpm(
         replica, claim = await world.start_replica(), await world.add_claim("vm")
         assert (await attest(replica, tpm, claim, Machine().csr)).status == 401
         assert last_reason(caplog) == "WrongMethod"
+
+
+async def test_strangers_who_fail_all_the_time_keep_no_machine_out(
+    tpm: SoftwareTpm, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with bootstrap_world() as world:
+        await trust_maker(world, tpm)
+        replica, machine = await world.start_replica(), Machine()
+        claim = await world.add_claim("vm", "tpm", tpm=MAKER)
+        request = build_request(tpm, claim, machine.csr)
+        wrong = {**request, "ekCertificate": ""}
+
+        async def fail() -> int:
+            """Fail from the address of the machine, and from another one."""
+            await replica.call_from("198.51.100.7", CHALLENGE, wrong)
+            return (await replica.call("POST", CHALLENGE, wrong)).status
+
+        assert [await fail() for _ in range(7)] == [401] * 5 + [429] * 2
+        assert last_reason(caplog) == "Limited"
+        asked = await replica.call("POST", CHALLENGE, request)
+        assert asked.status == 200
+        # A stranger with a trusted TPM, or who saw this one's keys, voids no challenge either.
+        assert (await replica.call_from("198.51.100.7", CHALLENGE, request)).status == 200
+        await fail()
+        answer = await replica.call("POST", VERIFY, solve(tpm, asked.body, machine.csr))
+        assert answer.status == 200

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quarterdeck.attest.join_token import JoinToken, generate_token
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.services.bootstrap.challenges import (
+    MAX_OF_CLAIM,
     MAX_OPEN,
     Challenge,
     Challenges,
@@ -114,11 +115,11 @@ def challenge(uid: str) -> Challenge:
 async def test_challenge_is_answered_once_and_soon() -> None:
     clock = VirtualClock()
     challenges: Challenges[Challenge] = Challenges(clock=clock)
-    identity = challenges.open(challenge("a"))
+    identity = challenges.open(challenge("a"), HERE)
     assert challenges.take(identity).claim_uid == "a"
     with pytest.raises(Refused):
         challenges.take(identity)
-    late = challenges.open(challenge("a"))
+    late = challenges.open(challenge("a"), HERE)
     await clock.advance(60)
     with pytest.raises(Refused) as caught:
         challenges.take(late)
@@ -126,23 +127,37 @@ async def test_challenge_is_answered_once_and_soon() -> None:
     assert len(challenges) == 0
 
 
-def test_new_challenge_of_a_claim_voids_the_old_one() -> None:
+def test_new_challenge_of_a_peer_voids_its_old_one_alone() -> None:
     challenges: Challenges[Challenge] = Challenges(clock=VirtualClock())
-    old, new = challenges.open(challenge("a")), challenges.open(challenge("a"))
+    honest = challenges.open(challenge("a"), HERE)
+    old, new = (challenges.open(challenge("a"), "stranger") for _ in range(2))
     with pytest.raises(Refused):
         challenges.take(old)
     assert challenges.take(new).claim_uid == "a"
+    assert challenges.take(honest).claim_uid == "a"
+    assert len(challenges) == 0
+
+
+def test_claim_has_so_many_challenges_and_the_oldest_goes() -> None:
+    challenges: Challenges[Challenge] = Challenges(clock=VirtualClock())
+    other = challenges.open(challenge("b"), HERE)
+    opened = [challenges.open(challenge("a"), f"peer {at}") for at in range(MAX_OF_CLAIM + 1)]
+    assert len(challenges) == MAX_OF_CLAIM + 1
+    with pytest.raises(Refused):
+        challenges.take(opened[0])
+    assert {challenges.take(each).claim_uid for each in opened[1:]} == {"a"}
+    assert challenges.take(other).claim_uid == "b"
 
 
 async def test_open_challenges_are_bounded() -> None:
     clock = VirtualClock()
     challenges: Challenges[Challenge] = Challenges(clock=clock)
     for number in range(MAX_OPEN):
-        challenges.open(challenge(str(number)))
+        challenges.open(challenge(str(number)), HERE)
     with pytest.raises(TooManyChallenges):
-        challenges.open(challenge("one more"))
+        challenges.open(challenge("one more"), HERE)
     await clock.advance(60)
-    challenges.open(challenge("one more"))
+    challenges.open(challenge("one more"), HERE)
     assert len(challenges) == 1
 
 
@@ -163,15 +178,36 @@ async def test_address_gets_a_burst_and_then_one_a_second() -> None:
     limiter.check_address(HERE)
 
 
-async def test_claim_is_locked_after_failures() -> None:
+async def test_peer_is_locked_out_of_a_claim_after_failures_and_no_other_peer() -> None:
     clock = VirtualClock()
     limiter = AttestationLimiter(clock=clock)
-    assert [limiter.count_failure("a") for _ in range(5)] == [False, False, False, False, True]
-    with pytest.raises(Refused):
-        limiter.check_claim("a")
-    limiter.check_claim("b")
+    assert [limiter.count_failure("a", HERE) for _ in range(6)] == [False] * 5 + [True]
+    with pytest.raises(Refused) as caught:
+        limiter.check_failures("a", HERE)
+    assert caught.value.why is Why.LIMITED
+    limiter.check_failures("a", "10.0.0.8")
+    limiter.check_failures("b", HERE)
     await clock.advance(900)
-    limiter.check_claim("a")
+    limiter.check_failures("a", HERE)
+    assert limiter.count_failure("a", HERE) is False
+
+
+async def test_neighbours_in_a_network_fail_together() -> None:
+    limiter = AttestationLimiter(clock=VirtualClock())
+    for number in range(5):
+        limiter.count_failure("a", f"2001:db8:0:1::{number}")
+    with pytest.raises(Refused):
+        limiter.check_failures("a", "2001:db8:0:1:ffff::1")
+    limiter.check_failures("a", "2001:db8:0:2::1")
+
+
+async def test_refusals_are_recorded_so_often_whoever_fails() -> None:
+    clock = VirtualClock()
+    limiter = AttestationLimiter(clock=clock)
+    assert [limiter.take_record("a") for _ in range(6)] == [True] * 5 + [False]
+    assert limiter.take_record("b")
+    await clock.advance(120)
+    assert [limiter.take_record("a") for _ in range(2)] == [True, False]
 
 
 @given(st.lists(st.floats(0, 5), max_size=60))
