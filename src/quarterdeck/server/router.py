@@ -46,7 +46,7 @@ from quarterdeck.wire.status import (
     NotFound,
 )
 
-OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
+OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize", "resize"})
 """Subresources that are the object itself with rules of their own about what may change."""
 
 Handler = Callable[[Core, Call], Awaitable[responses.Response]]

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -51,10 +51,13 @@ async def serving(*flags: str) -> AsyncIterator[str]:
         await process.communicate()
 
 
-async def send(client: http.Client, url: str, body: Any = None) -> tuple[int, Any]:
+async def send(
+    client: http.Client, url: str, body: Any = None, *, patches: bool = False
+) -> tuple[int, Any]:
     data = None if body is None else json.dumps(body).encode()
-    headers = [("Content-Type", "application/json")]
-    method = "GET" if body is None else "POST"
+    kind = "strategic-merge-patch+json" if patches else "json"
+    headers = [("Content-Type", f"application/{kind}")]
+    method = "GET" if body is None else "PATCH" if patches else "POST"
     response = await client.request(method, url, headers=headers, body=data)
     text = await response.read()
     return response.status, json.loads(text) if text.startswith(b"{") else text
@@ -119,6 +122,62 @@ async def test_discovery_names_what_is_served(release: str) -> None:
                     if "/" not in each["name"] and "list" in each["verbs"]:
                         path = f"{url}/apis/{version['groupVersion']}/{each['name']}?limit=1"
                         assert (await send(client, path))[0] == 200, path
+
+
+def make_resize(amount: str | None) -> dict[str, Any]:
+    resources = {"requests": {"cpu": amount}}
+    return {"spec": {"containers": [{"name": "c", "resources": resources}]}}
+
+
+async def test_a_running_pod_is_resized() -> None:
+    flags = ("--kubernetes-version", "1.37", "--simulate-workloads")
+    async with serving(*flags) as url, http.Client() as client:
+        pods = f"{url}/api/v1/namespaces/default/pods"
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}
+        await send(client, pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
+        await follow(client, pods, lambda pod: get_amount(pod) == "100m")
+        status, pod = await send(client, f"{pods}/p/resize", make_resize("200m"), patches=True)
+        assert (status, pod["metadata"]["generation"]) == (200, 2), pod
+        pod = await follow(client, pods, lambda pod: get_amount(pod) == "200m")
+        assert pod["status"]["observedGeneration"] == 2
+        status, answer = await send(client, f"{pods}/p/resize", make_resize(None), patches=True)
+        assert (status, "resource requests cannot be removed" in answer["message"]) == (422, True)
+        status, answer = await send(client, f"{pods}/p", make_resize("300m"), patches=True)
+        assert (status, "pod updates may not change" in answer["message"]) == (422, True)
+
+
+async def follow(
+    client: http.Client, url: str, accepts: Callable[[dict[str, Any]], bool]
+) -> dict[str, Any]:
+    """Watch until an object is accepted."""
+    async with await client.request("GET", f"{url}?watch=true") as response:
+        async for line in response.lines():
+            found: dict[str, Any] = json.loads(line)["object"]
+            if accepts(found):
+                return found
+    raise AssertionError("the watch ended")
+
+
+def get_amount(pod: dict[str, Any]) -> str | None:
+    [status] = pod["status"].get("containerStatuses") or [{}]
+    amount: str | None = (status.get("allocatedResources") or {}).get("cpu")
+    return amount
+
+
+@pytest.mark.parametrize(
+    ("flags", "status"),
+    [((), 404), (("--feature-gates", "InPlacePodVerticalScaling=true"), 200)],
+    ids=["off", "on"],
+)
+async def test_a_gate_serves_resize_in_the_default_release(
+    flags: tuple[str, ...], status: int
+) -> None:
+    async with serving(*flags) as url, http.Client() as client:
+        pods = f"{url}/api/v1/namespaces/default/pods"
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}
+        await send(client, pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
+        found, _ = await send(client, f"{pods}/p/resize", make_resize("200m"), patches=True)
+        assert found == status
 
 
 @pytest.mark.parametrize(

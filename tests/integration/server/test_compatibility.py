@@ -74,7 +74,8 @@ instead: resource claims and device classes, pod certificates, trust bundles, mu
 volume attributes classes, service CIDRs, storage migrations, and the new fields of old kinds. The
 new kinds are decoded, pruned, stored and watched by their types; rules of their own, and recorded
 answers of a real 1.37 server, they do not have yet, but for mutating policies, which change what is
-written. `pods/resize` is refused: there is no kubelet.
+written. `pods/resize` changes the resources of containers, and simulated pods take them at once; in
+1.32 the gate `InPlacePodVerticalScaling` serves it.
 """
 SIMULATED = """## Simulated
 - Garbage collection, namespace termination, the end of definitions and the expiry of events happen

@@ -92,6 +92,8 @@ _RULES: dict[tuple[str, str], str] = {
 _SHARED_STORAGE = {"events.events.k8s.io": "events"}
 """Resources of two groups that are the same objects."""
 _NOT_STORED = frozenset({"bindings", "componentstatuses"})
+_GATED_PARTS = (("InPlacePodVerticalScaling", "pods", "resize"),)
+"""Gates of older releases, and the subresource that each switches on."""
 _OTHER_PACKAGES = frozenset({"customresourcedefinitions"})
 """Registered by `server.custom`."""
 
@@ -101,7 +103,7 @@ def build_builtin_resources(gates: Collection[str] = ()) -> Iterator[Resource]:
     for declared in (*builtins.list_resources(), *builtins.list_gated_resources(gates)):
         name = declared.gvr.resource
         if "list" in declared.verbs and name not in _NOT_STORED | _OTHER_PACKAGES:
-            yield _build_resource(declared)
+            yield _build_resource(declared, gates)
 
 
 def find_rules(gvk: GVK) -> str:
@@ -109,11 +111,14 @@ def find_rules(gvk: GVK) -> str:
     return _RULES.get((gvk.api_version, gvk.kind), "strategy.DEFAULT_RULES")
 
 
-def _build_resource(declared: builtins.Resource) -> Resource:
+def _build_resource(declared: builtins.Resource, gates: Collection[str]) -> Resource:
     parts = {
         part.name: Subresource(name=part.name, verbs=part.verbs, gvk=part.kind)
         for part in declared.subresources
     }
+    for gate, resource, name in _GATED_PARTS:
+        if gate in gates and declared.gvr.group_resource == resource and name not in parts:
+            parts[name] = Subresource(name=name, verbs=parts[STATUS].verbs, gvk=declared.kind)
     return Resource(
         gvr=declared.gvr,
         kind=declared.kind.kind,

@@ -10,6 +10,7 @@ from quarterdeck.server.kinds import pod_defaults, pod_table
 from quarterdeck.server.kinds.container_validation import validate_image_spaces
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.pod_diff import diff_specs
+from quarterdeck.server.kinds.pod_resize import RESIZE, merge_resize, validate_resize
 from quarterdeck.server.kinds.pod_status_validation import validate_pod_status
 from quarterdeck.server.kinds.pod_validation import validate_spec, validate_tolerations
 from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
@@ -35,19 +36,22 @@ def _prepare_create(pod: Object, context: Context) -> None:
 
 
 def _prepare_update(pod: Object, old: Object, context: Context) -> None:
-    """Through `ephemeralcontainers`, only these are replaced; a body may hold nothing else."""
+    """Through `ephemeralcontainers` and `resize`, only what they are about is replaced."""
     if context.subresource == STATUS:
         quality = get_field(old, STATUS, "qosClass")
         if quality and not get_field(pod, STATUS, "qosClass"):
             pod[STATUS] = {**get_mapping(pod, STATUS), "qosClass": quality}
-    if context.subresource != EPHEMERAL_CONTAINERS:
+    if context.subresource == RESIZE:
+        pod["spec"] = merge_resize(get_mapping(pod, "spec"), get_mapping(old, "spec"))
+    elif context.subresource == EPHEMERAL_CONTAINERS:
+        added = get_items(pod, "spec", "ephemeralContainers")
+        spec = {**get_mapping(old, "spec")}
+        spec.pop("ephemeralContainers", None)
+        if added:
+            spec["ephemeralContainers"] = added
+        pod["spec"] = copy_value(spec)
+    else:
         return
-    added = get_items(pod, "spec", "ephemeralContainers")
-    spec = {**get_mapping(old, "spec")}
-    spec.pop("ephemeralContainers", None)
-    if added:
-        spec["ephemeralContainers"] = added
-    pod["spec"] = copy_value(spec)
     for name in ("labels", "annotations", "finalizers", "ownerReferences"):
         if name in old["metadata"]:
             pod["metadata"][name] = copy_value(old["metadata"][name])
@@ -73,6 +77,8 @@ def _validate_new(pod: Object, context: Context) -> Iterator[FieldError]:
 def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[FieldError]:
     if context.subresource == EPHEMERAL_CONTAINERS:
         yield from _validate_ephemeral_update(pod, old)
+    if context.subresource == RESIZE:
+        yield from validate_resize(pod, old)
     if context.subresource:
         return
     spec, before = get_mapping(pod, "spec"), get_mapping(old, "spec")
@@ -174,6 +180,9 @@ POD = Rules(
     validate_change=_validate_update,
     validate_status=validate_pod_status,
     warn=find_pod_warnings,
+    generation_fields=("spec",),
+    generation_feature="PodObservedGenerationTracking",
+    generation_exempt=frozenset({"nodeName"}),  # a binding does not count
     status_updates_labels=True,
     selectable={**_SELECTABLE, "status.podIPs": ""},
     field_values=_get_field_values,

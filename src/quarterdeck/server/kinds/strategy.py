@@ -15,6 +15,7 @@ from quarterdeck.meta import builtins, names
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.structural.json_copy import copy_value
+from quarterdeck.server.kinds import features
 from quarterdeck.server.registry.printer import AGE, NAME, format_creation_age
 from quarterdeck.server.registry.resource import (
     STATUS,
@@ -83,6 +84,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The members whose change raises the generation; empty for kinds without generation."""
     keeps_generation: bool = False
     """Whether objects begin with a generation that never changes."""
+    generation_feature: str = ""
+    """The feature without which the kind has no generation."""
+    generation_exempt: frozenset[str] = frozenset()
+    """Members of the counted ones that change without raising it."""
     labels_bump_generation: bool = False
     """Whether a change of labels raises the generation too."""
     annotations_bump_generation: bool = False
@@ -140,6 +145,9 @@ class BuiltinStrategy:
     @property
     def has_generation(self) -> bool:
         """Whether the kind counts changes of its spec."""
+        feature = self.rules.generation_feature
+        if feature and not features.is_on(feature):
+            return False
         return bool(self.rules.generation_fields) or self.rules.keeps_generation
 
     @property
@@ -253,13 +261,19 @@ class BuiltinStrategy:
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """One of the counted members changed."""
+        if not self.has_generation:
+            return False
         if context.subresource != STATUS:
             rules = self.rules
             if rules.annotations_bump_generation and _differ(value, old, "annotations"):
                 return True
             if rules.labels_bump_generation and _differ(value, old, "labels"):
                 return True
-        return any(value.get(member) != old.get(member) for member in self.rules.generation_fields)
+        exempt = self.rules.generation_exempt
+        return any(
+            _without(value.get(member), exempt) != _without(old.get(member), exempt)
+            for member in self.rules.generation_fields
+        )
 
     def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
         """Find the warnings of the kind."""
@@ -351,3 +365,10 @@ def _differ(value: Object, old: Object, member: str) -> bool:
     """Whether a mapping in the metadata changed."""
     after, before = (each["metadata"].get(member) or {} for each in (value, old))
     return bool(after != before)
+
+
+def _without(part: object, names: frozenset[str]) -> object:
+    """A part of an object without some of its members."""
+    if not names or not isinstance(part, dict):
+        return part
+    return {name: each for name, each in part.items() if name not in names}

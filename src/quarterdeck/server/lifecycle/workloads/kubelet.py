@@ -154,10 +154,14 @@ def _keep_running(pod: Object, wants: Behaviour, place: pod_status.Placement) ->
     if left > 0:
         yield Requeue(left)
         return
+    if is_ready(pod) and pod_status.is_outdated(pod) and pod_status.needs_restart(pod):
+        yield _write(pod, pod_status.build_restarted(pod, place))
+        return
     new = pod_status.build_running(
         pod, place, is_ready=True, restarts=pod_status.count_restarts(pod)
     )
-    if not is_ready(pod) and new != get_status(pod):
+    is_due = not is_ready(pod) or pod_status.is_outdated(pod)
+    if is_due and new != get_status(pod):
         yield _write(pod, new)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from quarterdeck.server.kinds import features
 from quarterdeck.server.lifecycle.engine.objects import (
     format_moment,
     get_condition,
@@ -85,6 +86,34 @@ def get_start_time(pod: Object) -> str | None:
     """Return when the containers last started, if they run."""
     found: str | None = _get_state(pod, "running").get("startedAt")
     return found
+
+
+def is_outdated(pod: Object) -> bool:
+    """Whether the spec changed since the status was written."""
+    return bool(_build_generation(pod)) and any(
+        get_status(pod).get(name) != value for name, value in _build_generation(pod).items()
+    )
+
+
+def needs_restart(pod: Object) -> bool:
+    """Whether a container got other resources of a kind that it must restart for."""
+    for container, status in zip(
+        get_spec(pod).get("containers") or (),
+        get_status(pod).get("containerStatuses") or (),
+        strict=False,
+    ):
+        policies = {
+            each.get("resourceName"): each.get("restartPolicy")
+            for each in container.get("resizePolicy") or ()
+        }
+        new, old = container.get("resources") or {}, status.get("resources") or {}
+        for name, policy in policies.items():
+            if policy == "RestartContainer" and any(
+                (new.get(member) or {}).get(name) != (old.get(member) or {}).get(name)
+                for member in ("limits", "requests")
+            ):
+                return True
+    return False
 
 
 def is_stopping(pod: Object) -> bool:
@@ -173,11 +202,30 @@ def _build_status(
             "imageID": _build_image_id(each) if runs or is_over else "",
             **({"containerID": _build_container_id(pod, each)} if runs or is_over else {}),
             "started": runs,
+            **_build_resources(each, runs=runs),
         }
         for each in get_spec(pod).get("containers") or ()
     ]
     new["qosClass"] = get_status(pod).get("qosClass") or "BestEffort"
-    return new
+    return new | _build_generation(pod)
+
+
+def _build_resources(container: Object, *, runs: bool) -> Object:
+    """What a running container has been given; kubelets that can resize it say so."""
+    if not runs or not features.is_on("InPlacePodVerticalScaling"):
+        return {}
+    wanted = container.get("resources") or {}
+    given = {name: wanted[name] for name in ("limits", "requests") if wanted.get(name)}
+    allocated = {"allocatedResources": given["requests"]} if "requests" in given else {}
+    return {**allocated, "resources": given}
+
+
+def _build_generation(pod: Object) -> Object:
+    """Which spec of the pod the status speaks of."""
+    generation = pod["metadata"].get("generation")
+    if not generation or not features.is_on("PodObservedGenerationTracking"):
+        return {}
+    return {"observedGeneration": generation}
 
 
 def _get_reason(phase: str, *, is_ready: bool) -> str:
@@ -196,6 +244,7 @@ def _build_conditions(pod: Object, flags: Mapping[str, tuple[bool, str]], now: s
             "status": "True" if holds else "False",
             "lastProbeTime": None,
             "lastTransitionTime": now,
+            **_build_generation(pod),
         }
         if reason:
             new["reason"] = reason
