@@ -35,6 +35,7 @@ class CloseCode(enum.IntEnum):
     UNSUPPORTED = 1003
     POLICY = 1008
     TOO_BIG = 1009
+    TRY_AGAIN_LATER = 1013
 
 
 class WebSocketError(Exception):
@@ -109,9 +110,14 @@ class FrameReader:
     def __init__(self, max_message: int = MAX_MESSAGE) -> None:
         self._max = max_message
         self._buffer = bytearray()
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._message = bytearray()
+        """Fragments so far; not a list of them, which would grow by those that are empty."""
         self._opcode: Opcode | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes of messages that are not complete."""
+        return len(self._buffer) + len(self._message)
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that these bytes complete.
@@ -131,15 +137,14 @@ class FrameReader:
         if (opcode is Opcode.CONTINUATION) is (self._opcode is None):
             raise WebSocketError(CloseCode.PROTOCOL_ERROR, "fragments out of order")
         kind = self._opcode if self._opcode is not None else opcode
-        self._parts.append(payload)
-        self._size += len(payload)
-        if self._size > self._max:
+        self._message += payload
+        if len(self._message) > self._max:
             raise WebSocketError(CloseCode.TOO_BIG, f"a message exceeds {self._max} bytes")
         self._opcode = kind
         if not is_final:
             return None
-        message = Message(kind, b"".join(self._parts))
-        self._parts, self._size, self._opcode = [], 0, None
+        message = Message(kind, bytes(self._message))
+        self._message, self._opcode = bytearray(), None
         return message
 
     def _take_frame(self) -> tuple[bool, Opcode, bytes] | None:

@@ -1,6 +1,7 @@
 """WebSocket framing: whatever way the bytes are cut, the same messages come out."""
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -47,6 +48,22 @@ def test_fragments_are_joined_around_a_ping() -> None:
         Message(Opcode.PING, b"?"),
         Message(Opcode.BINARY, b"one two"),
     ]
+
+
+def test_empty_fragments_keep_no_memory() -> None:
+    reader = FrameReader()
+    assert list(reader.feed(mask(Opcode.BINARY, b"one", is_final=False))) == []
+    tracemalloc.start()
+    try:
+        for _ in range(2_000):
+            assert list(reader.feed(mask(Opcode.CONTINUATION, b"", is_final=False))) == []
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 4_000
+    assert reader.held == 3
+    assert list(reader.feed(mask(Opcode.CONTINUATION, b"!"))) == [Message(Opcode.BINARY, b"one!")]
+    assert reader.held == 0
 
 
 @pytest.mark.parametrize("size", [0, 125, 126, 65535, 65536])

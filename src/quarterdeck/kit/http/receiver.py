@@ -159,6 +159,14 @@ class Receiver:
             self._is_paused = True
             self._pause(wanted=False)
 
+    def hold(self) -> None:
+        """Stop reading from the socket: for who takes the bytes instead, after an upgrade."""
+        self._pause(wanted=True)
+
+    def resume(self) -> None:
+        """Go on reading after `hold`."""
+        self._pause(wanted=False)
+
     def _pause(self, *, wanted: bool) -> None:
         transport = self._transport
         if wanted == self._is_paused or transport is None:

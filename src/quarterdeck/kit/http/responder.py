@@ -140,7 +140,7 @@ class Responder:
     async def _upgrade(self, response: Upgrade) -> None:
         """Leave HTTP; the connection ends with what follows."""
         self.is_last = True
-        self.tunnel = tunnel = Tunnel(self._out, self._owner.abort)
+        self.tunnel = tunnel = Tunnel(self._out, self._receiver)
         if self._state.draining or self._is_orphaned:
             tunnel.closing.set()
         self._out.put(response.encode_head())

@@ -1,11 +1,11 @@
 """Connections that leave HTTP: after a 101 both sides send bytes as they like.
 
-Input is bounded: a peer that sends faster than it is read, by more than the limit, is cut off.
+Input is bounded: while more is waiting than the limit, the socket is not read.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from quarterdeck.kit.http.encode import format_headers
 from quarterdeck.kit.http.errors import PeerGone
@@ -15,15 +15,29 @@ if TYPE_CHECKING:
     from quarterdeck.kit.http.send_buffer import SendBuffer
     from quarterdeck.kit.http.writer import BodyWriter
 
-MAX_BUFFERED = 32 * 1024 * 1024
+MAX_BUFFERED = 256 * 1024
+"""Bytes that wait for whoever reads; what comes with one read of the socket may exceed it."""
+
+
+class Inlet(Protocol):
+    """The reading half of the connection."""
+
+    def hold(self) -> None:
+        """Stop reading from the socket."""
+        ...
+
+    def resume(self) -> None:
+        """Go on reading."""
+        ...
 
 
 class Tunnel:
     """Both directions of an upgraded connection."""
 
-    def __init__(self, out: "SendBuffer", abort: Callable[[], None]) -> None:
+    def __init__(self, out: "SendBuffer", inlet: Inlet) -> None:
         self._out = out
-        self._abort = abort
+        self._inlet = inlet
+        self._is_held = False
         self._buffer = bytearray()
         self._arrived = asyncio.Event()
         self._is_ended = False
@@ -34,9 +48,9 @@ class Tunnel:
         """Bytes arrived."""
         self._buffer += data
         self._arrived.set()
-        if len(self._buffer) > MAX_BUFFERED:
-            self.end()
-            self._abort()
+        if not self._is_held and len(self._buffer) > MAX_BUFFERED:
+            self._is_held = True
+            self._inlet.hold()
 
     def end(self) -> None:
         """The peer sends no more."""
@@ -49,6 +63,9 @@ class Tunnel:
             self._arrived.clear()
             await self._arrived.wait()
         data, self._buffer = bytes(self._buffer), bytearray()
+        if self._is_held:
+            self._is_held = False
+            self._inlet.resume()
         return data
 
     async def send(self, data: bytes) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import uuid
 
 from quarterdeck.kit import websocket
+from quarterdeck.kit.budget import Budget, Share
+from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import PeerGone
 from quarterdeck.kit.http.tunnel import Tunnel
 from quarterdeck.kit.websocket import CloseCode, FrameReader, Opcode, WebSocketError
@@ -13,22 +15,48 @@ from quarterdeck.services.fleet.pipelines import Pipelines
 
 HEADER = b"\0"
 """Stands before every message, so that the format can change some day."""
+PING_S = 30.0
+"""An agent that sent nothing for so long is asked whether it is there."""
+IDLE_S = 90.0
+"""An agent that sent nothing for so long, not even an answer to that, is gone."""
+FIRST_S = 30.0
+"""How long an agent may be connected without its first message."""
+MAX_HELD = 64 * MAX_MESSAGE
+"""Incomplete messages of all agents together."""
+
+_CROWDED = websocket.build_close(
+    CloseCode.TRY_AGAIN_LATER, "the server holds too much of incomplete messages"
+)
+_STOPPING = websocket.build_close(CloseCode.GOING_AWAY, "the server stops")
 
 
 class OpampSocket:
     """One agent on a WebSocket."""
 
-    def __init__(self, calls: OpampCalls, pipelines: Pipelines) -> None:
+    def __init__(
+        self, calls: OpampCalls, pipelines: Pipelines, *, clock: Clock, budget: Budget
+    ) -> None:
         self._calls = calls
         self._pipelines = pipelines
+        self._clock = clock
+        self._budget = budget
+        self._began = self._heard_at = clock.monotonic()
         self._identity = ""
         self._accepts = False
 
     async def serve(self, tunnel: Tunnel) -> None:
         """Talk until either side ends it."""
+        crowded = asyncio.Event()
+        share = self._budget.open(crowded.set)
         tasks = [
             asyncio.ensure_future(each)
-            for each in (self._read(tunnel), self._push(tunnel), self._end(tunnel))
+            for each in (
+                self._read(tunnel, share),
+                self._push(tunnel),
+                self._watch(tunnel),
+                _close_after(crowded, tunnel, _CROWDED),
+                _close_after(tunnel.closing, tunnel, _STOPPING),
+            )
         ]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -36,14 +64,17 @@ class OpampSocket:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            share.close()
 
-    async def _read(self, tunnel: Tunnel) -> None:
+    async def _read(self, tunnel: Tunnel, share: Share) -> None:
         reader = FrameReader(MAX_MESSAGE)
         try:
             while data := await tunnel.receive():
                 for opcode, payload in reader.feed(data):
+                    self._heard_at = self._clock.monotonic()
                     if not await self._take(opcode, payload, tunnel):
                         return
+                share.resize(reader.held)
         except WebSocketError as error:
             await tunnel.send(websocket.build_close(error.code, str(error)))
         except FleetError as error:
@@ -80,7 +111,23 @@ class OpampSocket:
             if offer is not None:
                 await tunnel.send(websocket.build_frame(Opcode.BINARY, HEADER + offer))
 
-    async def _end(self, tunnel: Tunnel) -> None:
-        """Close when the server drains."""
-        await tunnel.closing.wait()
-        await tunnel.send(websocket.build_close(CloseCode.GOING_AWAY, "the server stops"))
+    async def _watch(self, tunnel: Tunnel) -> None:
+        """Close when the agent has fallen silent; whole frames count, and answers to pings do."""
+        while (reason := self._find_silence()) is None:
+            if self._clock.monotonic() >= self._heard_at + PING_S:
+                await tunnel.send(websocket.build_frame(Opcode.PING, b""))
+            await self._clock.sleep(PING_S)
+        await tunnel.send(websocket.build_close(CloseCode.POLICY, reason))
+
+    def _find_silence(self) -> str | None:
+        now = self._clock.monotonic()
+        if not self._identity and now >= self._began + FIRST_S:
+            return f"no message came within {FIRST_S:g} s"
+        if now >= self._heard_at + IDLE_S:
+            return f"nothing came for {IDLE_S:g} s; agents send a heartbeat or answer pings"
+        return None
+
+
+async def _close_after(event: asyncio.Event, tunnel: Tunnel, frame: bytes) -> None:
+    await event.wait()
+    await tunnel.send(frame)

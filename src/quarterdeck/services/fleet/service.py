@@ -7,9 +7,10 @@ follows the disk.
 import contextlib
 
 from quarterdeck.kit import http, rfc3339, websocket
+from quarterdeck.kit.budget import Budget
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.http.tunnel import Upgrade
-from quarterdeck.services.fleet import config_files, connect, opamp
+from quarterdeck.services.fleet import config_files, connect, opamp, opamp_socket
 from quarterdeck.services.fleet.agent_calls import AgentCalls
 from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.collector_calls import CollectorCalls
@@ -55,6 +56,7 @@ class FleetServer:
             self.pipelines, self.collectors, self.configs, now=self._clock.now
         )
         self.opamp = OpampCalls(self.collectors, self.configs, reports=self._reports, now=self._now)
+        self._opamp_budget = Budget(opamp_socket.MAX_HELD)
         self._files = ConfigFiles(
             self.collectors, self.configs, reports=self._reports, now=self._now
         )
@@ -140,7 +142,10 @@ class FleetServer:
                 headers = websocket.accept(request.headers)
             except websocket.WebSocketError as error:
                 raise connect.Refusal(400, [("Sec-WebSocket-Version", "13")], str(error)) from error
-            return Upgrade(headers, OpampSocket(self.opamp, self.pipelines).serve)
+            socket = OpampSocket(
+                self.opamp, self.pipelines, clock=self._clock, budget=self._opamp_budget
+            )
+            return Upgrade(headers, socket.serve)
         if request.method != "POST":
             raise connect.Refusal(405, [("Allow", "POST")], "use POST")
         media = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()

@@ -1,0 +1,64 @@
+"""Bytes that many holders keep together: over the limit, who keeps most of them lets go.
+
+A limit for each holder alone is no bound when there are thousands of them. To refuse the one that
+comes last would let a few who keep a lot shut out everybody else.
+"""
+
+from collections.abc import Callable
+
+
+class Share:
+    """What one holder keeps."""
+
+    __slots__ = ("_budget", "_release", "size")
+
+    def __init__(self, budget: "Budget", release: Callable[[], None]) -> None:
+        self._budget = budget
+        self._release = release
+        self.size = 0
+
+    def resize(self, size: int) -> None:
+        """Keep so many bytes from now on; somebody, perhaps this one, may have to let go."""
+        self._budget.settle(self, size)
+
+    def close(self) -> None:
+        """Keep nothing any more."""
+        self._budget.settle(self, 0)
+
+    def evict(self) -> None:
+        """Let go: called by the budget."""
+        self._release()
+
+
+class Budget:
+    """The limit, and who keeps how much."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._holders: set[Share] = set()
+        self.held = 0
+        """Bytes that are kept now."""
+
+    def open(self, release: Callable[[], None]) -> Share:
+        """A new holder; `release` must free what it keeps."""
+        return Share(self, release)
+
+    def settle(self, share: Share, size: int) -> None:
+        """Note what a holder keeps, and make room if that is too much for all."""
+        self._note(share, size)
+        while self.held > self._limit:
+            largest = max(self._holders, key=_get_size)
+            self._note(largest, 0)
+            largest.evict()
+
+    def _note(self, share: Share, size: int) -> None:
+        self.held += size - share.size
+        share.size = size
+        if size:
+            self._holders.add(share)
+        else:
+            self._holders.discard(share)
+
+
+def _get_size(share: Share) -> int:
+    return share.size

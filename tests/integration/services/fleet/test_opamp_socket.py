@@ -1,0 +1,167 @@
+"""OpAMP over a WebSocket: agents that fall silent, and agents that leave messages unfinished."""
+
+import asyncio
+import contextlib
+import struct
+import uuid
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.kit.websocket import CloseCode, Opcode
+from quarterdeck.services.fleet import opamp_socket
+from quarterdeck.services.fleet.auth import Tokens
+from quarterdeck.services.fleet.service import FleetServer
+from quarterdeck.storage import open_memory
+from quarterdeck.telemetry.fleet import protobuf
+
+TOKEN = "agent-token"
+HELLO = protobuf.encode(
+    "opamp.AgentToServer",
+    {
+        "instanceUid": uuid.UUID(int=7).bytes,
+        "capabilities": 2,
+        "agentDescription": {"identifyingAttributes": []},
+    },
+)
+
+
+def build_head(opcode: Opcode, size: int) -> bytes:
+    """The head of a frame whose mask changes nothing."""
+    return bytes([0x80 | opcode, 0x80 | 127]) + struct.pack("!Q", size) + bytes(4)
+
+
+class SocketAgent:
+    """An agent on a WebSocket, frame by frame."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self.writer = writer
+
+    async def send(self, opcode: Opcode, data: bytes = b"") -> None:
+        if opcode >= Opcode.CLOSE:
+            head = bytes([0x80 | opcode, 0x80 | len(data)]) + bytes(4)
+        else:
+            head = build_head(opcode, len(data))
+        self.writer.write(head + data)
+        await self.writer.drain()
+
+    async def receive(self) -> tuple[Opcode, bytes]:
+        first, size = await self._reader.readexactly(2)
+        if size == 126:
+            (size,) = struct.unpack("!H", await self._reader.readexactly(2))
+        return Opcode(first & 0x0F), await self._reader.readexactly(size)
+
+    async def say_hello(self) -> None:
+        await self.send(Opcode.BINARY, b"\0" + HELLO)
+        assert (await self.receive())[0] is Opcode.BINARY
+
+    async def settle(self) -> None:
+        """Until the server has read what was sent before."""
+        await self.send(Opcode.PING, b"!")
+        assert await self.receive() == (Opcode.PONG, b"!")
+
+    async def expect_close(self, code: CloseCode) -> None:
+        opcode, data = await self.receive()
+        assert opcode is Opcode.CLOSE
+        assert struct.unpack("!H", data[:2]) == (code,)
+        assert await self._reader.read() == b""
+
+
+class Fleet:
+    """A fleet server on a clock of the test."""
+
+    def __init__(self, url: str, clock: VirtualClock) -> None:
+        self._url = urlsplit(url)
+        self.clock = clock
+
+    @contextlib.asynccontextmanager
+    async def connect(self) -> AsyncIterator[SocketAgent]:
+        reader, writer = await asyncio.open_connection(self._url.hostname, self._url.port)
+        head = (
+            f"GET /v1/opamp HTTP/1.1\r\nHost: {self._url.netloc}\r\n"
+            f"Authorization: Bearer {TOKEN}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        writer.write(head.encode())
+        assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+        try:
+            yield SocketAgent(reader, writer)
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def serving() -> AsyncIterator[Fleet]:
+    clock = VirtualClock()
+    fleet = FleetServer(open_memory(), Tokens.single(Secret(TOKEN)), clock=clock)
+    server = http.Server(fleet.handle)
+    listener = await server.listen("127.0.0.1", 0)
+    try:
+        yield Fleet(listener.url, clock)
+    finally:
+        await server.close()
+
+
+async def test_agent_that_answers_pings_stays_and_a_silent_one_is_closed() -> None:
+    async with serving() as fleet, fleet.connect() as agent:
+        await agent.say_hello()
+        for _ in range(4):
+            await fleet.clock.advance(opamp_socket.PING_S)
+            assert await agent.receive() == (Opcode.PING, b"")
+            await agent.send(Opcode.PONG)
+            await agent.settle()
+        for _ in range(2):
+            await fleet.clock.advance(opamp_socket.PING_S)
+            assert await agent.receive() == (Opcode.PING, b"")
+        await fleet.clock.advance(opamp_socket.PING_S)
+        await agent.expect_close(CloseCode.POLICY)
+
+
+async def test_heartbeats_keep_an_agent_without_pings() -> None:
+    async with serving() as fleet, fleet.connect() as agent:
+        await agent.say_hello()
+        for _ in range(5):
+            await fleet.clock.advance(opamp_socket.PING_S - 1)
+            await agent.say_hello()
+
+
+async def test_socket_without_a_first_message_is_closed() -> None:
+    async with serving() as fleet, fleet.connect() as agent:
+        await agent.settle()
+        await fleet.clock.advance(opamp_socket.FIRST_S)
+        await agent.expect_close(CloseCode.POLICY)
+
+
+async def test_bytes_of_an_unfinished_message_are_no_sign_of_life() -> None:
+    async with serving() as fleet, fleet.connect() as agent:
+        await agent.say_hello()
+        agent.writer.write(build_head(Opcode.BINARY, 1000))
+        for _ in range(3):
+            agent.writer.write(b"x")
+            await agent.writer.drain()
+            await fleet.clock.advance(opamp_socket.PING_S)
+        for _ in range(2):
+            assert await agent.receive() == (Opcode.PING, b"")
+        await agent.expect_close(CloseCode.POLICY)
+
+
+async def test_unfinished_messages_of_all_agents_are_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(opamp_socket, "MAX_HELD", 100_000)
+    async with serving() as fleet, fleet.connect() as greedy, fleet.connect() as modest:
+        for agent, size in ((greedy, 70_000), (modest, 40_000)):
+            await agent.say_hello()
+            await agent.settle()
+            agent.writer.write(build_head(Opcode.BINARY, 90_000) + b"x" * size)
+            await agent.writer.drain()
+        await greedy.expect_close(CloseCode.TRY_AGAIN_LATER)
+        modest.writer.write(b"x" * (90_000 - 40_000))
+        await modest.expect_close(CloseCode.POLICY)  # complete now, and not a message
