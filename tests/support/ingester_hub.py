@@ -78,10 +78,12 @@ class Wire:
 class Hub:
     """An ingester and its stores."""
 
-    def __init__(self, state: StateStore, history: History) -> None:
+    def __init__(
+        self, state: StateStore, history: History, options: IngesterOptions | None = None
+    ) -> None:
         self.state = state
         self.history = history
-        self.options = IngesterOptions(port=0)
+        self.options = options or IngesterOptions(port=0)
         self.registry = Registry()
         self.ingester = Ingester(
             state,

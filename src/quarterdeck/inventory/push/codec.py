@@ -10,7 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from quarterdeck.inventory.push.messages import MESSAGES, ConnectRequest, ConnectResponse
+from quarterdeck.inventory.push.messages import (
+    MESSAGES,
+    ConnectRequest,
+    ConnectResponse,
+    MetricsBatch,
+)
 from quarterdeck.kit import protowire
 from quarterdeck.kit.protowire import ProtobufError, iterate_fields
 
@@ -18,6 +23,7 @@ T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_SECONDS = 253_402_300_799
 """The end of the year 9999."""
+_HEAD = frozenset({"batch_id", "sequence", "agent_id", "chunk_index", "chunk_count"})
 Read = Callable[[Any], Any]
 Write = Callable[[int, Any], bytes]
 
@@ -29,6 +35,25 @@ def decode_request(data: bytes) -> ConnectRequest:
         ProtobufError: if the bytes are not such a message.
     """
     return _checked(decode("ConnectRequest", data), ConnectRequest)
+
+
+def decode_request_head(data: bytes) -> ConnectRequest:
+    """What a collector sent; of a batch only what says which chunk of which batch it is.
+
+    Raises:
+        ProtobufError: if the bytes are not such a message, as far as they are read.
+    """
+    number = next(each.number for each in _plan("ConnectRequest").fields if each.name == "metrics")
+    batches = [raw for each, raw in iterate_fields(memoryview(data)) if each == number]
+    if not batches:
+        return decode_request(data)
+    plan = _plan("MetricsBatch")
+    found: dict[str, Any] = {}
+    for each, raw in iterate_fields(batches[-1]):
+        field = plan.by_number.get(each)
+        if field is not None and field.name in _HEAD:
+            found[field.name] = field.read(raw)
+    return ConnectRequest(metrics=MetricsBatch(**found))
 
 
 def decode_response(data: bytes) -> ConnectResponse:

@@ -1,52 +1,95 @@
 """Chunks of one batch until it is complete. Pure, and bounded.
 
 Chunks come in order, one batch at a time: a first chunk begins anew, so that a batch whose sending
-was interrupted can be sent again on the same stream.
+was interrupted can be sent again on the same stream. They are kept as the bytes they came in, which
+are a tenth of what they become.
 """
 
-from quarterdeck.hubstate.push.batches import merge_chunks
 from quarterdeck.inventory.push.messages import MetricsBatch
-from quarterdeck.services.ingester.errors import ProtocolError
+from quarterdeck.kit.budget import Budget
+from quarterdeck.services.ingester.errors import BatchTooBig, ProtocolError, TooMuchHeld
+from quarterdeck.services.ingester.options import IngesterOptions
+
+_Identity = tuple[str, int, str, int]
 
 
 class Assembly:
     """The chunks of one stream."""
 
-    def __init__(self, *, max_chunks: int, max_bytes: int) -> None:
-        self._max_chunks = max_chunks
-        self._max_bytes = max_bytes
-        self._chunks: list[MetricsBatch] = []
-        self._bytes = 0
+    def __init__(self, options: IngesterOptions, budget: Budget) -> None:
+        self._options = options
+        self._share = budget.open(self._evict)
+        self._chunks: list[bytes] = []
+        self._identity: _Identity | None = None
+        self._began = 0.0
+        self._is_skipped = False
+        self._is_evicted = False
 
-    def add(self, chunk: MetricsBatch, size: int) -> MetricsBatch | None:
-        """The whole batch once its last chunk is here.
+    def add(self, head: MetricsBatch, data: bytes, now: float) -> list[bytes] | None:
+        """All chunks of the batch once its last one is here.
 
         Raises:
-            ProtocolError: if the chunk is not the next one, or the batch is too big.
+            ProtocolError: if the chunk is not the next one.
+            BatchTooBig: if it makes the batch too big; the chunks that follow are ignored.
+            TooMuchHeld: if the batch had to make room for others.
         """
-        count = max(1, chunk.chunk_count)
-        if count > self._max_chunks:
-            raise ProtocolError(f"a batch has {count} chunks; at most {self._max_chunks} are taken")
-        if chunk.chunk_index == 0:
-            self._chunks, self._bytes = [], 0
-        self._check_order(chunk, count)
-        self._bytes += size
-        if self._bytes > self._max_bytes:
-            raise ProtocolError(f"a batch has more than {self._max_bytes} bytes")
-        self._chunks.append(chunk)
-        if len(self._chunks) < count:
+        count = self._begin(head, now)
+        if self._is_evicted:
+            raise TooMuchHeld("the hub holds too many incomplete batches; send it again later")
+        if self._is_skipped:
             return None
-        chunks, self._chunks, self._bytes = self._chunks, [], 0
-        return merge_chunks(chunks)
-
-    def _check_order(self, chunk: MetricsBatch, count: int) -> None:
-        expected = len(self._chunks)
-        if chunk.chunk_index != expected or chunk.chunk_index >= count:
+        if head.chunk_index != len(self._chunks) or head.chunk_index >= count:
             raise ProtocolError(
-                f"chunk {chunk.chunk_index} of {count} came where chunk {expected} was expected"
+                f"chunk {head.chunk_index} of {count} came where chunk {len(self._chunks)} "
+                "was expected"
             )
-        if self._chunks:
-            first = self._chunks[0]
-            same = (first.batch_id, first.sequence, first.agent_id, first.chunk_count)
-            if same != (chunk.batch_id, chunk.sequence, chunk.agent_id, chunk.chunk_count):
-                raise ProtocolError("a chunk belongs to another batch than the chunks before it")
+        self._check_size(self._share.size + len(data))
+        self._chunks.append(data)
+        if len(self._chunks) == count:
+            chunks = self._chunks
+            self.clear()
+            return chunks
+        self._share.resize(self._share.size + len(data))
+        return None
+
+    def check_age(self, now: float) -> None:
+        """Refuse a batch whose chunks do not come.
+
+        Raises:
+            ProtocolError: if it was begun too long ago.
+        """
+        limit_s = self._options.batch_timeout_s
+        if self._chunks and now >= self._began + limit_s:
+            raise ProtocolError(f"a batch was not complete within {limit_s:g} s")
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._chunks = []
+        self._share.close()
+
+    def _begin(self, head: MetricsBatch, now: float) -> int:
+        """Note which batch a chunk belongs to; how many chunks it has."""
+        count = max(1, head.chunk_count)
+        if count > self._options.max_chunks:
+            raise ProtocolError(
+                f"a batch has {count} chunks; at most {self._options.max_chunks} are taken"
+            )
+        identity = (head.batch_id, head.sequence, head.agent_id, head.chunk_count)
+        if head.chunk_index == 0:
+            self.clear()
+            self._identity, self._began = identity, now
+            self._is_skipped = self._is_evicted = False
+        elif self._identity not in (None, identity):
+            raise ProtocolError("a chunk belongs to another batch than the chunks before it")
+        return count
+
+    def _check_size(self, size: int) -> None:
+        limit = self._options.max_batch_bytes
+        if size > limit:
+            self._is_skipped = True
+            self.clear()
+            raise BatchTooBig(f"the batch has more than {limit} bytes")
+
+    def _evict(self) -> None:
+        self._chunks = []
+        self._is_evicted = True

@@ -1,8 +1,11 @@
-"""Why a stream ends.
+"""Why a stream ends, and why a batch is not taken.
 
 StreamRefused
 ├── TokenRefused     the token is not, or no longer, that of the cluster
+├── TooMuchHeld      the hub has no room for what the stream leaves incomplete
 └── ProtocolError    the collector does not follow the protocol
+
+BatchTooBig          the batch would never be taken; the stream goes on
 """
 
 
@@ -18,6 +21,14 @@ class TokenRefused(StreamRefused):
             f"the token is not that of cluster {cluster!r}; take the current one from the Secret "
             "clusterpulse-collector-token, or run `quarterdeck clusters join` again"
         )
+
+
+class TooMuchHeld(StreamRefused):
+    """Raised when an incomplete batch had to make room for those of others."""
+
+
+class BatchTooBig(Exception):
+    """Raised when a batch is larger than the hub takes."""
 
 
 class ProtocolError(StreamRefused):

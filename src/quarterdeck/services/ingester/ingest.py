@@ -21,6 +21,7 @@ from quarterdeck.hubstate.push.batches import BadBatch, read_cluster, read_sourc
 from quarterdeck.hubstate.writes import SetValue, Write
 from quarterdeck.inventory.push.messages import Ack, MetricsBatch
 from quarterdeck.kit import json
+from quarterdeck.kit.budget import Budget
 from quarterdeck.kit.clock import Clock
 from quarterdeck.services.ingester import marks
 from quarterdeck.services.ingester.errors import TokenRefused
@@ -48,6 +49,8 @@ class Ingest:
         self.metrics = metrics or IngesterMetrics()
         self.slots = asyncio.Semaphore(options.max_parallel_batches)
         """Held while a batch is in memory as objects, which are ten times its bytes."""
+        self.held = Budget(options.max_held_bytes)
+        """Batches that are not complete, of all streams."""
         self.intervals: Mapping[str, int] = {}
         """Seconds between two collections of each source."""
         self.stored = 0
@@ -64,15 +67,19 @@ class Ingest:
         try:
             ack = await self._ingest(cluster, token_hash, batch)
         except BadBatch as error:
-            self.refused += 1
-            self.metrics.count_batch("refused")
-            return Ack(batch_id=batch.batch_id, error=str(error), is_permanent=True)
+            return self.refuse(batch.batch_id, str(error))
         except HubStateError as error:
             self.metrics.count_batch("failed")
             return Ack(batch_id=batch.batch_id, error=str(error))
         result = "stored" if self.duplicates == before else "duplicate"
         self.metrics.count_batch(result if ack.success else "failed")
         return ack
+
+    def refuse(self, batch_id: str, reason: str) -> Ack:
+        """Answer a batch that would never be stored."""
+        self.refused += 1
+        self.metrics.count_batch("refused")
+        return Ack(batch_id=batch_id, error=reason, is_permanent=True)
 
     async def _ingest(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
         if batch.cluster_name not in ("", cluster):

@@ -26,8 +26,12 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     """None serves plain text."""
     max_message_bytes: int = 4 * 1024 * 1024
     """One chunk of a batch."""
-    max_batch_bytes: int = 64 * 1024 * 1024
+    max_batch_bytes: int = 32 * 1024 * 1024
     """All chunks of a batch."""
+    max_held_bytes: int = 128 * 1024 * 1024
+    """Incomplete batches of all streams; beyond that the largest one has to be sent again."""
+    batch_timeout_s: float = 300.0
+    """From the first chunk of a batch to its last; collectors wait for an answer 60 s at most."""
     max_chunks: int = 1024
     max_streams: int = 10_000
     """Streams at once, those that have not registered included; others are refused."""

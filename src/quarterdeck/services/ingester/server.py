@@ -12,7 +12,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.ingester.configs import Configs
-from quarterdeck.services.ingester.errors import ProtocolError, TokenRefused
+from quarterdeck.services.ingester.errors import ProtocolError, TokenRefused, TooMuchHeld
 from quarterdeck.services.ingester.ingest import Ingest
 from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
@@ -100,6 +100,7 @@ class Ingester:
             "stored": self._ingest.stored,
             "duplicates": self._ingest.duplicates,
             "refused": self._ingest.refused,
+            "held_bytes": self._ingest.held.held,
         }
 
     async def _drain(self, server: "grpc.aio.Server") -> None:
@@ -173,6 +174,10 @@ class Ingester:
             self._metrics.count_refusal("protocol")
             _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        except TooMuchHeld as error:
+            self._metrics.count_refusal("memory")
+            _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
         except HubStateError as error:
             self._metrics.count_refusal("store")
             _log.warning("the store does not answer", cluster=session.cluster, reason=str(error))

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -9,8 +10,9 @@ import msgspec
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.ports import StateStore
 from quarterdeck.hubstate.push import leases, tokens
+from quarterdeck.hubstate.push.batches import merge_chunks
 from quarterdeck.hubstate.push.leases import CollectorLease
-from quarterdeck.inventory.push.codec import decode_request, encode_response
+from quarterdeck.inventory.push.codec import decode_request, decode_request_head, encode_response
 from quarterdeck.inventory.push.messages import (
     ConnectRequest,
     ConnectResponse,
@@ -27,7 +29,7 @@ from quarterdeck.meta.names import check_dns1123_subdomain
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.ingester.chunks import Assembly
 from quarterdeck.services.ingester.configs import Configs
-from quarterdeck.services.ingester.errors import ProtocolError, TokenRefused
+from quarterdeck.services.ingester.errors import BatchTooBig, ProtocolError, TokenRefused
 from quarterdeck.services.ingester.ingest import Ingest
 from quarterdeck.services.ingester.options import IngesterOptions
 
@@ -73,7 +75,7 @@ class Session:
         self._configs = configs
         self._options = options
         self._clock = clock
-        self._assembly = Assembly(max_chunks=options.max_chunks, max_bytes=options.max_batch_bytes)
+        self._assembly = Assembly(options, ingest.held)
         self._writing = asyncio.Lock()
         self.ending = asyncio.Event()
         """Set to end the stream after the batch at hand."""
@@ -120,8 +122,8 @@ class Session:
         """Serve the stream until it ends, or until `ending` is set.
 
         Raises:
-            ProtocolError: if the collector does not follow the protocol.
-            TokenRefused: if its token was replaced.
+            StreamRefused: if the collector does not follow the protocol, its token was replaced,
+                or what it left incomplete had to make room.
             HubStateError: if the store cannot be asked.
         """
         await self._state.commit([leases.plan_renewal(self.cluster, self._lease)])
@@ -133,6 +135,7 @@ class Session:
                     if not await self._serve_next(tasks, ending):
                         break
         finally:
+            self._assembly.clear()
             await self._release()
 
     async def _serve_next(self, tasks: Supervisor, ending: "asyncio.Task[None]") -> bool:
@@ -150,12 +153,13 @@ class Session:
                 await self._answer(data)
         else:
             await self._answer(data)
+        self._assembly.check_age(self._clock.monotonic())
         return True
 
     async def _answer(self, data: bytes) -> None:
-        request = _decode(data)
+        request = _decode(data, decode_request_head)
         if request.metrics is not None:
-            await self._take(request.metrics, len(data))
+            await self._take(request.metrics, data)
         elif request.health is not None:
             await self._renew(request.health)
         elif request.register is not None:
@@ -168,13 +172,18 @@ class Session:
             _log.info("collector sent no heartbeat", cluster=self.cluster)
             return None
 
-    async def _take(self, chunk: MetricsBatch, size: int) -> None:
+    async def _take(self, head: MetricsBatch, data: bytes) -> None:
         metrics, began = self._ingest.metrics, self._clock.monotonic()
-        metrics.count_bytes(size)
-        batch = self._assembly.add(chunk, size)
-        if batch is None:
-            return
-        ack = await self._ingest.ingest(self.cluster, self._token_hash, batch)
+        metrics.count_bytes(len(data))
+        try:
+            chunks = self._assembly.add(head, data, began)
+        except BatchTooBig as error:
+            ack = self._ingest.refuse(head.batch_id, str(error))
+        else:
+            if chunks is None:
+                return
+            batch = merge_chunks([_read_batch(each) for each in chunks])
+            ack = await self._ingest.ingest(self.cluster, self._token_hash, batch)
         if not ack.success:
             _log.warning("a batch was not stored", cluster=self.cluster, reason=ack.error)
         metrics.observe_batch(self._clock.monotonic() - began)
@@ -217,9 +226,17 @@ class Session:
             await self._stream.write(data)
 
 
-def _decode(data: bytes) -> ConnectRequest:
+def _read_batch(data: bytes) -> MetricsBatch:
+    batch = _decode(data).metrics
+    assert batch is not None  # it has the head of one
+    return batch
+
+
+def _decode(
+    data: bytes, decode: Callable[[bytes], ConnectRequest] = decode_request
+) -> ConnectRequest:
     try:
-        return decode_request(data)
+        return decode(data)
     except ProtobufError as error:
         raise ProtocolError(f"a message cannot be read: {error}") from error
 

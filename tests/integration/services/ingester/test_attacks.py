@@ -1,5 +1,6 @@
 """Collectors that lie, and a hub that dies."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from quarterdeck.inventory.push.messages import (
     HealthReport,
     RegisterRequest,
 )
+from quarterdeck.services.ingester.options import IngesterOptions
 
 UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -143,6 +145,36 @@ async def test_chunks_out_of_order_end_the_stream(hub: Hub, chunks: list[tuple[i
             await wire.send(ConnectRequest(metrics=batch))
         assert (await wire.wait_refused())[0] is INVALID
     assert await hub.state.get(keys.cluster("east", "metrics")) is None
+
+
+@with_hub
+async def test_incomplete_batches_are_bounded_for_a_stream_and_for_all(hub: Hub) -> None:
+    options = IngesterOptions(port=0, max_batch_bytes=60_000, max_held_bytes=100_000)
+    small = Hub(hub.state, hub.history, options)
+
+    def build(index: int, size: int, count: int = 3) -> ConnectRequest:
+        part = make_batch(1, chunk_index=index, chunk_count=count, resources_json=b"x" * size)
+        return ConnectRequest(metrics=part)
+
+    async with (
+        small.ingester.running(),
+        small.connect("east", await hub.issue("east")) as east,
+        small.connect("west", await hub.issue("west")) as west,
+    ):
+        for index, size in enumerate((40_000, 40_000, 1_000)):
+            await east.send(build(index, size))
+        ack = await east.receive_ack()
+        assert (ack.success, ack.is_permanent) == (False, True)
+        assert "60000 bytes" in ack.error
+        assert (await east.push(make_batch(2))).success  # the stream goes on
+        await east.send(build(0, 55_000))
+        while small.ingester.statistics()["held_bytes"] < 55_000:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await west.send(build(0, 50_000))
+        while small.ingester.statistics()["held_bytes"] > 55_000:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await east.send(build(1, 1_000))
+        assert (await east.wait_refused())[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 @pytest.mark.parametrize(

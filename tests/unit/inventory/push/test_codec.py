@@ -181,3 +181,28 @@ def test_moments_out_of_range_are_refused(seconds: int) -> None:
 def test_moments_keep_microseconds() -> None:
     data = codec.encode("MetricsBatch", MetricsBatch(collected_at=AT))
     assert codec.decode("MetricsBatch", data).collected_at == AT
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 2**40), st.text(max_size=9))
+def test_head_of_a_batch_is_that_of_the_whole(
+    index: int, count: int, sequence: int, text: str
+) -> None:
+    batch = MetricsBatch(
+        batch_id=text,
+        agent_id=text,
+        sequence=sequence,
+        chunk_index=index,
+        chunk_count=count,
+        cluster_name="east",
+        resources_json=b"[]",
+        node_metrics=(NodeFacts(name="n", timestamp="", status=""),),
+    )
+    head = codec.decode_request_head(codec.encode_request(ConnectRequest(metrics=batch)))
+    assert head.metrics == MetricsBatch(
+        batch_id=text, agent_id=text, sequence=sequence, chunk_index=index, chunk_count=count
+    )
+
+
+def test_head_of_anything_else_is_the_whole() -> None:
+    request = ConnectRequest(register=RegisterRequest(cluster_name="east", token="t"))
+    assert codec.decode_request_head(codec.encode_request(request)) == request
