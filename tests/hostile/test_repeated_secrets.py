@@ -91,11 +91,20 @@ async def test_registry_that_redirects_to_the_password_shows_none() -> None:
     check_masked(repr(report))
 
 
-async def test_api_server_that_repeats_the_token_shows_none() -> None:
+def escape(data: bytes) -> bytes:
+    """JSON in which every letter of a text is an escape, as a hostile server may write it."""
+    pieces = data.decode().split('"')
+    pieces[1::2] = ["".join(f"\\u{ord(each):04x}" for each in piece) for piece in pieces[1::2]]
+    return '"'.join(pieces).encode()
+
+
+@pytest.mark.parametrize("is_escaped", [False, True], ids=["plain", "escaped"])
+async def test_api_server_that_repeats_the_token_shows_none(is_escaped: bool) -> None:
     async def handle(request: http.Request) -> http.Response:
         message = f"invalid credential {read_credential(request)}"
-        body = {"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden"}
-        return http.Response(403, [], kit_json.encode({**body, "message": message}))
+        status = {"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden"}
+        body = kit_json.encode({**status, "message": message})
+        return http.Response(403, [], escape(body) if is_escaped else body)
 
     async with listening(handle) as address:
         config = ClusterConfig(server=f"http://{address}", token=Secret(PASSWORD))
@@ -105,12 +114,13 @@ async def test_api_server_that_repeats_the_token_shows_none() -> None:
     check_masked(str(caught.value))
 
 
-async def test_watch_that_fails_with_the_token_shows_none() -> None:
+@pytest.mark.parametrize("is_escaped", [False, True], ids=["plain", "escaped"])
+async def test_watch_that_fails_with_the_token_shows_none(is_escaped: bool) -> None:
     async def handle(request: http.Request) -> http.Response:
         status = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"}
         message = f"no watch for {read_credential(request)}"
-        event = {"type": "ERROR", "object": {**status, "message": message}}
-        return http.Response(200, [], kit_json.encode(event) + b"\n")
+        event = kit_json.encode({"type": "ERROR", "object": {**status, "message": message}})
+        return http.Response(200, [], (escape(event) if is_escaped else event) + b"\n")
 
     async with listening(handle) as address:
         config = ClusterConfig(server=f"http://{address}", token=Secret(PASSWORD))
@@ -238,6 +248,15 @@ def test_credentials_of_headers_and_urls_are_masked(masker: Masker, text: str) -
     assert PASSWORD not in masker.mask(text)
     assert PASSWORD.encode() not in masker.mask_bytes(text.encode())
     assert masker.mask_bytes(b'{"a": "token"}') == b'{"a": "token"}'
+    escaped = escape(kit_json.encode({"message": text}))
+    assert PASSWORD not in str(kit_json.decode(masker.mask_bytes(escaped)))
+
+
+def test_answers_that_cannot_be_read_are_masked_or_hidden() -> None:
+    masker = Masker(Secret(PASSWORD))
+    assert masker.mask_bytes(f"C:\\{PASSWORD}".encode()) == b"C:\\***"
+    deep = b"[" * 100_000 + escape(f'"{PASSWORD}"'.encode()) + b"]" * 100_000
+    assert masker.mask_bytes(deep) == b'"***"'
 
 
 def check_masked(text: str) -> None:

@@ -27,11 +27,10 @@ from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.redaction import build_masker
+from quarterdeck.wire.frame import is_failure
 from quarterdeck.wire.status import from_response
 
 _MAX_ERROR_BODY = 1024 * 1024
-_ERROR_EVENT = b'"ERROR"'
-"""The type of the last event of a watch that failed: its text goes into logs and status."""
 _MAX_STREAMS = 4096
 
 
@@ -101,7 +100,7 @@ class Transport:
         with _translated(request, self.config):
             async with aclosing(response.lines()) as lines:
                 async for line in lines:
-                    yield masker.mask_bytes(line) if _ERROR_EVENT in line else line
+                    yield masker.mask_bytes(line) if is_failure(line) else line
 
     async def _respond(self, request: ApiRequest) -> http.ClientResponse:
         """The head of a successful answer, after whatever retries are safe."""

@@ -57,3 +57,16 @@ def decode_event(line: bytes) -> WatchEvent:
         return _decoder.decode(line)
     except msgspec.DecodeError as error:
         raise FrameError(f"cannot decode a watch event of {len(line)} bytes: {error}") from error
+
+
+def is_failure(line: bytes) -> bool:
+    """Whether a line may be the ERROR event of a watch, whose text goes into logs and status.
+
+    Only lines that could be one are read: the word can be written with escapes.
+    """
+    if b"ERROR" not in line and b"\\u" not in line:
+        return False
+    try:
+        return decode_event(line).type == EventType.ERROR
+    except FrameError:
+        return True

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.kit import json
-from quarterdeck.wire.frame import EventType, FrameError, decode_event, encode_event
+from quarterdeck.wire.frame import EventType, FrameError, decode_event, encode_event, is_failure
 from quarterdeck.wire.media import MediaRange, parse_accept
 
 
@@ -36,3 +36,19 @@ def test_the_accept_header_of_kubectl_is_understood() -> None:
     assert parse_accept("")[0].includes("application/json")
     assert MediaRange("application/*").includes("application/yaml")
     assert not MediaRange("text/html").includes("application/json")
+
+
+@pytest.mark.parametrize(
+    ("line", "fails"),
+    [
+        (b'{"type":"ERROR","object":{}}', True),
+        (b'{"type":"\\u0045RROR","object":{}}', True),
+        (b'{"type":"ADDED","object":{},"type":"ERROR"}', True),
+        (b"ERROR in the middle of nothing", True),
+        (b'{"type":"ADDED","object":{"message":"ERROR"}}', False),
+        (b'{"type":"ADDED","object":{"message":"\\u003c"}}', False),
+        (b'{"type":"ADDED","object":{}}', False),
+    ],
+)
+def test_failures_are_found_however_they_are_written(line: bytes, fails: bool) -> None:
+    assert is_failure(line) is fails
