@@ -10,6 +10,7 @@ from tests.conftest import required_tools
 
 from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
@@ -194,6 +195,8 @@ def test_controls_of_the_simulator_are_kept_in_a_configmap(
 
     shell(kubeconfig, "hypervisor", "fail", "clone_vm", "--kind", "partial", "--times", "3")
     shell(kubeconfig, "hypervisor", "timing", "--scale", "0.1", "--boot", "1-2")
+    asyncio.run(_install(kubeconfig))
+    asyncio.run(_add_hypervisor(kubeconfig))
     shell(kubeconfig, "hypervisor", "act", "kill-node", "sim-1")
     record = asyncio.run(_get(kubeconfig, ConfigMap, "hypervisor-simulator"))
     assert yaml.load(record.data["rules"]) == [{"op": "clone_vm", "kind": "partial", "times": 3}]
@@ -206,6 +209,49 @@ def test_controls_of_the_simulator_are_kept_in_a_configmap(
     assert "rules" not in record.data
     shell(kubeconfig, "hypervisor", "show")
     assert "kill-node" in capsys.readouterr().out
+
+
+def test_actions_on_what_does_not_exist_name_what_does(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    def fail(*arguments: str, code: int = 1) -> str:
+        shell(kubeconfig, "hypervisor", "act", *arguments, code=code)
+        return capsys.readouterr().err
+
+    asyncio.run(_install(kubeconfig))
+    assert "no node 'sim-1'; none exists" in fail("kill-node", "sim-1")
+    assert "no machine 'm1'; none exists" in fail("power-off", "m1")
+    asyncio.run(_add_hypervisor(kubeconfig))
+    assert "no node 'sim-9'; there are: sim-1, sim-2" in fail("kill-node", "sim-9")
+    assert "no machine 'm2'; there are: m1" in fail("delete", "m2")
+    assert "needs the name of a machine" in fail("delete", code=2)
+    shell(kubeconfig, "hypervisor", "act", "power-off", "m1")
+    shell(kubeconfig, "hypervisor", "act", "power-off", "100")
+    record = asyncio.run(_get(kubeconfig, ConfigMap, "hypervisor-simulator"))
+    assert [each["vm"] for each in yaml.load(record.data["actions"])] == ["m1", "100"]
+
+
+async def _add_hypervisor(kubeconfig: Path) -> None:
+    """A simulated hypervisor, and a VM of the machine on it."""
+    cluster = {
+        "apiVersion": HypervisorCluster.KIND.api_version,
+        "kind": "HypervisorCluster",
+        "metadata": {"name": "lab", "namespace": "default"},
+        "spec": {
+            "provider": "mock",
+            "endpoint": "mock://lab",
+            "nodes": ["sim-1", "sim-2"],
+            "defaultNetwork": "lan",
+            "defaultStorage": "local",
+        },
+    }
+    reference = {"hypervisorCluster": "default/lab", "vmId": 100, "node": "sim-1", "name": "m1"}
+    async with Client(load_config(kubeconfig)) as client:
+        await definitions.apply(client.raw, [cluster])
+        statuses = client.resource(MachineClaim.KIND.gvr).subresource("status")
+        await statuses.patch("m1", {"status": {"vmRef": reference}}, namespace="default")
 
 
 def test_image_becomes_a_template(kubeconfig: Path, tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ COMMANDS = (
     "machines rollout undo missing",
     "machines console missing",
     "machines ssh missing",
+    "hypervisor act power-off missing",
+    "hypervisor act kill-node missing",
     "experiments rerun missing",
     "experiments resume missing",
     "experiments tree missing",

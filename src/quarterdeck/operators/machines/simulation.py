@@ -18,6 +18,7 @@ from quarterdeck.kit import yaml
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.drivers.simulator import Simulators
 from quarterdeck.operators.machines.drivers.simulator.controls import (
+    Action,
     BadControl,
     parse_actions,
     parse_rules,
@@ -46,13 +47,23 @@ class Controls:
         world = self._simulators.get(record.data.get("endpoint", DEFAULT_ENDPOINT))
         try:
             self._take_over(record, world)
-            for action in parse_actions(_read(record, "actions")):
-                if (record.key, action.id) not in self._done:
-                    self._done.add((record.key, action.id))
-                    perform(world, action)
-                    ctx.log.info("simulator action done", action=action.action, id=action.id)
+            actions = parse_actions(_read(record, "actions"))
         except BadControl as error:
             ctx.event("BadControl", str(error), warning=True)
+            return
+        for action in actions:
+            if (record.key, action.id) not in self._done:
+                self._done.add((record.key, action.id))
+                self._perform(world, action, ctx)
+
+    def _perform(self, world: Simulator, action: Action, ctx: Context[ConfigRecord]) -> None:
+        """One that cannot be done does not hold up the others."""
+        try:
+            perform(world, action)
+        except BadControl as error:
+            ctx.event("BadControl", str(error), warning=True)
+        else:
+            ctx.log.info("simulator action done", action=action.action, id=action.id)
 
     def _take_over(self, record: ConfigRecord, world: Simulator) -> None:
         text = record.data.get("rules", "")

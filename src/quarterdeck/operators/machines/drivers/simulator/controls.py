@@ -125,7 +125,8 @@ def _vm(world: Simulator, name: str) -> SimulatedVM:
     for vm in world.vms.values():
         if not vm.is_template and name in (vm.name, str(vm.id)):
             return vm
-    raise BadControl(f"there is no VM {name!r}")
+    names = sorted(vm.name for vm in world.vms.values() if not vm.is_template)
+    raise BadControl(f"there is no VM {name!r}; there are: {', '.join(names) or 'none'}")
 
 
 def _convert(document: Any, type_: type[T]) -> T:
