@@ -24,6 +24,7 @@ from quarterdeck.server.admission.request import measure
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.admission.webhooks import review
 from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
+from quarterdeck.server.admission.webhooks.candidates import Candidates
 from quarterdeck.server.admission.webhooks.observer import Observer, annotate_mutation
 from quarterdeck.server.admission.webhooks.registration import (
     FailurePolicy,
@@ -69,6 +70,7 @@ class WebhookDispatcher:
         self._random = rng
         self._authorizer = authorizer
         self._equivalents = EquivalentResources(registry)
+        self._candidates = Candidates(registry, self._equivalents)
         self._by_configuration: dict[str, tuple[Webhook, ...]] = {}
         self.webhooks: tuple[Webhook, ...] = ()
 
@@ -83,6 +85,10 @@ class WebhookDispatcher:
             self._put(entry.key, entry.value)
         self._sort()
         self._store.subscribe(lambda events: self._follow(resource, events))
+
+    def find_candidates(self, attributes: AdmissionAttributes) -> Sequence[tuple[int, Webhook]]:
+        """The webhooks whose rules may be about a write, with their place among all."""
+        return self._candidates.find(attributes)
 
     async def ask(
         self, webhook: Webhook, attributes: AdmissionAttributes, index: int
@@ -201,6 +207,7 @@ class WebhookDispatcher:
         """Configurations are asked in the order of their names."""
         names = sorted(self._by_configuration)
         self.webhooks = tuple(each for name in names for each in self._by_configuration[name])
+        self._candidates.replace(self.webhooks)
 
 
 class MutatingWebhooks:
@@ -220,7 +227,7 @@ class MutatingWebhooks:
         invocations = rounds.get(_MUTATING_PLUGIN)
         if rounds.is_second:
             invocations.begin(attributes.value)
-        for index, webhook in enumerate(self._dispatcher.webhooks):
+        for index, webhook in self._dispatcher.find_candidates(attributes):
             key = (webhook.configuration, webhook.name)
             if rounds.is_second and not invocations.is_due(key):
                 continue
@@ -264,12 +271,11 @@ class ValidatingWebhooks:
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """Ask everybody about the final object."""
-        webhooks = self._dispatcher.webhooks
+        candidates = self._dispatcher.find_candidates(attributes)
+        if not candidates:
+            return
         answers = await asyncio.gather(
-            *(
-                self._dispatcher.ask(webhook, attributes, index)
-                for index, webhook in enumerate(webhooks)
-            ),
+            *(self._dispatcher.ask(webhook, attributes, index) for index, webhook in candidates),
             return_exceptions=True,
         )
         for answer in answers:
