@@ -57,7 +57,9 @@ class Server:
         self._state = ServerState(
             handler, limits or Limits(), clock=self._clock, on_error=on_error or _log_error
         )
+        self._connected = asyncio.Event()
         self._state.on_change = self._on_change
+        self._state.on_first = self._connected.set
         self._listeners: list[Listener] = []
         self._ticker: asyncio.Task[None] | None = None
         self._changed: asyncio.Event | None = None
@@ -102,7 +104,6 @@ class Server:
     def start(self) -> None:
         """Start the ticker; listening does so by itself."""
         if self._ticker is None:
-            self._state.read_clock()
             self._ticker = asyncio.get_running_loop().create_task(self._tick(), name="http-ticker")
 
     def connect(self) -> ServerConnection:
@@ -194,8 +195,12 @@ class Server:
             self._changed.set()
 
     async def _tick(self) -> None:
+        """Apply time-outs for as long as there are connections; else wait for the first one."""
         state = self._state
         while True:
+            if not state.connections:
+                self._connected.clear()
+                await self._connected.wait()
             await self._clock.sleep(state.limits.tick_s)
             state.read_clock()
             for connection in list(state.connections):

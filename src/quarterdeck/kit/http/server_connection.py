@@ -59,7 +59,7 @@ class ServerConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._peer: Peer
         self.phase = Phase.HEAD
-        self._deadline = state.now + state.limits.header_timeout_s
+        self._deadline = 0.0
         self._queue: deque[Request | Malformed] = deque()
         self._is_lost = False
         self._eof = False
@@ -73,8 +73,8 @@ class ServerConnection(asyncio.Protocol):
         self._out.attach(self._transport)
         self._receiver.attach(self._transport)
         self._peer = get_peer(transport)
-        self._state.connections.add(self)
-        self._state.connections_total += 1
+        self._state.add_connection(self)
+        self._deadline = self._state.now + self._state.limits.header_timeout_s
 
     def data_received(self, data: bytes) -> None:
         """Bytes arrived."""

@@ -46,7 +46,10 @@ class OpenConnection(Protocol):
 
 
 class ServerState:
-    """The handler, a clock that is read once a tick, open connections and counters."""
+    """The handler, a clock that is read once a tick, open connections and counters.
+
+    Without connections nothing ticks.
+    """
 
     def __init__(
         self, handler: Handler, limits: Limits, *, clock: Clock, on_error: ErrorCallback
@@ -59,6 +62,7 @@ class ServerState:
         self.running: set[OpenConnection] = set()
         self.draining = False
         self.on_change: Callable[[], None] = _do_nothing
+        self.on_first: Callable[[], None] = _do_nothing
         self.connections_total = 0
         self.requests_total = 0
         self.responses_5xx_total = 0
@@ -72,6 +76,14 @@ class ServerState:
         self.now = 0.0
         self.date = ""
         self.read_clock()
+
+    def add_connection(self, connection: OpenConnection) -> None:
+        """Count a connection; the first one finds a clock that nobody has read for long."""
+        if not self.connections:
+            self.read_clock()
+            self.on_first()
+        self.connections.add(connection)
+        self.connections_total += 1
 
     def read_clock(self) -> None:
         """Bring the coarse time and the Date field up to date."""

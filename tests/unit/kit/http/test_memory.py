@@ -173,3 +173,32 @@ async def test_a_refusal_closes_a_memory_connection_in_order() -> None:
         assert response.status == 403 and await response.read() == b"no"
         await clock.advance(5)
         assert server.statistics().connections == 0 and network.links == []
+
+
+async def test_a_server_without_connections_waits_for_no_deadline() -> None:
+    clock = VirtualClock()
+    network = MemoryNetwork()  # its links have timers of their own
+    async with http.Server(echo, clock=clock) as server:
+        url = network.serve(server, "api")
+        await settle()
+        assert clock.next_deadline is None
+        async with network.client() as client:
+            await (await client.request("GET", url)).read()
+            assert clock.next_deadline is not None
+        await eventually(lambda: not server.statistics().connections)
+        await clock.advance(Limits().tick_s)
+        assert clock.next_deadline is None
+
+
+async def test_time_outs_hold_for_a_connection_after_a_long_rest() -> None:
+    clock = VirtualClock()
+    network = MemoryNetwork()
+    limits = Limits(idle_timeout_s=10.0)
+    async with http.Server(echo, clock=clock, limits=limits) as server, network.client() as client:
+        url = network.serve(server, "api")
+        await clock.advance(3600)
+        await (await client.request("GET", url)).read()
+        await clock.advance(9)
+        assert server.statistics().connections == 1
+        await clock.advance(2)
+        await eventually(lambda: not server.statistics().connections)
