@@ -242,7 +242,8 @@ class Informer(Generic[T]):
             if left_s <= 0:
                 silent.set()
                 return
-            await self._clock.sleep(min(left_s, self._settings.initial_events_s))
+            # the limit of a stream changes once, when the initial events are complete
+            await self._clock.sleep(min(left_s, self._settings.silence_s))
 
     def _check_synced(self) -> None:
         self._log_absence()

@@ -28,3 +28,28 @@ async def test_the_watchdog_names_the_code_that_blocks_the_loop() -> None:
 
 def guilty_code() -> None:
     threading.Event().wait(0.4)
+
+
+class ToldHistogram(Histogram):
+    """Says when something was observed."""
+
+    __slots__ = ("told",)
+
+    def __init__(self) -> None:
+        super().__init__((60.0,))
+        self.told = asyncio.Event()
+
+    def observe(self, value: float) -> None:
+        super().observe(value)
+        self.told.set()
+
+
+async def test_a_loop_that_is_free_answers_and_its_lag_is_measured() -> None:
+    lag = ToldHistogram()
+    dog = LoopWatchdog(clock=SystemClock(), log=logging.get_logger("dog"), lag=lag, limit_s=0.01)
+    running = asyncio.ensure_future(dog.run())
+    await lag.told.wait()
+    assert dog.check() == ""
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert lag.count >= 1
