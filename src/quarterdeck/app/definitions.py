@@ -8,14 +8,28 @@ from quarterdeck.meta.identity import GVK
 from quarterdeck.runtime.manager.definitions import FIELD_MANAGER, apply_changed
 from quarterdeck.runtime.manager.definitions import apply_definitions as install
 from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.status import NotFound
 
-__all__ = ["FIELD_MANAGER", "apply", "install"]
+__all__ = ["FIELD_MANAGER", "apply", "apply_missing", "install"]
 
 
 async def apply(api: Api, documents: Iterable[Mapping[str, Any]]) -> None:
     """Apply manifests of kinds that the server knows; what is as it should be is left alone."""
     for document in documents:
-        found = await api.resource(GVK.of(document["apiVersion"], document["kind"]))
-        metadata = document["metadata"]
-        path = ResourcePath(*found.gvr, metadata.get("namespace", ""), metadata["name"])
-        await apply_changed(api, path, document)
+        await apply_changed(api, await _find_path(api, document), document)
+
+
+async def apply_missing(api: Api, documents: Iterable[Mapping[str, Any]]) -> None:
+    """Apply manifests of objects that others fill in: only where there is no such object yet."""
+    for document in documents:
+        path = await _find_path(api, document)
+        try:
+            await api.get(path)
+        except NotFound:
+            await apply_changed(api, path, document)
+
+
+async def _find_path(api: Api, document: Mapping[str, Any]) -> ResourcePath:
+    found = await api.resource(GVK.of(document["apiVersion"], document["kind"]))
+    metadata = document["metadata"]
+    return ResourcePath(*found.gvr, metadata.get("namespace", ""), metadata["name"])

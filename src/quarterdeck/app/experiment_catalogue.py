@@ -50,7 +50,8 @@ def _chart(
 
 
 def _directory(path: str) -> Manifest:
-    return {"repoURL": REPOSITORY, "path": f"components/{path}"}
+    # the default, said: what the server would add makes every start apply it again
+    return {"repoURL": REPOSITORY, "path": f"components/{path}", "targetRevision": "HEAD"}
 
 
 _GATEWAYS = (

@@ -18,13 +18,17 @@ from quarterdeck.server.authentication.service_accounts.tokens import build_acco
 OPERATORS = build_account_user(manifests.NAMESPACE, manifests.NAME)
 """Whom the operators act as, in `up` as in a cluster."""
 _SIMULATORS = "quarterdeck-simulators"
+_FILLED_BY_OPERATORS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+"""Applied empty over what an earlier start registered, nobody would be asked until it has again."""
 
 
 async def grant_roles(admin: Client, parts: Sequence[Part]) -> None:
     """Apply namespace, service account, roles and bindings of the operators."""
     place = manifests.HERE
     documents = [manifests.namespace(place), *manifests.permissions(place, parts).values()]
-    await definitions.apply(admin.raw, documents)
+    registrations = [each for each in documents if each["kind"] in _FILLED_BY_OPERATORS]
+    await definitions.apply(admin.raw, [each for each in documents if each not in registrations])
+    await definitions.apply_missing(admin.raw, registrations)
 
 
 async def grant_simulators(

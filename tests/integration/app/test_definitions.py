@@ -3,9 +3,12 @@
 import copy
 from typing import Any
 
+from quarterdeck.apis.experiments.v1alpha1 import KINDS
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
+from quarterdeck.app.experiments_samples import embedded
 from quarterdeck.meta.identity import GVR
+from quarterdeck.operators.experiments.foreign import FOREIGN
 
 ROLES = GVR("rbac.authorization.k8s.io", "v1", "clusterroles")
 ROLE: dict[str, Any] = {
@@ -23,6 +26,25 @@ async def test_an_unchanged_manifest_is_not_sent_again() -> None:
         sent: Any = _Patches(requests)
         await definitions.apply(sent, [ROLE])
         assert sent.count == 0
+
+
+async def test_a_second_start_applies_nothing_of_catalogue_and_namespaces() -> None:
+    async with Cluster() as cluster:
+        requests = cluster.client.raw
+        await definitions.install(requests, [*KINDS, *FOREIGN])
+        await definitions.apply(requests, embedded())
+        sent: Any = _Patches(requests)
+        await definitions.install(sent, [*KINDS, *FOREIGN])
+        await definitions.apply(sent, embedded())
+        assert sent.count == 0
+
+
+async def test_what_somebody_filled_in_is_left_alone() -> None:
+    async with Cluster() as cluster:
+        await definitions.apply_missing(cluster.client.raw, [{**ROLE, "rules": []}])
+        await definitions.apply(cluster.client.raw, [ROLE])
+        await definitions.apply_missing(cluster.client.raw, [{**ROLE, "rules": []}])
+        assert (await cluster.client.resource(ROLES).get("reader"))["rules"] == ROLE["rules"]
 
 
 async def test_a_changed_manifest_and_a_changed_object_are_applied() -> None:

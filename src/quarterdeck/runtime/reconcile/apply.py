@@ -18,6 +18,8 @@ def is_apply_redundant(
     desired: Mapping[str, Any], current: Mapping[str, Any], *, manager: str, subresource: str = ""
 ) -> bool:
     """Whether applying `desired` as `manager` would leave `current` as it is."""
+    if not current:
+        return False
     owned = _owned_fields(current, manager, subresource)
     if owned is None:
         return False
@@ -34,16 +36,18 @@ def is_apply_redundant(
 def _owned_fields(
     current: Mapping[str, Any], manager: str, subresource: str
 ) -> Mapping[str, Any] | None:
+    """What `manager` owns: nothing if it has no entry; None if that cannot be told."""
     for entry in current.get("metadata", {}).get("managedFields", ()):
         if (
             entry.get("manager") == manager
             and entry.get("operation") == "Apply"
             and entry.get("subresource", "") == subresource
-            and entry.get("apiVersion") == current.get("apiVersion", entry.get("apiVersion"))
         ):
+            if entry.get("apiVersion") != current.get("apiVersion", entry.get("apiVersion")):
+                return None
             fields = entry.get("fieldsV1", {})
             return fields if isinstance(fields, dict) else None
-    return None
+    return {}
 
 
 def _same_fields(desired: Mapping[str, Any], current: Any, owned: Mapping[str, Any]) -> bool:

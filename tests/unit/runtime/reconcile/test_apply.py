@@ -78,3 +78,24 @@ def test_applying_what_we_own_with_the_same_values_is_a_noop() -> None:
 )
 def test_any_difference_is_sent(path: list[Any], value: Any) -> None:
     assert not is_apply_redundant(changed(path, value), CURRENT, manager="me")
+
+
+def test_applying_a_name_alone_is_a_noop_where_the_object_exists() -> None:
+    named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
+    present = {**named, "metadata": {"name": "a", "uid": "1", "labels": {"set-by": "the server"}}}
+    assert is_apply_redundant(named, present, manager="me")
+    assert not is_apply_redundant(named, {}, manager="me")
+    assert not is_apply_redundant(named, CURRENT, manager="me")  # it gives up what it owns
+
+
+def test_fields_owned_in_another_version_are_sent() -> None:
+    owned = {
+        "manager": "me",
+        "operation": "Apply",
+        "apiVersion": "v1beta1",
+        "fieldsV1": {"f:spec": {"f:size": {}}},
+    }
+    desired = {"apiVersion": "v1", "kind": "Widget", "metadata": {"name": "a"}}
+    current = {**desired, "metadata": {"name": "a", "managedFields": [owned]}}
+    assert not is_apply_redundant(desired, current, manager="me")
+    assert not is_apply_redundant({**desired, "spec": {"size": 1}}, current, manager="me")
