@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from quarterdeck.app.experiment_results import open_results
 from quarterdeck.app.experiments_options import build_operator_settings
-from quarterdeck.app.experiments_samples import SAMPLES, embedded
+from quarterdeck.app.experiments_samples import SAMPLES, list_catalogue, list_namespaces
 from quarterdeck.app.experiments_settings import Settings as ExperimentsSettings
 from quarterdeck.app.host import Host
 from quarterdeck.operators import experiments
@@ -77,7 +77,10 @@ async def _administrator(
 
 
 async def _simulate(host: Host, settings: Settings) -> None:
-    """Simulators now; definitions of foreign kinds and the catalogue right after the start."""
+    """Simulators and namespaces now; foreign kinds and the catalogue right after the start.
+
+    Experiments can be applied as soon as `up` is ready; they wait for what is not there yet.
+    """
     from quarterdeck.app import definitions
     from quarterdeck.app.cluster_factory import EmbeddedClusters
     from quarterdeck.operators.experiments import simulators
@@ -88,8 +91,10 @@ async def _simulate(host: Host, settings: Settings) -> None:
     simulation = simulators.Simulation(host.admin, clusters, host.clock, settings, delays)
     simulators.register(host.manager, simulation)
 
+    await definitions.apply(host.admin.raw, list_namespaces())
+
     async def prepare() -> None:
         await definitions.install(host.admin.raw, FOREIGN)
-        await definitions.apply(host.admin.raw, embedded())
+        await definitions.apply(host.admin.raw, list_catalogue())
 
     host.manager.add_runnable("experiments-catalogue", prepare)

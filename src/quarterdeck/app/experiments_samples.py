@@ -75,10 +75,13 @@ NAMESPACES = (HOME, "argocd", "argo-workflows", "crossplane-system", "observabil
 """Namespaces of `up` that the simulated systems live in."""
 
 
-def embedded() -> list[Manifest]:
-    """What `up` applies so that experiments run without anything else installed."""
-    namespaces = [
+def list_namespaces() -> list[Manifest]:
+    """Namespaces that `up` makes before it says that it is ready."""
+    return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES
     ]
-    catalogue = (*experiment_catalogue.COMPONENTS, *experiment_catalogue.TEMPLATES)
-    return [*namespaces, *catalogue]
+
+
+def list_catalogue() -> list[Manifest]:
+    """What `up` applies so that experiments run without anything else installed."""
+    return [*experiment_catalogue.COMPONENTS, *experiment_catalogue.TEMPLATES]

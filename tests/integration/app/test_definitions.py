@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.apis.experiments.v1alpha1 import KINDS
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.experiments_samples import embedded
+from quarterdeck.app.experiments_samples import list_catalogue, list_namespaces
 from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.experiments.foreign import FOREIGN
 
@@ -32,10 +32,10 @@ async def test_a_second_start_applies_nothing_of_catalogue_and_namespaces() -> N
     async with Cluster() as cluster:
         requests = cluster.client.raw
         await definitions.install(requests, [*KINDS, *FOREIGN])
-        await definitions.apply(requests, embedded())
+        await definitions.apply(requests, [*list_namespaces(), *list_catalogue()])
         sent: Any = _Patches(requests)
         await definitions.install(sent, [*KINDS, *FOREIGN])
-        await definitions.apply(sent, embedded())
+        await definitions.apply(sent, [*list_namespaces(), *list_catalogue()])
         assert sent.count == 0
 
 

@@ -12,19 +12,23 @@ from typing import Any
 import pytest
 
 from quarterdeck.apis.applications.v1 import Application, ApplicationSpec
-from quarterdeck.app import definitions
+from quarterdeck.app import all_in_one, definitions, experiments_samples
 from quarterdeck.app.all_in_one import up
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.console import Console
+from quarterdeck.app.embedded import Embedded
 from quarterdeck.app.errors import Interrupted, SettingError, StartError
+from quarterdeck.app.host import Host
 from quarterdeck.app.run import run
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.app.signals import StopSignal
+from quarterdeck.app.start_summary import print_summary
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import load_config
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.storage.types import StoreKey
 from quarterdeck.wire.query import ListOptions
 
 FREE: dict[str, Any] = {
@@ -95,6 +99,26 @@ async def test_up_starts_works_and_ends(tmp_path: Path) -> None:
     text = told.getvalue()
     assert "Application default/web created" in text
     assert "stopping\n" in text
+
+
+async def test_namespaces_of_the_first_examples_are_there_when_it_is_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[str] = []
+
+    def look_and_print(host: Host, server: Embedded, parts: Any, **more: Any) -> None:
+        store = server.api.core.store
+        names = (*experiments_samples.NAMESPACES, "default")
+        found.extend(each for each in names if store.get(StoreKey("namespaces", "", each)))
+        print_summary(host, server, parts, **more)
+
+    monkeypatch.setattr(all_in_one, "print_summary", look_and_print)
+    told = Told()
+    settings = Settings(**FREE, in_memory=True, operators=("experiments",))
+    task = asyncio.ensure_future(up(settings, console=Console(told), started=0.0))
+    async with asyncio.timeout(240), ending_on_a_signal(task):
+        await told.ready.wait()
+    assert found == [*experiments_samples.NAMESPACES, "default"]
 
 
 async def test_only_the_operators_that_were_asked_for(tmp_path: Path) -> None:
