@@ -237,7 +237,11 @@ async def _start_server(
             data_dir=None if settings.in_memory else settings.data_dir,
             port=settings.port,
             kubeconfig=settings.kubeconfig,
-            options=ServerOptions(simulate_workloads=True, has_system_objects=True),
+            options=ServerOptions(
+                simulate_workloads=not settings.controllers_without_kubelet,
+                controllers_without_kubelet=settings.controllers_without_kubelet,
+                has_system_objects=True,
+            ),
             identities=Identities(
                 tokens={tokens.admin: _ADMINISTRATOR, tokens.operators: OPERATORS}
             ),

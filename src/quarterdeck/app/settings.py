@@ -83,6 +83,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     demo: Annotated[
         bool, Option(help="Apply the samples and print what happens.", commands=(UP,))
     ] = False
+    controllers_without_kubelet: Annotated[
+        bool,
+        Option(
+            help="Simulate no nodes: workloads make pods, and these stay Pending.",
+            env=("QUARTERDECK_CONTROLLERS_WITHOUT_KUBELET",),
+            commands=(UP,),
+        ),
+    ] = False
 
     port: Annotated[Port, _port("HTTPS port of the Kubernetes API", "QUARTERDECK_PORT")] = Port(
         6443

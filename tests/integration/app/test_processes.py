@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from quarterdeck.apis.applications.v1 import Application, ApplicationSpec
+from quarterdeck.apis.core.nodes import Node
+from quarterdeck.apis.core.pods import Pod
 from quarterdeck.app import all_in_one, definitions, experiments_samples
 from quarterdeck.app.all_in_one import up
 from quarterdeck.app.cluster import Cluster
@@ -128,6 +130,29 @@ async def test_only_the_operators_that_were_asked_for(tmp_path: Path) -> None:
     async with asyncio.timeout(240), ending_on_a_signal(task):
         await told.ready.wait()
     assert "operators  applications\n" in told.getvalue()
+
+
+async def test_without_kubelet_pods_wait_for_a_node(tmp_path: Path) -> None:
+    told = Told()
+    settings = Settings(
+        **FREE,
+        data_dir=tmp_path / "data",
+        operators=("applications",),
+        controllers_without_kubelet=True,
+    )
+    task = asyncio.ensure_future(up(settings, console=Console(told), started=0.0))
+    async with asyncio.timeout(240), ending_on_a_signal(task):
+        await told.ready.wait()
+        async with Client(load_config(tmp_path / "data" / "kubeconfig")) as client:
+            await client.create(application())
+            options = ListOptions(watch=True)
+            async with client.watch(Pod, "default", options) as events:
+                async for event in events:
+                    conditions = event.object.status.conditions
+                    if [each.reason for each in conditions] == ["Unschedulable"]:
+                        break
+            assert event.object.status.phase == "Pending"
+            assert await client.list(Node) == []
 
 
 async def test_run_works_on_a_cluster_and_ends() -> None:
