@@ -171,7 +171,7 @@ def _take(root: Any, path: str) -> Any:
 
 
 def _test(root: Any, path: str, expected: Any) -> None:
-    actual = _get(root, path)
+    actual = _get_or_null(root, path) if expected is None else _get(root, path)
     if not is_equal(actual, expected):
         raise JsonPatchError("test failed: the value is different")
 
@@ -187,7 +187,7 @@ def _get(root: Any, path: str) -> Any:
 
 
 def _get_or_null(root: Any, path: str) -> Any:
-    """What a copy reads: a missing member of an object is null, as in Kubernetes."""
+    """What a copy or a test for null reads: a missing member of an object is null there."""
     if path == "":
         return root
     parent, token = _find_parent(root, path)

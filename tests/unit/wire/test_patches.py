@@ -91,7 +91,7 @@ def test_json_patch_follows_rfc_6902() -> None:
         pytest.param({"op": "test", "path": "/a", "value": True}, id="one is not true"),
         pytest.param({"op": "remove", "path": "/b"}, id="remove what is not there"),
         pytest.param({"op": "add", "path": "", "value": {}}, id="add the whole document"),
-        pytest.param({"op": "test", "path": "/b", "value": None}, id="absent is not null"),
+        pytest.param({"op": "test", "path": "/b/c", "value": None}, id="a test without parent"),
         pytest.param({"op": "add", "path": "/b/c", "value": 1}, id="no parent"),
         pytest.param({"op": "add", "path": "/l/9", "value": 1}, id="index out of range"),
         pytest.param({"op": "remove", "path": "/l/-1"}, id="negative index"),
@@ -106,6 +106,12 @@ def test_an_operation_that_cannot_be_done_leaves_the_document(operation: dict[st
         patched(document, {"op": "add", "path": "/z", "value": 1}, operation)
     assert caught.value.index == 1
     assert document == {"a": 1, "l": [1]}
+
+
+def test_a_missing_member_passes_a_test_for_null() -> None:
+    document = {"a": 1}
+    operations = json_patch.parse([{"op": "test", "path": "/b", "value": None}])
+    assert json_patch.apply(document, operations) == document
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,9 @@ def check_applied_type(config: Object, gvk: GVK) -> None:
 
 
 def _check_absent(call: Call, value: Object) -> None:
+    """Refuse a configuration of a new object that names the uid or version of an old one."""
+    if version := value["metadata"].get("resourceVersion"):
+        write.check_resource_version(version)
     if uid := value["metadata"].get("uid"):
         raise write.build_conflict(
             call,

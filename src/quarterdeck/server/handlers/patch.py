@@ -14,11 +14,13 @@ from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create
+from quarterdeck.server.handlers.patch_problems import find_patch_problems
+from quarterdeck.server.handlers.patched_type import check_patched_type
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
-from quarterdeck.server.request.type_meta import check_type, name_json_type
+from quarterdeck.server.request.type_meta import name_json_type
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire import json_patch, merge_patch
@@ -68,18 +70,11 @@ async def handle(core: Core, call: Call) -> responses.Response:
         patch = patches[0]
         patched = patch(copy_object(old))
         show = patch.show if isinstance(patch, StrategicPatch) else None
-        duplicates = _find_duplicates(body, media, validation)
-        return shape_patched(call, patched, validation, show=show, duplicates=duplicates)
+        problems = find_patch_problems(body, media, validation)
+        return shape_patched(call, patched, validation, show=show, problems=problems)
 
     written = await write.update(core, call, change, write_options)
     return await create.build_response(core, call, written)
-
-
-def _find_duplicates(body: bytes, media: str, validation: str) -> list[str]:
-    """Find fields that came twice in a patch that has the form of an object."""
-    if media == JSON_PATCH or validation == "Ignore":
-        return []
-    return decoder.find_duplicate_fields(body, kit_json.decode(body), validation)
 
 
 def check_not_forced(options: PatchOptions) -> list[FieldError]:
@@ -121,7 +116,7 @@ def shape_patched(
     validation: str,
     *,
     show: Callable[[], str] | None = None,
-    duplicates: Sequence[str] = (),
+    problems: Sequence[str] = (),
 ) -> Object:
     """A patched object in the shape of its kind; `show` builds what stands for it in errors.
 
@@ -132,9 +127,9 @@ def shape_patched(
     if not isinstance(value, dict):
         raise build_rejection()
     try:
-        _check_patched_type(call, value)
+        check_patched_type(call, value, validation)
         shaped = decoder.shape_object(
-            call, value, gvk, field_validation=validation, duplicates=duplicates
+            call, value, gvk, field_validation=validation, problems=problems
         )
     except BadRequest as error:
         prefix = f"cannot be handled as a {gvk.kind}: "
@@ -145,28 +140,6 @@ def shape_patched(
     check_namespace(call, shaped["metadata"])
     check_name(call, shaped["metadata"])
     return shaped
-
-
-def _check_patched_type(call: Call, value: Object) -> None:
-    """Check kind and version of a patched object; validation compares those of a custom one.
-
-    Raises:
-        BadRequest: for a kind that cannot be told or is not there.
-        ApiError: 500 for a custom object without a version, as Kubernetes does.
-    """
-    if not call.resource.is_custom:
-        check_type(call, value, call.resource.gvk, body=kit_json.encode(value))
-    elif not isinstance(kind := value.get("kind"), str) or not kind:
-        raise BadRequest(f"Object 'Kind' is missing in '{kit_json.encode(value).decode()}'")
-    elif (version := value.get("apiVersion")) is not None and not isinstance(version, str):
-        raise BadRequest(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal"
-            f" {name_json_type(version)} into Go struct field .apiVersion of type string"
-        )
-    elif not version:
-        decoder.check_metadata(value, call.resource.gvk)
-        problem = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
-        raise ApiError(f": {problem}", code=500)
 
 
 def build_rejection() -> Invalid:

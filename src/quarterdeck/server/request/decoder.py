@@ -102,7 +102,7 @@ def decode_yaml(body: bytes, *, duplicates: list[str] | None = None) -> Any:
 
 
 def format_yaml_duplicates(repeated: list[str]) -> str:
-    """Format keys that come twice; as a warning this is never sent, since it has several lines."""
+    """Format keys that come twice as an error; warnings name them one by one."""
     return "yaml: unmarshal errors:\n" + "\n".join(f"  {each}" for each in repeated)
 
 
@@ -134,12 +134,11 @@ def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> O
         )
     check_type(call, value, gvk, body=body)
     if repeated and field_validation == "Strict":
-        raise BadRequest(
-            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: strict'
-            f" decoding error: {format_yaml_duplicates(repeated)}"
-        )
-    duplicates = find_duplicate_fields(body, value, field_validation) if media == JSON else []
-    return shape_object(call, value, gvk, field_validation=field_validation, duplicates=duplicates)
+        repeated = [format_yaml_duplicates(repeated)]
+    if media == JSON:
+        duplicates = find_duplicate_fields(body, value, field_validation)
+        repeated = [f'duplicate field "{path}"' for path in duplicates]
+    return shape_object(call, value, gvk, field_validation=field_validation, problems=repeated)
 
 
 def shape_object(
@@ -148,18 +147,19 @@ def shape_object(
     gvk: GVK,
     *,
     field_validation: str,
-    duplicates: Sequence[str] = (),
+    problems: Sequence[str] = (),
 ) -> Object:
     """Drop what the kind does not know, and report it as the client wants it reported.
+
+    `problems` are what was found in the text before, and is reported along with it.
 
     Raises:
         BadRequest: for unknown and duplicate fields if validation is strict.
     """
     check_metadata(value, gvk)
     shaped, unknown = call.resource.strategy.normalise(value)
-    if (unknown or duplicates) and field_validation != "Ignore":
-        problems = [f'duplicate field "{path}"' for path in duplicates]
-        problems += [f'unknown field "{path}"' for path in unknown]
+    if (unknown or problems) and field_validation != "Ignore":
+        problems = [*problems, *(f'unknown field "{path}"' for path in unknown)]
         if field_validation == "Strict":
             raise BadRequest(
                 f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: strict'

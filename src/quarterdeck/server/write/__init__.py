@@ -5,7 +5,7 @@ the same state; only asynchronous admission plugins (webhooks) open that gap, an
 is made again. The response is sent after the commit.
 """
 
-from quarterdeck.server.write.change import check_absent_uid, update
+from quarterdeck.server.write.change import check_absent_uid, check_resource_version, update
 from quarterdeck.server.write.creation import create
 from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
@@ -26,6 +26,7 @@ __all__ = [
     "build_conflict",
     "build_not_found",
     "check_absent_uid",
+    "check_resource_version",
     "create",
     "delete",
     "get_current",

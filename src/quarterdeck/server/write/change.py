@@ -31,6 +31,8 @@ from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.wire.status import ApiError, Conflict, Invalid
 
 _ATTEMPTS = 64
+_LARGEST_VERSION = 2**64 - 1
+_MAX_DIGITS = 20
 _STORED_BY_GROUP = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _STORED_NAMES = {
     "endpoints": "services/endpoints",
@@ -147,7 +149,7 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
     if uid and uid != old.get("uid"):
         raise _build_uid_conflict(call, uid, old.get("uid") or "")
     if version and version.strip("0"):
-        _check_resource_version(version)
+        check_resource_version(version)
         if version != old.get("resourceVersion"):
             raise build_conflict(call, MODIFIED)
     elif not call.resource.strategy.allow_unconditional_update:
@@ -179,10 +181,19 @@ def _build_uid_conflict(call: Call, wanted: str, found: str) -> Conflict:
     )
 
 
-def _check_resource_version(version: str) -> None:
-    """Refuse what is no version with a 500, as Kubernetes does."""
+def check_resource_version(version: str) -> None:
+    """Refuse what is no version.
+
+    Raises:
+        ApiError: 500, as Kubernetes does.
+    """
+    problem, digits = "", version.lstrip("0")
     if not (version.isascii() and version.isdigit()):
-        raise ApiError(f"strconv.ParseUint: parsing {quote(version)}: invalid syntax", code=500)
+        problem = "invalid syntax"
+    elif len(digits) > _MAX_DIGITS or int(digits or "0") > _LARGEST_VERSION:
+        problem = "value out of range"
+    if problem:
+        raise ApiError(f"strconv.ParseUint: parsing {quote(version)}: {problem}", code=500)
 
 
 def _build_registry_key(call: Call) -> tuple[str, ...]:
