@@ -112,7 +112,8 @@ def _validate_version(version: Document, path: str, shared: frozenset[str]) -> I
         yield from version_rules.validate_subresources(version, f"{path}.subresources")
     if "additionalPrinterColumns" not in shared:
         yield from version_rules.validate_columns(version, f"{path}.additionalPrinterColumns")
-    if version.get("selectableFields") and "schema" in shared and "selectableFields" not in shared:
+    has_schema = "schema" not in shared and version.get("schema")
+    if version.get("selectableFields") and not has_schema and "selectableFields" not in shared:
         # Kubernetes keeps what all versions share apart, and does not find the schema here
         text = (
             "selectableFields may only be set when version.schema.openAPIV3Schema is not included"

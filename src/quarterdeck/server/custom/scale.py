@@ -54,17 +54,44 @@ class ScalePaths:
         """Find what is wrong with the numbers in an object."""
         paths = (self.status,) if status_only else (self.spec, self.status)
         for path in paths:
-            number = _get_field(value, path)
+            try:
+                number = _read_number(value, path)
+            except _WrongTypeError as error:
+                yield invalid(path, 0, str(error))
+                continue
             if number is None:
                 continue
-            if not isinstance(number, int) or isinstance(number, bool):
-                shown, kind = format_go_value(number), get_go_type(number)
-                text = f"{path} accessor error: {shown} is of the type {kind}, expected int64"
-                yield invalid(path, 0, text)
-            elif number < 0:
+            if number < 0:
                 yield invalid(path, number, "should be a non-negative integer")
             elif number > _LARGEST:
                 yield invalid(path, number, f"should be less than or equal to {_LARGEST}")
+
+
+class _WrongTypeError(ValueError):
+    """Raised when a number, or what it should be in, has another type; the text is Go's."""
+
+    def __init__(self, path: str, value: object, expected: str) -> None:
+        shown, kind = format_go_value(value), get_go_type(value)
+        super().__init__(
+            f"{path} accessor error: {shown} is of the type {kind}, expected {expected}"
+        )
+
+
+def _read_number(value: Any, path: str) -> int | None:
+    """Read a number at a path; none where a step is absent or null."""
+    place = ""
+    for name in _split_path(path):
+        place = f"{place}.{name}"
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise _WrongTypeError(place, value, "map[string]interface{}")
+        if name not in value:
+            return None
+        value = value[name]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _WrongTypeError(path, value, "int64")
+    return value
 
 
 def _split_path(path: str) -> list[str]:

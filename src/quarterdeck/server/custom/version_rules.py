@@ -1,5 +1,6 @@
 """Validation of one version of a definition: columns, scale, selectable fields, deprecation."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -119,15 +120,19 @@ def validate_selectable_fields(version: Document, path: str) -> Iterator[FieldEr
 
 def _find(schema: Document, path: str) -> tuple[Document | None, str]:
     """Find the schema at a simple path, or the reason why there is none."""
-    if not path.startswith("."):
-        return None, f"does not support array notation or expected '.': {path}"
     place: Document = schema
-    for name in path[1:].split("."):
-        below = (place.get("properties") or {}).get(name)
-        additional = place.get("additionalProperties")
-        if below is None and isinstance(additional, Mapping):
-            below = additional
-        if below is None:
-            return None, f"does not refer to a valid field: {path}"
+    tokens = iter(re.findall(r"[.\[\]]|[^.\[\]]+", path))
+    for token in tokens:
+        if token == "[":
+            return None, "array notation is not allowed"
+        if token != ".":
+            return None, f"expected [ or . but got: {token}"
+        name = next(tokens, None)
+        if name is None:
+            return None, "unexpected end of JSON path"
+        properties, additional = place.get("properties"), place.get("additionalProperties")
+        below = properties.get(name) if properties else additional
+        if not isinstance(below, Mapping):
+            return None, "does not refer to a valid field"
         place = below
     return place, ""

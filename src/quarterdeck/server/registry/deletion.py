@@ -37,7 +37,7 @@ def begin_deletion(
     metadata["deletionTimestamp"] = format_time(context.now + timedelta(seconds=grace))
     if grace or not is_kept:
         metadata["deletionGracePeriodSeconds"] = grace
-    if metadata.get("generation"):
+    if metadata.get("generation") and not is_kept:
         metadata["generation"] += 1
     return True, True
 
