@@ -1,7 +1,7 @@
 """Environment variables of containers, and where their values come from."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from quarterdeck.kit.quantity import Quantity
@@ -81,9 +81,9 @@ def _validate_value_source(source: Object, path: str, value: str) -> Iterator[Fi
         place, reference = f"{path}.{member}", source[member]
         match member:
             case "fieldRef":
-                yield from _validate_field(reference, place)
+                yield from validate_field(reference, place, _FIELDS)
             case "resourceFieldRef":
-                yield from _validate_resource(reference, place)
+                yield from validate_resource(reference, place)
             case _:
                 yield from _validate_key(reference, place)
     if not given:
@@ -109,7 +109,8 @@ def _validate_key(reference: Object, path: str) -> Iterator[FieldError]:
             yield invalid(f"{path}.key", key, problem)
 
 
-def _validate_field(reference: Object, path: str) -> Iterator[FieldError]:
+def validate_field(reference: Object, path: str, choices: Sequence[str]) -> Iterator[FieldError]:
+    """Check a field of the pod; `choices` are those that can be read there."""
     version, field = reference.get("apiVersion") or "", reference.get("fieldPath") or ""
     if not version or not field:
         yield required(f"{path}.{'fieldPath' if version else 'apiVersion'}")
@@ -126,11 +127,12 @@ def _validate_field(reference: Object, path: str) -> Iterator[FieldError]:
     elif match:
         key = match[2].lower() if match[1] == "metadata.annotations" else match[2]
         yield from (invalid(path, key, each) for each in names.check_qualified_name(key))
-    elif field in _OTHER_FIELDS:
-        yield not_supported(f"{path}.fieldPath", field, _FIELDS)
+    elif field not in choices:
+        yield not_supported(f"{path}.fieldPath", field, choices)
 
 
-def _validate_resource(reference: Object, path: str) -> Iterator[FieldError]:
+def validate_resource(reference: Object, path: str) -> Iterator[FieldError]:
+    """Check a resource of a container."""
     name = reference.get("resource") or ""
     if not name:
         yield required(f"{path}.resource")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from quarterdeck.server.kinds.fields import get_items, set_defaults
+from quarterdeck.server.kinds.network_volume_validation import default_network_volume
 from quarterdeck.server.registry.resource import Object
 
 _FILE_MODE = 0o644
@@ -112,6 +113,7 @@ def _default_volume(volume: Object) -> None:
             set_defaults(token, expirationSeconds=3600)
     if (host := volume.get("hostPath")) is not None:
         set_defaults(host, type="")
+    default_network_volume(volume)
     claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec")
     if claim is not None:
         set_defaults(claim, volumeMode="Filesystem")

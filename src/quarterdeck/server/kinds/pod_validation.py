@@ -17,6 +17,7 @@ from quarterdeck.meta.field import (
 )
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
+from quarterdeck.server.kinds.affinity_validation import validate_affinity
 from quarterdeck.server.kinds.container_validation import validate_containers, validate_resources
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.pod_security_validation import validate_pod_context
@@ -212,5 +213,8 @@ _CHECKS: dict[str, Callable[[Object, str], Iterable[FieldError]]] = {
         {"limits": get_mapping(spec, "overhead")}, f"{path}.overhead"
     ),
     "os": _validate_system,
+    "affinity": lambda spec, path: validate_affinity(
+        get_mapping(spec, "affinity"), f"{path}.affinity"
+    ),
 }
 """Checks of members that most pods do not have."""

@@ -12,6 +12,17 @@ _SECCOMP = (
     "seccomp.security.alpha.kubernetes.io/pod",
     "container.seccomp.security.alpha.kubernetes.io/",
 )
+DEPRECATED_VOLUMES = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
 _OLD_LABELS = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/os": "kubernetes.io/os",
@@ -80,8 +91,13 @@ def _find_spec_warnings(spec: Object, path: str) -> Iterator[str]:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{path}.terminationGracePeriodSeconds: {text}"
     for index, volume in enumerate(get_items(spec, "volumes")):
-        if volume.get("gitRepo") is not None:
-            yield f"{path}.volumes[{index}].gitRepo: deprecated in v1.11"
+        for member in sorted(volume.keys() & DEPRECATED_VOLUMES.keys()):
+            shown = "storageOS" if member == "storageos" else member
+            yield f"{path}.volumes[{index}].{shown}: {DEPRECATED_VOLUMES[member]}"
+        for source in get_items(volume, "projected", "sources"):
+            if not source:
+                name = quote(volume.get("name") or "")
+                yield f"volume {name} (Projected) has no sources provided"
     for index, secret in enumerate(get_items(spec, "imagePullSecrets")):
         if not secret.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'

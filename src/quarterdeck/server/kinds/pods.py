@@ -14,6 +14,7 @@ from quarterdeck.server.kinds.pod_resize import RESIZE, merge_resize, validate_r
 from quarterdeck.server.kinds.pod_status_validation import validate_pod_status
 from quarterdeck.server.kinds.pod_validation import validate_spec, validate_tolerations
 from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
+from quarterdeck.server.kinds.projected_volume_validation import validate_no_tokens
 from quarterdeck.server.kinds.strategy import Rules, get_text
 from quarterdeck.server.kinds.templates import validate_pod_template
 from quarterdeck.server.registry.printer import NAME, NONE, build_column
@@ -62,6 +63,8 @@ def _prepare_update(pod: Object, old: Object, context: Context) -> None:
 def _validate(pod: Object, context: Context) -> Iterator[FieldError]:
     spec = get_mapping(pod, "spec")
     yield from validate_spec(spec, "spec")
+    if not spec.get("serviceAccountName"):
+        yield from validate_no_tokens(spec, "spec")
     yield from validate_image_spaces(spec, "spec")
 
 

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.kit.quantity import Quantity
-from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     FieldError,
     forbidden,
     invalid,
-    required,
 )
 from quarterdeck.server.kinds import features, validators
+from quarterdeck.server.kinds.claim_validation import validate_claim_spec
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.volume_fields import (
@@ -19,9 +18,6 @@ from quarterdeck.server.kinds.volume_fields import (
     default_phase,
     format_modes,
     get_storage_class,
-    validate_class_name,
-    validate_modes,
-    validate_positive,
 )
 from quarterdeck.server.registry.printer import (
     AGE,
@@ -73,40 +69,7 @@ def _prepare_claim_update(value: Object, old: Object, context: Context) -> None:
 
 
 def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = get_mapping(value, "spec")
-    modes = get_items(spec, "accessModes")
-    if not modes:
-        yield required("spec.accessModes", "at least 1 access mode is required")
-    yield from validate_modes(modes)
-    storage = get_field(spec, "resources", "requests", "storage")
-    if storage is None:
-        yield required("spec.resources[storage]")
-    else:
-        yield from validate_positive("spec.resources[storage]", storage)
-    yield from validators.validate_label_selector("spec.selector", spec.get("selector"))
-    yield from validate_class_name(spec)
-    yield from validators.validate_enum(
-        "spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem")
-    )
-    for member in ("dataSource", "dataSourceRef"):
-        if (source := spec.get(member)) is not None:
-            yield from _validate_data_source(source, f"spec.{member}")
-
-
-def _validate_data_source(source: Object, path: str) -> Iterator[FieldError]:
-    kind, group = source.get("kind") or "", source.get("apiGroup") or ""
-    for member in ("name", "kind"):
-        if not source.get(member):
-            yield required(f"{path}.{member}")
-    if not group and kind != "PersistentVolumeClaim":
-        text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        yield invalid(path, kind, text)
-    if group:
-        for problem in names.check_dns1123_subdomain(group):
-            yield invalid(f"{path}.apiGroup", group, problem)
-    if namespace := source.get("namespace"):
-        for problem in names.check_dns1123_label(namespace):
-            yield invalid(f"{path}.namespace", namespace, problem)
+    return validate_claim_spec(get_mapping(value, "spec"), "spec")
 
 
 def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:

@@ -38,14 +38,14 @@ def default_phase(value: Object) -> None:
         status["phase"] = "Pending"
 
 
-def validate_modes(modes: Sequence[str]) -> Iterator[FieldError]:
+def validate_modes(modes: Sequence[str], path: str = "spec.accessModes") -> Iterator[FieldError]:
     """Check how a volume may be mounted."""
     for mode in modes:
-        yield from validators.validate_enum("spec.accessModes", mode, _MODES)
+        yield from validators.validate_enum(path, mode, _MODES)
     others = set(modes) & set(_MODES) - {"ReadWriteOncePod"}
     if "ReadWriteOncePod" in modes and others:
         text = "may not use ReadWriteOncePod with other access modes"
-        yield forbidden("spec.accessModes", text)
+        yield forbidden(path, text)
 
 
 def validate_positive(path: str, amount: object) -> Iterator[FieldError]:
@@ -54,8 +54,8 @@ def validate_positive(path: str, amount: object) -> Iterator[FieldError]:
         yield invalid(path, str(amount), "must be greater than zero")
 
 
-def validate_class_name(spec: Object) -> Iterator[FieldError]:
+def validate_class_name(spec: Object, path: str = "spec") -> Iterator[FieldError]:
     """Check the name of the storage class."""
     if name := spec.get("storageClassName"):
         for problem in names.check_dns1123_subdomain(name):
-            yield invalid("spec.storageClassName", name, problem)
+            yield invalid(f"{path}.storageClassName", name, problem)

@@ -1,13 +1,21 @@
 """Volumes of pods: one source each, with what it needs."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import get_items
+from quarterdeck.server.kinds.claim_validation import validate_claim_spec
+from quarterdeck.server.kinds.fields import get_items, get_mapping
+from quarterdeck.server.kinds.network_volume_validation import validate_network_volume
+from quarterdeck.server.kinds.projected_volume_validation import (
+    validate_key_file,
+    validate_mode,
+    validate_pod_file,
+    validate_projection,
+)
+from quarterdeck.server.registry.metadata_validation import validate_annotations, validate_labels
 from quarterdeck.server.registry.resource import Object
 
 _SOURCES = (
@@ -24,8 +32,6 @@ _HOST_PATH_TYPES = (
     *("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate"),
     "Socket",
 )
-_LARGEST_MODE = 0o777
-_MODE_TEXT = "must be a number between 0 and 0777 (octal), both inclusive"
 _NAMED = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName"}
 
 
@@ -71,9 +77,46 @@ def _validate_first(source: Object, path: str, member: str) -> Iterator[FieldErr
         case "configMap" | "secret" | "persistentVolumeClaim":
             if not source.get(_NAMED[member]):
                 yield required(f"{path}.{_NAMED[member]}")
-            yield from _validate_mode(source.get("defaultMode"), f"{path}.defaultMode")
+            yield from validate_mode(source.get("defaultMode"), f"{path}.defaultMode")
             for index, item in enumerate(get_items(source, "items")):
-                yield from _validate_item(item, f"{path}.items[{index}]")
+                yield from validate_key_file(item, f"{path}.items[{index}]")
+        case "downwardAPI":
+            yield from validate_mode(source.get("defaultMode"), f"{path}.defaultMode")
+            for item in get_items(source, "items"):
+                yield from validate_pod_file(item, path)
+        case "projected":
+            yield from validate_projection(source, path)
+        case "ephemeral":
+            yield from _validate_ephemeral(source, f"{path}.volumeClaimTemplate")
+        case _:
+            yield from _validate_network(source, path, member)
+
+
+def _validate_ephemeral(source: Object, path: str) -> Iterator[FieldError]:
+    template = source.get("volumeClaimTemplate")
+    if template is None:
+        yield required(path)
+        return
+    metadata = get_mapping(template, "metadata")
+    yield from validate_annotations(
+        metadata.get("annotations") or {}, f"{path}.metadata.annotations"
+    )
+    yield from validate_labels(metadata.get("labels") or {}, f"{path}.metadata.labels")
+    yield from validate_claim_spec(get_mapping(template, "spec"), f"{path}.spec")
+
+
+def _validate_network(source: Object, path: str, member: str) -> Iterator[FieldError]:
+    yield from validate_network_volume(source, path, member)
+    place = "nodePublishSecretRef" if member == "csi" else "secretRef"
+    secret = source.get(place) if member in ("cinder", "storageos", "csi") else None
+    if secret is None:
+        return
+    name = secret.get("name") or ""
+    if not name:
+        yield required(f"{path}.{place}.name")
+    elif member == "csi":
+        for problem in names.check_dns1123_subdomain(name):
+            yield invalid(f"{path}.name", name, problem)
 
 
 def validate_host_path(source: Object, path: str) -> Iterator[FieldError]:
@@ -94,19 +137,3 @@ def validate_nfs(source: Object, path: str) -> Iterator[FieldError]:
             yield required(f"{path}.{member}")
     if not where.startswith("/"):
         yield invalid(f"{path}.path", where, "must be an absolute path")
-
-
-def _validate_item(item: Object, path: str) -> Iterator[FieldError]:
-    where = item.get("path") or ""
-    for member in ("key", "path"):
-        if not item.get(member):
-            yield required(f"{path}.{member}")
-    yield from validators.validate_descending_path(f"{path}.path", where)
-    if where.startswith("..") and where.split("/")[0] != "..":
-        yield invalid(f"{path}.path", where, "must not start with '..'")
-    yield from _validate_mode(item.get("mode"), f"{path}.mode")
-
-
-def _validate_mode(mode: Any, path: str) -> Iterator[FieldError]:
-    if mode is not None and not 0 <= mode <= _LARGEST_MODE:
-        yield invalid(path, mode, _MODE_TEXT)

@@ -15,8 +15,12 @@ from quarterdeck.meta.field import (
     required,
 )
 from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.affinity_validation import validate_node_selector
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
+from quarterdeck.server.kinds.network_volume_validation import default_network_volume
+from quarterdeck.server.kinds.persistent_volume_validation import validate_persistent_source
+from quarterdeck.server.kinds.pod_warnings import DEPRECATED_VOLUMES
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.volume_fields import (
     OLD_CLASS,
@@ -28,7 +32,6 @@ from quarterdeck.server.kinds.volume_fields import (
     validate_modes,
     validate_positive,
 )
-from quarterdeck.server.kinds.volume_source_validation import validate_host_path, validate_nfs
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
@@ -46,6 +49,8 @@ _SOURCES = (
     *("storageos", "csi"),
 )
 """Where volumes can be, in the order in which Kubernetes looks."""
+_DEPRECATED = DEPRECATED_VOLUMES.keys() - {"flocker", "quobyte"}
+"""Sources that a persistent volume is warned of."""
 _NOT_A_SOURCE = frozenset(
     {
         "capacity",
@@ -67,6 +72,7 @@ def _default_volume(value: Object) -> None:
     default_phase(value)
     if (host := spec.get("hostPath")) is not None:
         set_defaults(host, type="")
+    default_network_volume(spec)
 
 
 def _prepare_volume(value: Object, context: Context) -> None:
@@ -103,6 +109,8 @@ def _validate_volume(value: Object, context: Context) -> Iterator[FieldError]:
         yield from validate_positive(f"spec.capacity[{name}]", amount)
     policy = spec.get("persistentVolumeReclaimPolicy")
     yield from validators.validate_enum("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
+    if (affinity := spec.get("nodeAffinity")) is not None:
+        yield from _validate_affinity(affinity, "spec.nodeAffinity")
     yield from _validate_source(spec)
     yield from validate_class_name(spec)
     yield from validators.validate_enum(
@@ -116,14 +124,20 @@ def _validate_source(spec: Object) -> Iterator[FieldError]:
     if not given:
         yield required("spec", "must specify a volume type")
         return
-    if given[0] == "hostPath":
-        yield from validate_host_path(spec["hostPath"], "spec.hostPath")
-    elif given[0] == "nfs":
-        yield from validate_nfs(spec["nfs"], "spec.nfs")
+    yield from validate_persistent_source(spec, given[0])
     for name in given[1:]:
         if name != "flexVolume":  # which Kubernetes does not count
             shown = "cephFS" if name == "cephfs" else name
             yield forbidden(f"spec.{shown}", "may not specify more than 1 volume type")
+
+
+def _validate_affinity(affinity: Object, path: str) -> Iterator[FieldError]:
+    """Check from which nodes a volume can be reached."""
+    selector = affinity.get("required")
+    if selector is None:
+        yield required(f"{path}.required", "must specify required node constraints")
+    else:
+        yield from validate_node_selector(selector, f"{path}.required")
 
 
 def _format_resources(resources: Object | None) -> Bare:
@@ -181,6 +195,9 @@ def _find_volume_warnings(value: Object, old: Object | None, context: Context) -
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead,"
             " the recommended approach is to use dynamic provisioning."
         )
+    for member in sorted(_DEPRECATED & get_mapping(value, "spec").keys()):
+        shown = "storageOS" if member == "storageos" else member
+        found.append(f"spec.{shown}: {DEPRECATED_VOLUMES[member]}")
     return found
 
 
