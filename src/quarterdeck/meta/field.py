@@ -55,6 +55,10 @@ class Bare(str):
     __slots__ = ()
 
 
+OMITTED = Bare("")
+"""Stands for a value that a message does not show."""
+
+
 class FieldError(msgspec.Struct, frozen=True, kw_only=True):
     """One thing wrong with one field."""
 
@@ -66,7 +70,7 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
     def format_body(self) -> str:
         """The message without the field: `Invalid value: "x": must be …`."""
         text = _TEXTS[self.type]
-        if self.type not in _WITHOUT_VALUE:
+        if self.type not in _WITHOUT_VALUE and self.value is not OMITTED:
             text = f"{text}: {show(self.value)}"
         return f"{text}: {self.detail}" if self.detail else text
 

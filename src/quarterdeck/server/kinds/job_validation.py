@@ -10,10 +10,13 @@ from quarterdeck.meta.field import (
     not_supported,
     quote,
     required,
+    too_long,
     too_many,
 )
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.kinds.job_failure_validation import validate_failure_policy
+from quarterdeck.server.kinds.job_indexes import InvalidIndexesError, count_indexes
 from quarterdeck.server.kinds.templates import validate_pod_template
 from quarterdeck.server.registry.resource import Object
 
@@ -27,6 +30,10 @@ _INDEXED_ONLY = "requires indexed completion mode"
 _MOST_PARALLEL = 100_000
 _MOST_FAILED = 100_000
 _MOST_RULES = 20
+_MANY_COMPLETIONS = 100_000
+_LIMIT_OF_MANY = 10_000
+_LONGEST_MANAGER = 63
+_LONGEST_INDEXES = 64 * 1024
 
 
 def validate_job_spec(spec: Object, path: str) -> Iterator[FieldError]:
@@ -53,6 +60,8 @@ def _validate_manager(name: str, path: str) -> Iterator[FieldError]:
     else:
         for problem in names.check_dns1123_subdomain(domain):
             yield invalid(path, domain, problem)
+    if len(name.encode()) > _LONGEST_MANAGER:
+        yield too_long(path, name, _LONGEST_MANAGER)
 
 
 def _validate_mode(spec: Object, path: str) -> Iterator[FieldError]:
@@ -71,24 +80,43 @@ def _validate_mode(spec: Object, path: str) -> Iterator[FieldError]:
         if failed is not None and failed > _MOST_FAILED:
             text = f"must be less than or equal to {_MOST_FAILED}"
             yield invalid(f"{path}.maxFailedIndexes", failed, text)
+        if (completions or 0) > _MANY_COMPLETIONS and spec.get("backoffLimitPerIndex") is not None:
+            yield from _validate_many_completions(spec, path)
     elif mode in (None, "NonIndexed"):
         for member in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(member) is not None:
                 yield invalid(f"{path}.{member}", spec[member], _INDEXED_ONLY)
 
 
+def _validate_many_completions(spec: Object, path: str) -> Iterator[FieldError]:
+    if spec.get("maxFailedIndexes") is None:
+        text = f"must be specified when completions is above {_MANY_COMPLETIONS}"
+        yield required(f"{path}.maxFailedIndexes", text)
+    for member in ("parallelism", "maxFailedIndexes"):
+        number = spec.get(member)
+        if number is not None and number > _LIMIT_OF_MANY:
+            text = (
+                f"must be less than or equal to {_LIMIT_OF_MANY} when completions are above"
+                f" {_MANY_COMPLETIONS} and used with backoff limit per index"
+            )
+            yield invalid(f"{path}.{member}", number, text)
+
+
 def _validate_policies(spec: Object, path: str) -> Iterator[FieldError]:
     success, failure = spec.get("successPolicy"), spec.get("podFailurePolicy")
+    if failure is not None:
+        yield from validate_failure_policy(spec, f"{path}.podFailurePolicy.rules")
     if success is not None and spec.get("completionMode") != "Indexed":
         yield invalid(f"{path}.successPolicy", _format_go_success_policy(success), _INDEXED_ONLY)
     elif success is not None:
-        yield from _validate_success_rules(success, f"{path}.successPolicy.rules")
+        completions = spec.get("completions") or 0
+        yield from _validate_success_rules(success, f"{path}.successPolicy.rules", completions)
     policy = spec.get("podReplacementPolicy")
     choices = _REPLACEMENT_POLICIES if failure is None else _REPLACEMENT_POLICIES[:1]
     yield from validators.validate_enum(f"{path}.podReplacementPolicy", policy, choices)
 
 
-def _validate_success_rules(policy: Object, path: str) -> Iterator[FieldError]:
+def _validate_success_rules(policy: Object, path: str, completions: int) -> Iterator[FieldError]:
     rules = get_items(policy, "rules")
     if not rules:
         text = "at least one rules must be specified when the successPolicy is specified"
@@ -96,11 +124,32 @@ def _validate_success_rules(policy: Object, path: str) -> Iterator[FieldError]:
     if len(rules) > _MOST_RULES:
         yield too_many(path, len(rules), _MOST_RULES)
     for index, rule in enumerate(rules):
-        count = rule.get("succeededCount")
-        if count is None and rule.get("succeededIndexes") is None:
-            text = "at least one of succeededCount or succeededIndexes must be specified"
-            yield required(f"{path}[{index}]", text)
-        yield from validators.validate_non_negative(f"{path}[{index}].succeededCount", count)
+        yield from _validate_success_rule(rule, f"{path}[{index}]", completions)
+
+
+def _validate_success_rule(rule: Object, path: str, completions: int) -> Iterator[FieldError]:
+    count, indexes, total = rule.get("succeededCount"), rule.get("succeededIndexes"), 0
+    if count is None and indexes is None:
+        text = "at least one of succeededCount or succeededIndexes must be specified"
+        yield required(path, text)
+    if indexes is not None:
+        place = f"{path}.succeededIndexes"
+        if len(indexes.encode()) > _LONGEST_INDEXES:
+            yield too_long(place, indexes, _LONGEST_INDEXES)
+        try:
+            total = count_indexes(indexes, completions)
+        except InvalidIndexesError as error:
+            yield invalid(place, indexes, f"error parsing succeededIndexes: {error}")
+    if count is None:
+        return
+    place, limits = f"{path}.succeededCount", [(completions, "specified completions")]
+    if indexes is not None:
+        limits.append((total, "indexes in the specified succeededIndexes field"))
+    yield from validators.validate_non_negative(place, count)
+    for limit, words in limits:
+        if count > limit:
+            text = f"must be less than or equal to {limit} (the number of {words})"
+            yield invalid(place, count, text)
 
 
 def _format_go_success_policy(policy: Object) -> Bare:

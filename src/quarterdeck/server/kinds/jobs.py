@@ -8,6 +8,7 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.job_status_validation import validate_job_status
 from quarterdeck.server.kinds.job_validation import validate_job_spec
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.strategy import Rules
@@ -39,6 +40,10 @@ def _default_job_spec(spec: Object) -> None:
         suspend=False,
         manualSelector=False,
     )
+    for rule in get_items(spec, "podFailurePolicy", "rules"):
+        for condition in get_items(rule, "onPodConditions"):
+            if not condition.get("status"):
+                condition["status"] = "True"
     if spec.get("podReplacementPolicy") is None:
         has_policy = spec.get("podFailurePolicy") is not None
         spec["podReplacementPolicy"] = "Failed" if has_policy else "TerminatingOrFailed"
@@ -151,21 +156,6 @@ def _validate_job_update(value: Object, old: Object, context: Context) -> Iterat
         yield invalid("spec.template", spec.get("template"), validators.IMMUTABLE)
 
 
-def _validate_job_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    status = get_mapping(value, "status")
-    for member in ("active", "succeeded", "failed", "ready", "terminating"):
-        yield from validators.validate_non_negative(f"status.{member}", status.get(member))
-    spec = get_mapping(value, "spec")
-    is_scalable = spec.get("completions") == spec.get("parallelism")
-    counters = ["failed"]
-    if spec.get("completionMode") != "Indexed" or not is_scalable:
-        counters.append("succeeded")
-    for member in counters:
-        number = status.get(member) or 0
-        if number < (get_field(old, "status", member) or 0):
-            yield invalid(f"status.{member}", number, f"cannot decrease the {member} counter")
-
-
 _SCHEDULING_FIELDS = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 """What may still change of a job that is suspended and never ran: where its pods go."""
 
@@ -230,8 +220,9 @@ JOB = Rules(
     validate=_validate_job,
     validate_new=_validate_new_job,
     validate_change=_validate_job_update,
-    validate_status=_validate_job_status,
+    validate_status=validate_job_status,
     validates_twice=True,
+    required_lists=(("spec", "podFailurePolicy", "rules"),),
     generation_fields=("spec",),
     selectable={"status.successful": "0"},
     field_values=lambda value: {
