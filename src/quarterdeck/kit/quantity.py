@@ -13,6 +13,8 @@ from typing import Self
 _NANO = 10**9
 _LIMIT = (2**63 - 1) * _NANO
 _MOST_DIGITS = 100
+_SHORT = 24
+"""Longest text whose value is remembered."""
 """More make no difference: the largest quantity has 19, the smallest step is the ninth behind."""
 
 _SHAPE = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+|[numkKMGTPE]i?|)", re.ASCII)
@@ -57,16 +59,8 @@ class Quantity:
         Raises:
             QuantityError: if the text is none of them.
         """
-        match = _SHAPE.fullmatch(text)
-        if match is None or not (match[2] or match[3]):
-            raise QuantityError(_explain_invalid(text))
-        sign, whole, fraction, suffix = match.groups()
-        if len(text) > _MOST_DIGITS:
-            whole, fraction = _strip_zeros(whole, fraction or "")
-        factor_up, factor_down, notation = _find_scale(suffix, text)
-        digits = int((whole + (fraction or "")) or "0") * factor_up * _NANO
-        nano = -(-digits // (factor_down * 10 ** len(fraction or "")))
-        return cls(-nano if sign == "-" else nano, notation)
+        nano, notation = (_parse_short if len(text) <= _SHORT else _parse)(text)
+        return cls(nano, notation)
 
     @classmethod
     def of(cls, amount: int, notation: Notation = Notation.DECIMAL) -> Self:
@@ -128,6 +122,23 @@ class Quantity:
     def as_float(self) -> float:
         """The nearest float."""
         return self.nano / _NANO
+
+
+def _parse(text: str) -> tuple[int, Notation]:
+    match = _SHAPE.fullmatch(text)
+    if match is None or not (match[2] or match[3]):
+        raise QuantityError(_explain_invalid(text))
+    sign, whole, fraction, suffix = match.groups()
+    if len(text) > _MOST_DIGITS:
+        whole, fraction = _strip_zeros(whole, fraction or "")
+    factor_up, factor_down, notation = _find_scale(suffix, text)
+    digits = int((whole + (fraction or "")) or "0") * factor_up * _NANO
+    nano = -(-digits // (factor_down * 10 ** len(fraction or "")))
+    return -nano if sign == "-" else nano, notation
+
+
+_parse_short = functools.lru_cache(maxsize=1024)(_parse)
+"""A cluster has few different amounts, and every write reads them again."""
 
 
 def _find_scale(suffix: str, text: str) -> tuple[int, int, Notation]:

@@ -56,6 +56,8 @@ _LABEL_VALUE_TEXT = (
 
 def check_dns1123_label(text: str) -> list[str]:
     """Namespaces and other names that become part of host names."""
+    if len(text) <= LABEL_LIMIT and _label_matches(text):
+        return []
     problems = _check_length(text, LABEL_LIMIT)
     if not _label_matches(text):
         if _subdomain_matches(text):
@@ -67,6 +69,8 @@ def check_dns1123_label(text: str) -> list[str]:
 
 def check_dns1123_subdomain(text: str) -> list[str]:
     """The names of most objects."""
+    if len(text) <= SUBDOMAIN_LIMIT and _subdomain_matches(text):
+        return []
     problems = _check_length(text, SUBDOMAIN_LIMIT)
     if not _subdomain_matches(text):
         problems.append(_with_regex(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
@@ -98,6 +102,8 @@ def check_path_segment(text: str) -> list[str]:
 
 def check_qualified_name(text: str) -> list[str]:
     """Keys of labels and annotations, finalizers: `name` or `example.com/name`."""
+    if len(text) <= LABEL_LIMIT and _qualified_matches(text):
+        return []
     prefix, slash, name = text.partition("/")
     if "/" in name:
         sentence = _with_regex(
@@ -125,6 +131,8 @@ def check_qualified_name(text: str) -> list[str]:
 
 def check_label_value(text: str) -> list[str]:
     """Values of labels."""
+    if len(text) <= LABEL_LIMIT and _label_value_matches(text):
+        return []
     problems = _check_length(text, LABEL_LIMIT)
     if not _label_value_matches(text):
         problems.append(

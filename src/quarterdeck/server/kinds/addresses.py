@@ -1,6 +1,7 @@
 """IP addresses and host names in the objects of built-in kinds."""
 
 import ipaddress
+import socket
 from collections.abc import Iterator
 
 from quarterdeck.meta import names
@@ -8,6 +9,17 @@ from quarterdeck.meta.field import FieldError, invalid, required
 
 VALID_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def find_family(text: str) -> str:
+    """Find the family of an address, IPv4 or IPv6; empty if it is none."""
+    for name, family in (("IPv4", socket.AF_INET), ("IPv6", socket.AF_INET6)):
+        try:
+            socket.inet_pton(family, text)
+        except (OSError, ValueError):
+            continue
+        return name
+    return ""
 
 
 def parse_address(text: str) -> _Address | None:

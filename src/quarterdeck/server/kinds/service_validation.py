@@ -17,6 +17,7 @@ from quarterdeck.meta.field import (
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import (
     VALID_ADDRESS,
+    find_family,
     parse_address,
     validate_endpoint_address,
 )
@@ -28,6 +29,14 @@ _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_TRAFFIC_POLICIES = ("Cluster", "Local")
+_PLAIN_MEMBERS = frozenset(
+    {
+        *("type", "selector", "ports", "sessionAffinity", "clusterIP", "clusterIPs"),
+        *("ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "publishNotReadyAddresses"),
+    }
+)
+"""Members of a service that is only reached from inside of the cluster."""
 _LONGEST_AFFINITY_S = 86400
 _BALANCED_ONLY = "may only be used when `type` is 'LoadBalancer'"
 
@@ -54,8 +63,11 @@ def validate_service(value: Object, context: Context) -> Iterator[FieldError]:
     else:
         yield from validate_addresses(spec)
     yield from _validate_ports(ports)
-    yield from _validate_node_ports(spec)
     yield from validate_labels(spec.get("selector") or {}, "spec.selector")
+    if kind == "ClusterIP" and spec.keys() <= _PLAIN_MEMBERS:
+        yield from _validate_plain(spec)
+        return
+    yield from _validate_node_ports(spec)
     yield from _validate_affinity(spec)
     for index, address in enumerate(get_items(spec, "externalIPs")):
         place = f"spec.externalIPs[{index}]"
@@ -66,6 +78,16 @@ def validate_service(value: Object, context: Context) -> Iterator[FieldError]:
     yield from validators.validate_required_enum("spec.type", kind, _TYPES)
     yield from _validate_balancer(spec)
     yield from _validate_traffic(spec)
+
+
+def _validate_plain(spec: Object) -> Iterator[FieldError]:
+    """Check a service inside of the cluster that has none of the less common members."""
+    if any(port.get("nodePort") for port in get_items(spec, "ports")):
+        yield from _validate_node_ports(spec)
+    if spec.get("sessionAffinity") != "None":
+        yield from _validate_affinity(spec)
+    policy = spec.get("internalTrafficPolicy")
+    yield from validators.validate_enum("spec.internalTrafficPolicy", policy, _TRAFFIC_POLICIES)
 
 
 def _validate_external_name(spec: Object) -> Iterator[FieldError]:
@@ -85,6 +107,10 @@ def _validate_external_name(spec: Object) -> Iterator[FieldError]:
 def validate_addresses(spec: Object) -> Iterator[FieldError]:
     """Check the addresses of a service and their families."""
     first, given = spec.get("clusterIP") or "", get_items(spec, "clusterIPs")
+    families = get_items(spec, "ipFamilies")
+    if first and given == [first] and families[:1] == [find_family(first)]:
+        yield from _validate_families(spec)  # one address of a family that is named
+        return
     is_headless = bool(given) and given[0] == "None"
     shown, path = validators.format_go_strings(given), "spec.clusterIPs"
     if first and not given:
@@ -106,9 +132,7 @@ def validate_addresses(spec: Object) -> Iterator[FieldError]:
         return
     if len(given) > 1 and len({each.version for each in parsed if each}) < 2:
         yield invalid(path, shown, "may specify no more than one IP for each IP family")
-    for index, (address, family) in enumerate(
-        zip(parsed, get_items(spec, "ipFamilies"), strict=False)
-    ):
+    for index, (address, family) in enumerate(zip(parsed, families, strict=False)):
         if address and family in _FAMILIES and family != f"IPv{address.version}":
             text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
             yield invalid(f"{path}[{index}]", given[index], text)
@@ -239,7 +263,7 @@ def _validate_traffic(spec: Object) -> Iterator[FieldError]:
             text = "may only be set for externally-accessible services"
             yield invalid(path, policy, text)
     else:
-        yield from validators.validate_required_enum(path, policy, ("Cluster", "Local"))
+        yield from validators.validate_required_enum(path, policy, _TRAFFIC_POLICIES)
     number = spec.get("healthCheckNodePort")
     if number and (spec.get("type") != "LoadBalancer" or policy != "Local"):
         text = (
@@ -247,6 +271,5 @@ def _validate_traffic(spec: Object) -> Iterator[FieldError]:
         )
         yield invalid("spec.healthCheckNodePort", number, text)
     inside, distribution = spec.get("internalTrafficPolicy"), spec.get("trafficDistribution")
-    choices = ("Cluster", "Local")
-    yield from validators.validate_enum("spec.internalTrafficPolicy", inside, choices)
+    yield from validators.validate_enum("spec.internalTrafficPolicy", inside, _TRAFFIC_POLICIES)
     yield from validators.validate_enum("spec.trafficDistribution", distribution, ("PreferClose",))

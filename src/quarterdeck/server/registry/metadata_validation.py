@@ -107,8 +107,10 @@ def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
     """Keys and values of a label map."""
     errors: list[FieldError] = []
     for key, value in sorted(labels.items()):
-        errors += [invalid(path, key, problem) for problem in names.check_qualified_name(key)]
-        errors += [invalid(path, value, problem) for problem in names.check_label_value(value)]
+        if problems := names.check_qualified_name(key):
+            errors += [invalid(path, key, problem) for problem in problems]
+        if problems := names.check_label_value(value):
+            errors += [invalid(path, value, problem) for problem in problems]
     return errors
 
 
