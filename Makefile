@@ -74,8 +74,8 @@ test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 
 .PHONY: coverage
 coverage: $(STAMP) ## Run all tests and measure branch coverage of src (COVERAGE_FLOOR=)
-	@$(BIN)/python -m pytest -n auto --dist worksteal \
-		--cov --cov-report term --cov-fail-under $(COVERAGE_FLOOR) $(ARGS)
+	@PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m pytest -n auto --dist worksteal \
+		-p branch_coverage.plugin --coverage-floor $(COVERAGE_FLOOR) $(ARGS)
 
 .PHONY: test-durability
 test-durability: $(STAMP) ## Kill the server 300 times under load

@@ -53,13 +53,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give slow tests their longer limit, and skip what only the full run has.
-
-    CI measures coverage without the operators' scenarios: tracing doubles their time.
-    """
+    """Give slow tests their longer limit, and skip what only the full run has."""
     for item in items:
-        if os.environ.get("CI") and "tests/integration/operators" in item.path.as_posix():
-            item.add_marker("no_cover")
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT_S))
         if item.get_closest_marker("full") and not os.environ.get("QUARTERDECK_FULL"):
