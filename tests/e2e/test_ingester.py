@@ -64,7 +64,7 @@ async def test_an_ingester_alone_stores_what_collectors_push(redis: int, tmp_pat
 def test_an_ingester_without_a_shared_store_says_what_to_set(tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if "REDIS" not in key}
     done = subprocess.run(
-        COMMAND, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        COMMAND, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240
     )
     assert done.returncode != 0
     assert "set REDIS_URL" in done.stderr

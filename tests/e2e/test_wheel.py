@@ -195,7 +195,7 @@ def try_step(line: str, *, installed: Installed, demo: Demo) -> str:
         },
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"

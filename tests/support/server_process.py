@@ -36,5 +36,5 @@ def serve(folder: Path, *flags: str, may_warn: bool = False) -> Iterator[Path]:
         yield path
     finally:
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=240)
     assert (process.returncode, "" if may_warn else errors) == (0, "")

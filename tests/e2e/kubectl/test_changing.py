@@ -180,11 +180,11 @@ def test_setting(kubectl: Any) -> None:
 def test_scaling(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=DEPLOYMENT)
     assert kubectl("scale", "deploy", "web", "--replicas=3") == "deployment.apps/web scaled\n"
-    kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "deploy/web", "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "deploy/web", "--timeout=240s")
     wrong = kubectl("scale", "deploy", "web", "--current-replicas=5", "--replicas=1", code=1)
     assert "Expected replicas to be 5, was 3" in wrong
     kubectl("scale", "deploy", "web", "--current-replicas=3", "--replicas=1")
-    kubectl("wait", "--for=jsonpath={.status.replicas}=1", "deploy/web", "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.status.replicas}=1", "deploy/web", "--timeout=240s")
 
 
 def test_kustomize(kubectl: Any) -> None:
@@ -243,7 +243,7 @@ def test_custom_resources(kubectl: Any) -> None:
     kubectl("scale", "widget", "a", "--replicas=7")
     status = ("--subresource=status", "--type=merge", "-p", '{"status":{"ready":true}}')
     kubectl("patch", "widget", "a", *status)
-    kubectl("wait", "--for=jsonpath={.status.ready}=true", "widget/a", "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.status.ready}=true", "widget/a", "--timeout=240s")
     strategic = kubectl("patch", "widget", "a", "-p", "{}", "--type=strategic", code=1)
     assert "application/strategic-merge-patch+json is not supported" in strategic
     assert kubectl("edit", "wid", "a", EDITOR="sed -i s/size:.7/size:\\ 8/").endswith("edited\n")

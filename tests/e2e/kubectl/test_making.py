@@ -48,7 +48,7 @@ def test_generators(kubectl: Any) -> None:
     assert kubectl("get", "secret", "x", "-o", "jsonpath={.data.a}") == "Yg=="
     kind = kubectl("get", "secret", "y", "-o", "jsonpath={.type}")
     assert kind == "kubernetes.io/dockerconfigjson"
-    kubectl("wait", "--for=condition=complete", "job/x", "job/y", "--timeout=60s")
+    kubectl("wait", "--for=condition=complete", "job/x", "job/y", "--timeout=240s")
     services = kubectl("get", "svc")
     assert "<pending>" in services
     assert "example.com" in services
@@ -113,12 +113,12 @@ def test_run_expose_and_autoscale(kubectl: Any) -> None:
     assert kubectl("run", "one", "--image=nginx", "--port=80", "--expose") == (
         "service/one created\npod/one created\n"
     )
-    kubectl("wait", "--for=condition=Ready", "pod/one", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/one", "--timeout=240s")
     kubectl("create", "deploy", "web", "--image=nginx", "--replicas=2")
     assert kubectl("expose", "deploy", "web", "--port=80", "--target-port=8080") == (
         "service/web exposed\n"
     )
-    kubectl("wait", "--for=jsonpath={.subsets[0].addresses[1].ip}", "ep/web", "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.subsets[0].addresses[1].ip}", "ep/web", "--timeout=240s")
     address = kubectl("get", "pod", "one", "-o", "jsonpath={.status.podIP}")
     assert f"{address}:80" in kubectl("get", "ep", "one")
     scaler = kubectl("autoscale", "deploy", "web", "--min=1", "--max=4", "--cpu-percent=70")

@@ -16,10 +16,10 @@ def test_taints_and_cordons(kubectl: Any) -> None:
     kubectl("run", "tainted", "--image=i")
     kubectl(
         "wait", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "pod/tainted",
-        "--timeout=60s",
+        "--timeout=240s",
     )  # fmt: skip
     assert kubectl("taint", "node", NODE, "a-") == f"node/{NODE} untainted\n"
-    kubectl("wait", "--for=condition=Ready", "pod/tainted", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/tainted", "--timeout=240s")
     assert kubectl("cordon", NODE) == f"node/{NODE} cordoned\n"
     assert "Ready,SchedulingDisabled" in kubectl("get", "node", NODE)
     assert kubectl("cordon", NODE) == f"node/{NODE} already cordoned\n"
@@ -29,9 +29,9 @@ def test_taints_and_cordons(kubectl: Any) -> None:
 
 def test_drains_respect_budgets(kubectl: Any) -> None:
     kubectl("create", "deploy", "web", "--image=i", "--replicas=2")
-    kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    kubectl("rollout", "status", "deploy/web", "--timeout=240s")
     kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=2")
-    kubectl("wait", "--for=jsonpath={.status.expectedPods}=2", "pdb/web", "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.status.expectedPods}=2", "pdb/web", "--timeout=240s")
     drain = ("drain", NODE, "--ignore-daemonsets", "--force", "--pod-selector=app=web")
     refused = kubectl(*drain, "--timeout=2s", code=1)
     assert "Cannot evict pod as it would violate the pod's disruption budget." in refused
@@ -39,19 +39,19 @@ def test_drains_respect_budgets(kubectl: Any) -> None:
     dry = kubectl(*drain, "--dry-run=server", "--timeout=2s", code=1)
     assert "disruption budget" in dry
     kubectl("patch", "pdb", "web", "-p", '{"spec":{"minAvailable":0}}')
-    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=2", "pdb/web", "--timeout=60s")
-    drained = kubectl(*drain, "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=2", "pdb/web", "--timeout=240s")
+    drained = kubectl(*drain, "--timeout=240s")
     assert drained.count(" evicted\n") == 2
     assert f"node/{NODE} drained" in drained
     pending = kubectl("get", "pods", "--field-selector=status.phase=Pending", "-o", "name")
     assert len(pending.split()) == 2
     kubectl("uncordon", NODE)
-    kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    kubectl("rollout", "status", "deploy/web", "--timeout=240s")
 
 
 def test_what_needs_a_container_is_refused_clearly(kubectl: Any) -> None:
     kubectl("run", "p", "--image=i")
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=240s")
     for arguments, part in (
         (("exec", "p", "--", "ls"), "pods/exec"),
         (("attach", "p"), "pods/attach"),
@@ -68,7 +68,7 @@ def test_what_needs_a_container_is_refused_clearly(kubectl: Any) -> None:
 
 def test_ephemeral_containers(kubectl: Any) -> None:
     kubectl("run", "p", "--image=i")
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=240s")
     kubectl("debug", "p", "--image=tools", "--attach=false", "--profile=general", "-c", "dbg")
     path = "jsonpath={.spec.ephemeralContainers[0].name}"
     assert kubectl("get", "pod", "p", "-o", path) == "dbg"
@@ -97,7 +97,7 @@ def test_kubeconfigs(kubectl: Any) -> None:
 def test_logs_of_a_simulated_pod(kubectl: Any) -> None:
     note = {"metadata": {"annotations": {"simulate.quarterdeck.dev/logs": "one {pod}\ntwo"}}}
     kubectl("run", "p", "--image=i", f"--overrides={json.dumps(note)}")
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=240s")
     assert kubectl("logs", "p") == "one p\ntwo\n"
     assert kubectl("logs", "p", "--tail=1", "--prefix") == "[pod/p/p] two\n"
     follow = kubectl("logs", "p", "-f", "--limit-bytes=5")

@@ -34,7 +34,7 @@ data: {a: b, c: d}
 @pytest.fixture
 def app(kubectl: Any) -> Any:
     kubectl("apply", "-f", "-", text=APP)
-    kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    kubectl("rollout", "status", "deploy/web", "--timeout=240s")
     return kubectl
 
 
@@ -324,8 +324,8 @@ spec:
 
 def test_tables_have_the_columns_of_kubernetes(app: Any) -> None:
     app("apply", "-f", "-", text=MANY)
-    app("rollout", "status", "sts/db", "--timeout=60s")
-    app("wait", "--for=condition=complete", "job/j", "--timeout=60s")
+    app("rollout", "status", "sts/db", "--timeout=240s")
+    app("wait", "--for=condition=complete", "job/j", "--timeout=240s")
     found = {kind: app.columns(kind) for kind in TABLES}
     expected = {
         kind: text.split("|") if "|" in text else text.split() for kind, text in TABLES.items()

@@ -32,7 +32,7 @@ spec:
 
 
 def rolled_out(kubectl: Any, name: str) -> str:
-    return str(kubectl("rollout", "status", name, "--timeout=60s"))
+    return str(kubectl("rollout", "status", name, "--timeout=240s"))
 
 
 def test_rolling_a_deployment_forward_and_back(kubectl: Any) -> None:
@@ -67,7 +67,7 @@ def test_pausing_and_restarting(kubectl: Any) -> None:
     middle = set(kubectl("get", "pods", "-l", "app=web", "-o", "name").split())
     assert kubectl("rollout", "restart", "deploy/web") == "deployment.apps/web restarted\n"
     rolled_out(kubectl, "deploy/web")
-    kubectl("wait", "--for=jsonpath={.status.replicas}=2", "deploy/web", "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.status.replicas}=2", "deploy/web", "--timeout=240s")
     after = set(kubectl("get", "pods", "-l", "app=web", "-o", "name").split())
     assert not after & middle
     assert not middle & before
@@ -93,17 +93,17 @@ def test_stateful_and_daemon_sets(kubectl: Any) -> None:
 def test_waiting(kubectl: Any) -> None:
     maker = threading.Timer(0.5, kubectl, ("create", "deploy", "web", "--image=i"))
     maker.start()
-    kubectl("wait", "--for=create", "deploy/web", "--timeout=60s")
+    kubectl("wait", "--for=create", "deploy/web", "--timeout=240s")
     maker.join()
-    kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=60s")
-    kubectl("wait", "--for=condition=Available=True", "deploy", "--all", "--timeout=60s")
-    kubectl("wait", "--for=jsonpath={.status.readyReplicas}=1", "deploy/web", "--timeout=60s")
-    kubectl("wait", "--for=jsonpath={.status.conditions}", "deploy/web", "--timeout=60s")
+    kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=240s")
+    kubectl("wait", "--for=condition=Available=True", "deploy", "--all", "--timeout=240s")
+    kubectl("wait", "--for=jsonpath={.status.readyReplicas}=1", "deploy/web", "--timeout=240s")
+    kubectl("wait", "--for=jsonpath={.status.conditions}", "deploy/web", "--timeout=240s")
     late = kubectl("wait", "--for=delete", "deploy/web", "--timeout=1s", code=1)
     assert "timed out waiting for the condition on deployments/web" in late
     deleter = threading.Timer(0.5, kubectl, ("delete", "deploy", "web"))
     deleter.start()
-    kubectl("wait", "--for=delete", "deploy/web", "--timeout=60s")
+    kubectl("wait", "--for=delete", "deploy/web", "--timeout=240s")
     deleter.join()
 
 
@@ -115,13 +115,13 @@ def test_deleting_in_all_ways(kubectl: Any) -> None:
             f'deployment.apps "{name}" deleted\n'
         )
     for name in ("background", "foreground"):
-        kubectl("wait", "--for=delete", "pod", "-l", f"app={name}", "--timeout=60s")
+        kubectl("wait", "--for=delete", "pod", "-l", f"app={name}", "--timeout=240s")
     owned = kubectl("get", "rs,pods", "-l", "app=orphan", "-o", "name").split()
     assert len(owned) == 2
     replica_set = kubectl.json("get", "rs", "-l", "app=orphan")["items"][0]
     assert "ownerReferences" not in replica_set["metadata"]
     kubectl("delete", "rs", "--all")
-    kubectl("wait", "--for=delete", "pod", "-l", "app=orphan", "--timeout=60s")
+    kubectl("wait", "--for=delete", "pod", "-l", "app=orphan", "--timeout=240s")
 
 
 def test_deleting_many_and_by_force(kubectl: Any) -> None:
@@ -154,4 +154,4 @@ def test_finalizers_hold_a_deletion(kubectl: Any) -> None:
     assert kubectl("delete", "cm", "held", "--wait=false") == 'configmap "held" deleted\n'
     assert kubectl("get", "cm", "held", "-o", "jsonpath={.metadata.deletionTimestamp}")
     kubectl("patch", "cm", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    kubectl("wait", "--for=delete", "cm/held", "--timeout=60s")
+    kubectl("wait", "--for=delete", "cm/held", "--timeout=240s")

@@ -80,8 +80,8 @@ def _deploy(kubectl: Any) -> None:
     assert kubectl("apply", "-f", "-", text=APP) == (
         "deployment.apps/web created\nconfigmap/conf created\n"
     )
-    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=60s")
-    kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=60s")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=240s")
+    kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=240s")
     assert kubectl("get", "deploy", "web").split()[5:9] == ["web", "2/2", "2", "2"]
     assert "ScalingReplicaSet" in kubectl("describe", "deploy", "web")
     assert "ScalingReplicaSet" in kubectl("events", "--for", "deployment/web")
@@ -123,7 +123,7 @@ def _define(kubectl: Any) -> None:
 
 def _generate(kubectl: Any) -> None:
     kubectl("create", "job", "j", "--image=i")
-    kubectl("wait", "--for=condition=complete", "job/j", "--timeout=60s")
+    kubectl("wait", "--for=condition=complete", "job/j", "--timeout=240s")
     kubectl("create", "sa", "robot")
     assert kubectl("create", "token", "robot").count(".") == 2
     kubectl("autoscale", "deploy", "web", "--max=3")
@@ -131,7 +131,7 @@ def _generate(kubectl: Any) -> None:
     kubectl("run", "p", "--image=i")
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
     assert "has no kubelet and runs no containers" in kubectl("exec", "p", "--", "ls", code=1)
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=240s")
     assert kubectl("logs", "p").startswith("simulated container p of image i started")
     assert kubectl("delete", "-f", "-", text=APP).count(" deleted") == 2
     kubectl("delete", "pod", "p", "--grace-period=0", "--force")

@@ -98,7 +98,9 @@ def test_tutorial_ends_with_a_machine_that_is_ready_and_then_off(tmp_path: Path)
 
     with running(r"bootstrap service on (\S+)", *UP, "--data-dir", str(folder)):
         kubectl("apply", "-f", "-", text=manifests)
-        kubectl("wait", "mc/proof", "--for=jsonpath={.status.phase}=Bootstrapping", "--timeout=60s")
+        kubectl(
+            "wait", "mc/proof", "--for=jsonpath={.status.phase}=Bootstrapping", "--timeout=240s"
+        )
         machine = subprocess.Popen(
             ["bash", "-ec", commands],
             cwd=tmp_path,
@@ -108,7 +110,7 @@ def test_tutorial_ends_with_a_machine_that_is_ready_and_then_off(tmp_path: Path)
             text=True,
         )
         try:
-            kubectl("wait", "mc/proof", "--for=condition=Ready", "--timeout=60s")
+            kubectl("wait", "mc/proof", "--for=condition=Ready", "--timeout=240s")
             assert "token" not in json.loads((tmp_path / "agent.json").read_text())
             kubectl("delete", "mc", "proof", "--wait=false")
             output, _ = machine.communicate()

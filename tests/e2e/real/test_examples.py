@@ -41,7 +41,7 @@ def test_one_kind_is_served_in_two_versions(real: RealServer, tmp_path: Path) ->
     folder = EXAMPLES / "conversion"
     real.kubectl("apply", "-f", str(folder / "crd.yaml"))
     established = "--for=condition=Established"
-    real.kubectl("wait", established, "crd/alarms.example.com", "--timeout=60s")
+    real.kubectl("wait", established, "crd/alarms.example.com", "--timeout=240s")
     registered = "crd/alarms.example.com .spec.conversion.webhook.clientConfig.url"
     with running(real, folder / "alarms.py", tmp_path / "log", registered):
         done = real.try_kubectl("apply", "-f", str(folder / "sample.yaml"))
@@ -65,7 +65,7 @@ def test_one_kind_is_served_in_two_versions(real: RealServer, tmp_path: Path) ->
 def test_tickets_are_filled_in_and_refused(real: RealServer, tmp_path: Path) -> None:
     folder = EXAMPLES / "webhooks"
     real.kubectl("apply", "-f", str(folder / "crd.yaml"))
-    real.kubectl("wait", "--for=condition=Established", "crd/tickets.example.com", "--timeout=60s")
+    real.kubectl("wait", "--for=condition=Established", "crd/tickets.example.com", "--timeout=240s")
     registered = "validatingwebhookconfiguration/tickets.example.com .webhooks[0].name"
     with running(real, folder / "tickets.py", tmp_path / "log", registered):
         real.kubectl("apply", "-f", str(folder / "sample.yaml"))

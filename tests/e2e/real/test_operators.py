@@ -93,8 +93,8 @@ def test_samples_settle_and_go_again(real: RealServer, operators: Path) -> None:
     gone = [each for each in samples["items"] if each["kind"] != "Namespace"]
     real.kubectl("delete", "--wait=false", "-f", "-", given=_list(gone))
     # no controllers are here that end namespaces and collect what deleted objects owned
-    real.kubectl("delete", "machineclaims", "--all", "--timeout=90s")
-    real.kubectl("delete", "--ignore-not-found", "--timeout=90s", "-f", "-", given=_list(gone))
+    real.kubectl("delete", "machineclaims", "--all", "--timeout=240s")
+    real.kubectl("delete", "--ignore-not-found", "--timeout=240s", "-f", "-", given=_list(gone))
     lines = read_lines(operators)
     assert [each for each in lines if each["level"] == "error"] == []
     assert [each for each in lines if "orbidden" in json.dumps(each)] == []

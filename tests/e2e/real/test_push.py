@@ -50,6 +50,6 @@ def test_a_collector_comes_with_its_connection_and_goes_with_it(
     may = real.try_kubectl("auth", "can-i", "list", "pods", "-A", "--as", account)
     may_not = real.try_kubectl("auth", "can-i", "list", "secrets", "-A", "--as", account)
     assert (may.stdout.strip(), may_not.stdout.strip()) == ("yes", "no")
-    real.kubectl("delete", "clusterconnection", "pushed", "--timeout=90s")
+    real.kubectl("delete", "clusterconnection", "pushed", "--timeout=240s")
     assert "NotFound" in real.try_kubectl("get", *DEPLOYED).stderr
     assert "orbidden" not in hub.read_text()

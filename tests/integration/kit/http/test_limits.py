@@ -58,7 +58,7 @@ async def test_a_silent_peer_is_let_go(data: bytes, start: bytes) -> None:
 async def test_a_trickling_body_is_slow_when_a_rate_is_asked_for(
     rate: int, timeout_s: float
 ) -> None:
-    limits = Limits(body_timeout_s=timeout_s, body_rate=rate, linger_timeout_s=0.5)
+    limits = Limits(body_timeout_s=timeout_s, body_rate=rate, linger_timeout_s=60)
     async with http.Server(hello, limits=limits) as server:
         listener = await server.listen("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
@@ -159,37 +159,47 @@ async def test_a_newcomer_waits_while_all_connections_are_busy() -> None:
 
 async def test_a_drain_ends_streams_well_and_closes_idle_connections() -> None:
     async def handler(request: Request) -> Answer:
-        async def polite(writer: http.BodyWriter) -> None:
+        async def run(writer: http.BodyWriter) -> None:
             await writer.closing.wait()
             await writer.write(b"bye")
 
-        async def stubborn(writer: http.BodyWriter) -> None:
-            await writer.write(b"stay")
-            await asyncio.Event().wait()
-
-        if request.path == "/":
-            return Response(200, [])
-        return StreamResponse(200, [], polite if request.path == "/polite" else stubborn)
+        return Response(200, []) if request.path == "/" else StreamResponse(200, [], run)
 
     async with http.Server(handler) as server:
         listener = await server.listen("127.0.0.1", 0)
         asked = [
             asyncio.ensure_future(ask(listener.port, GET.replace(b"/ ", path + b" ")))
-            for path in (b"/", b"/polite", b"/stubborn")
+            for path in (b"/", b"/stream")
         ]
         await eventually(
             lambda: (
-                (stats := server.statistics()).streams_running == 2 and stats.requests_total == 3
+                (stats := server.statistics()).streams_running == 1 and stats.requests_total == 2
             )
         )
-        await server.drain(1)
-        idle, polite, stubborn = await asyncio.gather(*asked)
+        await server.drain(240)
+        idle, stream = await asyncio.gather(*asked)
         assert idle.startswith(b"HTTP/1.1 200 ")
-        assert polite.endswith(b"3\r\nbye\r\n0\r\n\r\n")
-        assert stubborn.endswith(b"4\r\nstay\r\n0\r\n\r\n")
+        assert stream.endswith(b"3\r\nbye\r\n0\r\n\r\n")
         assert server.statistics().connections == 0
         with pytest.raises(OSError):
             await ask(listener.port, GET)
+
+
+async def test_a_stream_that_ignores_a_drain_is_ended_after_its_time() -> None:
+    async def handler(request: Request) -> Answer:
+        async def run(writer: http.BodyWriter) -> None:
+            await writer.write(b"stay")
+            await asyncio.Event().wait()
+
+        return StreamResponse(200, [], run)
+
+    async with http.Server(handler) as server:
+        listener = await server.listen("127.0.0.1", 0)
+        asked = asyncio.ensure_future(ask(listener.port, GET))
+        await eventually(lambda: server.statistics().streams_running)
+        await server.drain(0.1)
+        assert (await asked).endswith(b"4\r\nstay\r\n0\r\n\r\n")
+        assert server.statistics().connections == 0
 
 
 async def test_a_drain_waits_for_running_requests() -> None:

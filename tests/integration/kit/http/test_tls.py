@@ -78,16 +78,13 @@ async def test_a_client_without_the_right_certificate_is_refused(
                 await client.request("GET", listener.url)
 
 
-async def test_handshakes_that_never_end_are_bounded(certificates: Path) -> None:
-    limits = Limits(handshakes=2, handshake_timeout_s=0.1)
+async def test_handshakes_that_never_end_are_given_up(certificates: Path) -> None:
+    limits = Limits(handshakes=2, handshake_timeout_s=0.1, handshake_share_s=60)
     async with http.Server(who, limits=limits) as server:
         listener = await server.listen("127.0.0.1", 0, tls=server_tls(certificates))
         silent = [await asyncio.open_connection("127.0.0.1", listener.port) for _ in range(5)]
         silent[0][1].write(b"GET / HTTP/1.1\r\n\r\n")
-        async with http.Client(tls=client_tls(certificates)) as client:
-            response = await client.request("GET", listener.url)
-            assert await response.read() == b"anonymous "
-        assert server.statistics().handshake_failures_total >= 3
+        await eventually(lambda: server.statistics().handshake_failures_total == len(silent))
         for _, writer in silent:
             writer.close()
 
@@ -105,7 +102,7 @@ async def test_a_tls_stream_ends_well_at_a_drain(certificates: Path) -> None:
         listener = await server.listen("127.0.0.1", 0, tls=server_tls(certificates))
         lines = (await client.request("GET", listener.url)).lines()
         assert await anext(lines) == b"one"
-        drained = asyncio.ensure_future(server.drain(2))
+        drained = asyncio.ensure_future(server.drain(60))
         assert [line async for line in lines] == [b"two"]
         await drained
 

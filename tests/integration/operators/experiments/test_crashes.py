@@ -177,7 +177,7 @@ async def test_nothing_is_deleted_before_the_outcome_is_stored() -> None:
         world = await prepare(cluster, clusters)
         async with world.simulators(), operator(world, cluster, VICTIM, Observant(cluster.client)):
             await world.create(experiment("crash", target("app", "gke", "web")))
-            done = await world.cleaned("crash", within_s=60)
+            done = await world.cleaned("crash")
             assert (done.status.phase, done.status.targets[0].attempt) == ("Complete", 0)
             assert done.status.results_url == "fresh"
             assert await world.leftovers() == []

@@ -1,5 +1,6 @@
 """What goes wrong on the way ends in the reason that names it, and leaves nothing behind."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -7,11 +8,13 @@ from tests.integration.operators.experiments.world import (
     SETTINGS,
     World,
     experiment,
+    hub,
     running,
     target,
 )
 
 from quarterdeck.apis.experiments.v1alpha1 import Component, Experiment
+from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.conditions import find
 from quarterdeck.operators.experiments.foreign import ArgoWorkflow, GKECluster
 
@@ -32,11 +35,10 @@ async def failed(world: World, name: str, **options: Any) -> Experiment:
     ("fault", "reason", "words", "timeout"),
     [
         ("never", "ClusterTimeout", "clusters were not ready within 1s", "1s"),
-        ("no-secret", "ClusterTimeout", "waiting for the kubeconfig", "5s"),
-        ("error", "ClusterProvisionFailed", "quota", "1m"),
-        ("unavailable", "ClusterProvisionFailed", "no nodes", "1m"),
-        ("bad-kubeconfig", "ConnectionSecretInvalid", "not YAML", "1m"),
-        ("expired", "ConnectionSecretInvalid", "refuses its kubeconfig", "1m"),
+        ("error", "ClusterProvisionFailed", "quota", "10m"),
+        ("unavailable", "ClusterProvisionFailed", "no nodes", "10m"),
+        ("bad-kubeconfig", "ConnectionSecretInvalid", "not YAML", "10m"),
+        ("expired", "ConnectionSecretInvalid", "refuses its kubeconfig", "10m"),
     ],
 )
 async def test_clusters_that_cannot_be_had(
@@ -59,6 +61,52 @@ async def test_clusters_that_cannot_be_had(
         assert reason in await world.events("bad")
 
 
+class LaterClock(SystemClock):
+    """The machine's clock, an hour ahead."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "reason"),
+    [
+        pytest.param(
+            {"sim.illm.io/cluster-fail": "no-secret"},
+            "waiting for the kubeconfig",
+            "ClusterTimeout",
+            id="cluster without a kubeconfig",
+        ),
+        pytest.param(
+            {"sim.illm.io/app-application-fail": "degraded"},
+            "Degraded",
+            "AppDegraded",
+            id="degraded application",
+        ),
+    ],
+)
+async def test_the_end_of_a_time_limit_names_what_was_waited_for(
+    fault: dict[str, str], words: str, reason: str
+) -> None:
+    """The limits are over for a second operator only, so the first one can be slow."""
+    async with hub() as world, world.simulators():
+        await world.template("smoke")
+        await world.component("web")
+        limits = {"provisioning": "10m", "applications": "10m"}
+        given = experiment("late", target("app", "gke", "web"), annotations=fault, timeouts=limits)
+        async with world.operator():
+            await world.create(given)
+            await world.until("late", lambda each: words in _get_target_message(each))
+        async with world.operator(clock=LaterClock()):
+            done = await failed(world, "late")
+            assert done.status.reason == reason
+            assert words in done.status.message
+
+
+def _get_target_message(found: Experiment) -> str:
+    return found.status.targets[0].message if found.status.targets else ""
+
+
 async def test_a_cluster_that_failed_is_replaced() -> None:
     async with running() as world:
         await world.template("smoke")
@@ -78,9 +126,8 @@ async def test_a_cluster_that_failed_is_replaced() -> None:
 @pytest.mark.parametrize(
     ("fault", "reason", "timeout"),
     [
-        ("comparison-error", "AppComparisonError", "1m"),
-        ("sync-failed", "AppSyncFailed", "1m"),
-        ("degraded", "AppDegraded", "5s"),
+        ("comparison-error", "AppComparisonError", "10m"),
+        ("sync-failed", "AppSyncFailed", "10m"),
         ("missing", "AppsTimeout", "1s"),
     ],
 )

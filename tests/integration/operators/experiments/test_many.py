@@ -103,7 +103,7 @@ async def test_none_is_stuck_and_none_leaks(seed: int) -> None:
                 await asyncio.sleep(rng.uniform(0.1, 1.0))
         async with world.operator():
             for name in names:
-                done = await world.cleaned(name, within_s=120)
+                done = await world.cleaned(name)
                 assert done.status.phase in ("Complete", "Failed")
             assert await world.leftovers() == []
             watching.cancel()

@@ -86,7 +86,7 @@ async def test_a_cluster_that_may_never_be_requested_fails_the_experiment() -> N
         await world.create(
             experiment("never", target("app", "gke", "web"), timeouts={"provisioning": "1s"})
         )
-        done = await world.cleaned("never", within_s=60)
+        done = await world.cleaned("never")
         assert (done.status.phase, done.status.reason) == ("Failed", "ClusterTimeout")
         assert "injected failure 403" in done.status.message
         assert await world.leftovers() == []
@@ -97,9 +97,9 @@ async def test_a_workflow_that_may_never_be_submitted_fails_the_experiment() -> 
     refused = server_faults.answer("patch", 403, resource="workflows", times=ALWAYS)
     async with refusing(refused) as (world, faults):
         await world.create(experiment("mute", timeouts={"applications": "1s"}))
-        await world.phase("mute", "Failed", within_s=60)
+        await world.phase("mute", "Failed")
         faults.clear()
-        done = await world.cleaned("mute", within_s=60)
+        done = await world.cleaned("mute")
         assert done.status.reason == "WorkflowError"
         assert "injected failure 403" in done.status.message
 
@@ -153,5 +153,5 @@ async def test_components_that_cannot_be_read_are_not_missing() -> None:
     refused = server_faults.answer(ANY_VERB, 403, resource="components", times=30)
     blind = experiment("blind", target("app", "hub", "web"))
     async with refusing(refused, given=blind) as (world, _):
-        done = await world.cleaned("blind", within_s=60)
+        done = await world.cleaned("blind")
         assert (done.status.phase, refused.left) == ("Complete", 0), done.status

@@ -10,7 +10,7 @@ from proxmoxer.tools import Tasks
 
 
 def _finish(api: ProxmoxAPI, upid: str) -> str:
-    found = Tasks.blocking_status(api, upid, timeout=30, polling_interval=0.01)
+    found = Tasks.blocking_status(api, upid, timeout=240, polling_interval=0.01)
     return str(found["exitstatus"])
 
 

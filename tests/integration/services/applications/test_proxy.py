@@ -15,7 +15,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 @asynccontextmanager
 async def passing_on(server: str) -> AsyncIterator[tuple[http.Client, str]]:
-    transport = Transport(ClusterConfig(server=server, timeout_s=2))
+    transport = Transport(ClusterConfig(server=server, timeout_s=240))
     async with http.Server(Proxy(transport).handle) as front, http.Client() as client:
         listener = await front.listen("127.0.0.1", 0)
         yield client, listener.url

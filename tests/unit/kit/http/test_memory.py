@@ -71,14 +71,19 @@ async def test_a_cut_after_some_bytes_is_a_gone_peer() -> None:
 
 
 async def test_a_frozen_link_is_silent_until_it_thaws() -> None:
-    network = MemoryNetwork()
-    async with http.Server(echo) as server, network.client(read_timeout_s=0.05) as client:
+    network, clock = MemoryNetwork(), VirtualClock()
+    async with (
+        http.Server(echo) as server,
+        network.client(read_timeout_s=10, clock=clock) as client,
+    ):
         url = network.serve(server, "api")
         await (await client.request("GET", url)).read()
         network.links[0].freeze()
+        frozen = asyncio.ensure_future(client.request("GET", url))
+        await settle()
+        await clock.advance(10)
         with pytest.raises(http.ReadTimeout):
-            await client.request("GET", url)
-        await asyncio.sleep(0)
+            await frozen
         await (await client.request("GET", url)).read()
         link = network.links[-1]
         link.freeze()
