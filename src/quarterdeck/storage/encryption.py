@@ -58,15 +58,17 @@ class Cipher:
         """The value as it was given.
 
         Raises:
-            OpenFailed: if its key is not known, or it was changed.
+            OpenFailed: if its provider or key is not known, or it was changed.
         """
         if not value.startswith(MARK):
             return value
+        if not value.startswith(_PREFIX):
+            raise _build_foreign(key, value)
         from cryptography.exceptions import InvalidTag
 
         name, _, rest = value.removeprefix(_PREFIX).partition(b":")
         known = self._keys.get(name.decode(errors="replace"))
-        if known is None or not value.startswith(_PREFIX):
+        if known is None:
             raise build_locked(key, name.decode(errors="replace"))
         nonce, sealed = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
         try:
@@ -98,6 +100,14 @@ def build_locked(key: StoreKey, name: str) -> OpenFailed:
     return OpenFailed(
         f"cannot decrypt {_show(key)}: it was encrypted with the key {name!r}; add that key to the "
         "file of --encryption-provider-config"
+    )
+
+
+def _build_foreign(key: StoreKey, value: bytes) -> OpenFailed:
+    provider = b":".join(value.removeprefix(MARK).split(b":")[:2]).decode(errors="replace")
+    return OpenFailed(
+        f"cannot decrypt {_show(key)}: it was encrypted by the provider {provider!r}, and only "
+        "'aesgcm:v1' is supported; write it again without encryption by the server that has the key"
     )
 
 
