@@ -163,6 +163,41 @@ def test_up_loads_no_command_line_test_kit_or_generator(everything: set[str]) ->
     }
 
 
+OPERATOR = """
+import asyncio, sys
+from quarterdeck.client import Client, ClusterConfig
+from quarterdeck.meta.kinds import KindInfo
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime import Context, Controller, Manager
+
+class Widget(Object, frozen=True, kw_only=True):
+    KIND = KindInfo(group="example.com", version="v1", kind="Widget", plural="widgets")
+
+async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
+    ...
+
+async def main() -> None:
+    async with Client(ClusterConfig(server="https://localhost:1")) as client:
+        Manager(client, name="widgets").add(Controller(reconcile=reconcile, for_=Widget))
+
+asyncio.run(main())
+print("modules", *sys.modules)
+"""
+
+
+def test_an_operator_loads_what_it_uses() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OPERATOR], capture_output=True, text=True, check=True
+    )
+    modules = set(done.stdout.rpartition("modules ")[2].split())
+    assert foreign(modules) <= SMALL
+    layers = ("server", "storage", "cel", "operators", "services", "app", "testing", "codegen")
+    assert under(modules, *(f"quarterdeck.{layer}" for layer in layers)) == []
+    optional = ("webhooks", "leaderelection.elector", "endpoints.certificate", "sharding.sharder")
+    assert under(modules, *(f"quarterdeck.runtime.{each}" for each in optional)) == []
+    assert under(modules, *HEAVY, "dataclasses", "hashlib") == []
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["get", "--help"], ["pipelines", "--help"]])
 def test_help_loads_no_client_and_no_event_loop(arguments: list[str]) -> None:
     script = (

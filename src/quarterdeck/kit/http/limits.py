@@ -1,13 +1,12 @@
 """What a peer may make us hold, and how long it may take: every bound in one place."""
 
-from dataclasses import dataclass
+import msgspec
 
 KIB = 1024
 MIB = 1024 * KIB
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of a server; the defaults suit an API server on a shared network."""
 
     connections: int = 10_000
@@ -60,8 +59,7 @@ class Limits:
         return min(1.0, max(0.005, shortest / 4))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClientLimits:
+class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of a client."""
 
     header_bytes: int = 64 * KIB

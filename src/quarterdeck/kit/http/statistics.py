@@ -1,10 +1,9 @@
 """Counters that servers and clients report."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerStatistics:
+class ServerStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """A moment of a server: what is open now, and what happened since its start."""
 
     connections: int
@@ -21,8 +20,7 @@ class ServerStatistics:
     bytes_written_total: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClientStatistics:
+class ClientStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """A moment of a client's pool, and what happened since its start."""
 
     connections: int

@@ -11,7 +11,6 @@ type, and the scalars `string bool int32 int64 uint32 float64 bytes`.
 """
 
 import functools
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -207,6 +206,8 @@ def get_checksum() -> str:
 
 def verify() -> list[str]:
     """What is wrong with the committed tables: empty when they are those that were generated."""
+    import hashlib  # for this check alone, and it loads OpenSSL
+
     problems = []
     for name in RELEASES.values():
         actual = hashlib.sha256(_read(f"{name}.json")).hexdigest()

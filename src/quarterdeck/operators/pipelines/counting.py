@@ -1,8 +1,9 @@
 """Counts the reconciles of a controller by the reason of the Ready condition they end with."""
 
-import dataclasses
 import functools
 from typing import Any, TypeVar
+
+import msgspec
 
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.objects import Object
@@ -29,7 +30,7 @@ def count_reconciles(controller: Controller[T], metrics: FleetMetrics) -> Contro
             on_error(ctx, error)
         metrics.count_reconcile(kind, _get_reason(ctx))
 
-    return dataclasses.replace(controller, reconcile=run, on_error=report)
+    return msgspec.structs.replace(controller, reconcile=run, on_error=report)
 
 
 def _get_reason(ctx: Context[T]) -> str:

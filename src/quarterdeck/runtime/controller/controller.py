@@ -5,8 +5,9 @@ run against several clusters at once.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
@@ -29,8 +30,7 @@ Source = Callable[[Enqueue], Awaitable[None]]
 """A long-running coroutine that wakes keys for reasons the API server does not know."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Controller(Generic[T]):
+class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False):
     """Reconciles the objects of one kind."""
 
     reconcile: Reconcile[T]
@@ -61,9 +61,7 @@ class Controller(Generic[T]):
     memory for it."""
     on_error: Callable[[Context[T], Exception], None] | None = None
     """Called before a failure is written to the status, to set further conditions."""
-    indexes: Mapping[type[Object], Mapping[str, Callable[[Any], Sequence[str]]]] = field(
-        default_factory=dict
-    )
+    indexes: Mapping[type[Object], Mapping[str, Callable[[Any], Sequence[str]]]] = {}
     """Indexes to keep: kind -> name -> function from an object to values."""
     sources: Sequence[Source] = ()
     """Coroutines that wake keys from outside."""

@@ -3,16 +3,18 @@
 import random
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.metrics import CONTENT_TYPE, Registry
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
 from quarterdeck.runtime.endpoints.health import HealthPages
 from quarterdeck.runtime.observability.logging import Logger
+
+if TYPE_CHECKING:
+    from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -33,7 +35,7 @@ class MetricsPage(NamedTuple):
 
     bind: BindAddress = BindAddress()  # frozen
     is_insecure: bool = False
-    certificate: CertificateFiles | None = None
+    certificate: "CertificateFiles | None" = None
 
 
 class Endpoints:
@@ -68,14 +70,15 @@ class Endpoints:
             self._require_loopback(page.bind)
             self.metrics_url = await self._serve(self._show_metrics, page.bind)
             return
+        # few operators serve metrics to others
+        from quarterdeck.runtime.endpoints.authorization import DelegatingAuthorizer
+
         bind = page.bind
         if bind.tls is None:
+            from quarterdeck.runtime.endpoints.certificate import PageCertificate
+
             self.certificate = PageCertificate(page.certificate, clock=clock, log=log)
             bind = bind._replace(tls=self.certificate.context)
-        from quarterdeck.runtime.endpoints.authorization import (
-            DelegatingAuthorizer,
-        )  # few operators serve metrics to others
-
         authorizer = DelegatingAuthorizer(api, clock, rng)
         self.metrics_url = await self._serve(authorizer.protect(self._show_guarded), bind)
 

@@ -28,7 +28,6 @@ from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, Metrics
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.informer.informer import Scope
 from quarterdeck.runtime.informer.reflector import WatchSettings
-from quarterdeck.runtime.leaderelection.elector import LeaderElector
 from quarterdeck.runtime.leaderelection.state import LeaseTiming
 from quarterdeck.runtime.manager import summary
 from quarterdeck.runtime.manager.lifetime import cancel_on_failure, stop_on_signals
@@ -36,11 +35,12 @@ from quarterdeck.runtime.manager.runner_group import Runnable, RunnerGroup
 from quarterdeck.runtime.observability import tracing
 from quarterdeck.runtime.observability.logging import Logger, get_logger
 from quarterdeck.runtime.observability.metrics import Metrics, RequestMetrics
-from quarterdeck.runtime.observability.watchdog import LoopWatchdog
 from quarterdeck.runtime.reconcile.journal import Journal
 from quarterdeck.runtime.recorder.recorder import DiscardingRecorder, EventApi, EventRecorder
 
 if TYPE_CHECKING:
+    from quarterdeck.runtime.leaderelection.elector import LeaderElector
+    from quarterdeck.runtime.observability.watchdog import LoopWatchdog
     from quarterdeck.runtime.webhooks import Webhooks
 
 _SLOW_CACHES_S = 10.0
@@ -353,13 +353,17 @@ class Manager:
             flavour=events,
         )
 
-    def _make_watchdog(self) -> LoopWatchdog:
+    def _make_watchdog(self) -> "LoopWatchdog":
+        from quarterdeck.runtime.observability.watchdog import LoopWatchdog
+
         lag = self.metrics.loop_lag.labels()
         watchdog = LoopWatchdog(clock=self.clock, log=self._log, lag=lag)
         self._live["event-loop"] = watchdog.check
         return watchdog
 
-    def _make_election(self, election: LeaderElection) -> LeaderElector:
+    def _make_election(self, election: LeaderElection) -> "LeaderElector":
+        from quarterdeck.runtime.leaderelection.elector import LeaderElector  # only with a lease
+
         gauge = self.metrics.leader.labels(election.name)
         return LeaderElector(
             self.api,
