@@ -2,7 +2,7 @@
 //
 // It parses the published Go modules named below and keeps facts only: names, types, tags and
 // markers. Run it from the root of the repository: go run -C tools/builtins . (needs Go and a
-// module proxy), with -release 1.37 for the newest one. The results are committed, so nobody else
+// module proxy), with -release 1.36 or 1.37 for newer ones. The results are committed, so nobody else
 // needs Go.
 package main
 
@@ -74,10 +74,10 @@ type resource struct {
 }
 
 func main() {
-	discovery := flag.String("discovery", "../../tests/golden/discovery-v1.32.4.json", "recorded discovery documents")
+	recorded := flag.String("recorded", "../../tests/golden", "folder of the recorded discovery documents")
 	out := flag.String("out", "../../src/quarterdeck/meta/builtins", "folder to write to")
 	descriptions := flag.String("descriptions", "", "folder to make the package of descriptions in, instead of the table")
-	name := flag.String("release", "1.32", "release of Kubernetes: 1.32 or 1.37")
+	name := flag.String("release", "1.32", "release of Kubernetes: 1.32, 1.36 or 1.37")
 	flag.Parse()
 	log.SetFlags(0)
 	chosen, ok := releases[*name]
@@ -91,7 +91,7 @@ func main() {
 		Groups:    map[string]string{},
 		Packages:  map[string]string{},
 		Types:     map[string]any{},
-		Resources: readDiscovery(*discovery),
+		Resources: readDiscovery(filepath.Join(*recorded, chosen.discovery)),
 	}
 	for version, found := range chosen.resources {
 		result.Resources[version] = append(result.Resources[version], found...)

@@ -9,49 +9,43 @@ type source struct{ module, path, short string }
 type release struct {
 	module    string // the version of the k8s.io modules
 	file      string // the name of the table, without its suffix
+	discovery string // the recorded discovery documents that its resources begin with
 	sources   []source
-	resources map[string][]resource // served besides what discovery recorded of 1.32
+	resources map[string][]resource // served besides what discovery recorded
 }
 
 // releases are those a server can be; the first is the one it is by default.
 var releases = map[string]release{
-	"1.32": {module: "v0.32.4", file: "table"},
+	"1.32": {module: "v0.32.4", file: "table", discovery: "discovery-v1.32.4.json"},
+	"1.36": {
+		module:    "v0.36.3",
+		file:      "table-1.36",
+		discovery: "discovery-v1.36.3.json",
+		sources: []source{
+			{"k8s.io/api", "resource/v1", "resource/v1"},
+		},
+	},
 	"1.37": {
-		module: "v0.37.2",
-		file:   "table-1.37",
+		module:    "v0.37.2",
+		file:      "table-1.37",
+		discovery: "discovery-v1.36.3.json",
 		sources: []source{
 			{"k8s.io/api", "resource/v1", "resource/v1"},
 			{"k8s.io/api", "storagemigration/v1", "storagemigration/v1"},
 			{"k8s.io/api", "scheduling/v1alpha3", "scheduling/v1alpha3"},
 		},
 		resources: map[string][]resource{
-			"v1": {part("pods/resize", "Pod", true)},
-			"admissionregistration.k8s.io/v1": {
-				whole("mutatingadmissionpolicies", "MutatingAdmissionPolicy", false).in("api-extensions"),
-				whole("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", false).in("api-extensions"),
-			},
 			"certificates.k8s.io/v1": {
 				whole("clustertrustbundles", "ClusterTrustBundle", false),
 				whole("podcertificaterequests", "PodCertificateRequest", true),
 				part("podcertificaterequests/status", "PodCertificateRequest", true),
 			},
-			"networking.k8s.io/v1": {
-				whole("ipaddresses", "IPAddress", false).short("ip"),
-				whole("servicecidrs", "ServiceCIDR", false),
-				part("servicecidrs/status", "ServiceCIDR", false),
-			},
 			"resource.k8s.io/v1": {
-				whole("deviceclasses", "DeviceClass", false),
 				whole("devicetaintrules", "DeviceTaintRule", false),
 				part("devicetaintrules/status", "DeviceTaintRule", false),
-				whole("resourceclaims", "ResourceClaim", true),
-				part("resourceclaims/status", "ResourceClaim", true),
-				whole("resourceclaimtemplates", "ResourceClaimTemplate", true),
-				whole("resourceslices", "ResourceSlice", false),
 			},
 			"storage.k8s.io/v1": {
 				part("csinodes/status", "CSINode", false),
-				whole("volumeattributesclasses", "VolumeAttributesClass", false).short("vac"),
 			},
 			"storagemigration.k8s.io/v1": {
 				whole("storageversionmigrations", "StorageVersionMigration", false),
@@ -70,14 +64,4 @@ func whole(name, kind string, namespaced bool) resource {
 // part is a subresource that is read and written.
 func part(name, kind string, namespaced bool) resource {
 	return resource{Name: name, Kind: kind, Namespaced: namespaced, Verbs: []string{"get", "patch", "update"}}
-}
-
-func (r resource) short(name string) resource {
-	r.ShortNames = []string{name}
-	return r
-}
-
-func (r resource) in(category string) resource {
-	r.Categories = []string{category}
-	return r
 }

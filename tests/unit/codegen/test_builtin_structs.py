@@ -8,7 +8,7 @@ import pytest
 
 from quarterdeck.codegen import builtin_structs
 from quarterdeck.codegen.builtin_structs import GROUPS
-from quarterdeck.meta.builtins import table
+from quarterdeck.meta import release
 from quarterdeck.meta.objects import Object
 
 
@@ -42,4 +42,4 @@ def test_every_kind_of_the_groups_is_there() -> None:
 
 
 def test_the_table_is_the_default_one() -> None:
-    assert table.get_release() == "1.32"
+    assert release.get_release() == "1.32"

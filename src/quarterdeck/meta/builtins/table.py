@@ -17,6 +17,8 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.meta.release import RELEASES, VARIABLE, get_release
+
 SPECIAL = frozenset(
     {
         "meta/v1.Time",
@@ -34,13 +36,6 @@ SPECIAL = frozenset(
     }
 )
 """Types whose JSON is written by hand in Go; the readers of the table know them by name."""
-
-
-RELEASES = {"1.32": "table", "1.37": "table-1.37"}
-"""The file of each release, without its suffix; the first is the default."""
-VERSIONS = {"1.32": "v1.32.4", "1.37": "v1.37.2"}
-"""The version of Kubernetes that each table was made from."""
-_VARIABLE = "QUARTERDECK_KUBERNETES_VERSION"
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -93,13 +88,7 @@ def choose_release(release: str) -> None:
             f"cannot change the Kubernetes version to {release}: built-in kinds of"
             f" {get_release()} were read already; start another process"
         )
-    os.environ[_VARIABLE] = release
-
-
-def get_release() -> str:
-    """The release whose built-in kinds these are, such as `1.32`."""
-    release = os.environ.get(_VARIABLE, "")
-    return release if release in RELEASES else next(iter(RELEASES))
+    os.environ[VARIABLE] = release
 
 
 @functools.cache

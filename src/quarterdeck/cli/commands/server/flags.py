@@ -238,8 +238,8 @@ class ApiFlags(NamedTuple):
         Option(
             "--kubernetes-version",
             metavar="VERSION",
-            help="Release whose built-in kinds are served: 1.32, or 1.37 with DRA, pod certificates"
-            " and mutating policies.",
+            help="Release whose built-in kinds are served: 1.32, 1.36 with DRA and mutating"
+            " policies, or 1.37 with pod certificates too.",
         ),
     ] = "1.32"
     service_cluster_ip_range: Annotated[

@@ -169,12 +169,13 @@ def _build_oidc_options(flags: OidcFlags) -> "OidcOptions | None":
 def _choose_release(release: str) -> str:
     """Serve the built-in kinds of a release; returns its version."""
     from quarterdeck.meta.builtins import table
+    from quarterdeck.meta.release import VERSIONS
 
     try:
         table.choose_release(release)
     except ValueError as error:
         raise CommandError(f"invalid --kubernetes-version: {error}", REFUSED) from error
-    return table.VERSIONS[release]
+    return VERSIONS[release]
 
 
 def _has_aggregated_discovery(gates: str) -> bool:
