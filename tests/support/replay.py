@@ -101,3 +101,13 @@ def masked(value: Any) -> Any:
 
 def _writer(entry: dict[str, Any]) -> tuple[str, ...]:
     return (entry["manager"], entry["operation"], entry.get("subresource", ""))
+
+
+def sort_causes(body: Any) -> Any:
+    """An answer with its causes in one order: Go lists members of maps in any."""
+    details = body.get("details") if isinstance(body, dict) else None
+    if not isinstance(details, dict) or not details.get("causes"):
+        return body
+    causes = sorted(details["causes"], key=json.dumps)
+    message = "".join(sorted(body["message"]))
+    return {**body, "message": message, "details": {**details, "causes": causes}}

@@ -5,10 +5,13 @@ Schema validation, CEL rules, the server's own checks and our builders all repor
 """
 
 import enum
+import json
 from collections.abc import Sequence
 from decimal import Decimal
 
 import msgspec
+
+from quarterdeck.meta import go_literal, release
 
 
 class ErrorType(enum.StrEnum):
@@ -59,6 +62,12 @@ OMITTED = Bare("")
 """Stands for a value that a message does not show."""
 
 
+class Verbatim(Bare):
+    """A value that is shown as it stands in every release: JSON."""
+
+    __slots__ = ()
+
+
 class FieldError(msgspec.Struct, frozen=True, kw_only=True):
     """One thing wrong with one field."""
 
@@ -79,8 +88,32 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def show(value: object) -> str:
-    """A value as Kubernetes' field errors print it: strings quoted, structures in Go's syntax."""
+    """A value as Kubernetes' field errors print it: strings quoted.
+
+    Structures are in Go's syntax until 1.32, and JSON since.
+    """
+    if prints_json():
+        return _show_json(value)
     return '"null"' if value is None else format_go_syntax(value)
+
+
+def _show_json(value: object) -> str:
+    match value:
+        case Verbatim():
+            return str(value)
+        case Bare():
+            return go_literal.to_json(str(value))
+        case str():
+            return quote(value)
+        case float():
+            return format_go_float(value)
+        case _:
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+
+
+def prints_json() -> bool:
+    """Whether this release shows structures in messages as JSON."""
+    return release.is_since(1, 33)
 
 
 def format_go_syntax(value: object) -> str:
@@ -243,8 +276,13 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
         type=ErrorType.TOO_MANY,
         field=field,
         value=actual,
-        detail=f"must have at most {limit} items",
+        detail=f"must have at most {limit} {_count_items(limit)}",
     )
+
+
+def _count_items(limit: int) -> str:
+    """Newer releases know that one item is no items."""
+    return "item" if limit == 1 and release.is_since(1, 33) else "items"
 
 
 def internal(field: str, detail: str) -> FieldError:

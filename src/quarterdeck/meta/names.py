@@ -15,6 +15,8 @@ SUBDOMAIN_LIMIT = 253
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_UNDERSCORE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORE_SUBDOMAIN = rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*"
 _WILDCARD = rf"\*\.{_SUBDOMAIN}"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -22,6 +24,7 @@ _LABEL_VALUE = f"({_QUALIFIED})?"
 
 _label_matches = re.compile(_LABEL).fullmatch
 _subdomain_matches = re.compile(_SUBDOMAIN).fullmatch
+_underscore_matches = re.compile(_UNDERSCORE_SUBDOMAIN).fullmatch
 _wildcard_matches = re.compile(_WILDCARD).fullmatch
 _label_1035_matches = re.compile(_LABEL_1035).fullmatch
 _qualified_matches = re.compile(_QUALIFIED).fullmatch
@@ -74,6 +77,15 @@ def check_dns1123_subdomain(text: str) -> list[str]:
     problems = _check_length(text, SUBDOMAIN_LIMIT)
     if not _subdomain_matches(text):
         problems.append(_with_regex(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return problems
+
+
+def check_underscore_subdomain(text: str) -> list[str]:
+    """Domains to search in, which may have underscores."""
+    problems = _check_length(text, SUBDOMAIN_LIMIT)
+    if not _underscore_matches(text):
+        sentence = _SUBDOMAIN_TEXT.replace("'-' or", "'_', '-' or")
+        problems.append(_with_regex(sentence, _UNDERSCORE_SUBDOMAIN, "example.com"))
     return problems
 
 
@@ -141,13 +153,35 @@ def check_label_value(text: str) -> list[str]:
     return problems
 
 
-NameKind = Literal["label", "subdomain", "label1035", "path"]
+def strip_zeros(text: str) -> str:
+    """An IPv4 address, or range, without zeros that its numbers begin with."""
+    return re.sub(r"(?<![\d:a-fA-F])0+(?=\d)", "", text) if ":" not in text else text
+
+
+def check_address(text: str) -> list[str]:
+    """Addresses that are names: in the one form in which Go writes them."""
+    import ipaddress  # one kind has such names
+
+    plain = strip_zeros(text)
+    try:
+        address = ipaddress.ip_address(plain)
+    except ValueError:
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    if plain != text:
+        return ["must not have leading 0s"]
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        return ["must not be an IPv4-mapped IPv6 address"]
+    return [] if text == str(address) else [f'must be in canonical form ("{address}")']
+
+
+NameKind = Literal["label", "subdomain", "label1035", "path", "address"]
 
 _RULES: dict[NameKind, Rule] = {
     "label": check_dns1123_label,
     "subdomain": check_dns1123_subdomain,
     "label1035": check_dns1035_label,
     "path": check_path_segment,
+    "address": check_address,
 }
 
 

@@ -1,12 +1,12 @@
 """A server that is the newest release of Kubernetes: kinds and fields that 1.32 does not have."""
 
 import asyncio
-import contextlib
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
+import newest
 import pytest
 
 from quarterdeck.kit import http
@@ -30,27 +30,6 @@ VOLUME_CLAIM: dict[str, Any] = {
 REQUEST = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}
 
 
-@contextlib.asynccontextmanager
-async def serving(*flags: str) -> AsyncIterator[str]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "quarterdeck.cli", "server", "--in-memory"),
-        *("--port", "0", "--http-port", "0", *flags),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        assert process.stdout is not None
-        url = ""
-        while line := (await process.stdout.readline()).decode():
-            if line.startswith("listening on http://"):
-                url = line.split()[-1]
-            if line.startswith("ready"):
-                break
-        yield url
-    finally:
-        process.terminate()
-        await process.communicate()
-
-
 async def send(
     client: http.Client, url: str, body: Any = None, *, patches: bool = False
 ) -> tuple[int, Any]:
@@ -64,7 +43,7 @@ async def send(
 
 
 async def test_the_newest_release_has_its_kinds_and_fields() -> None:
-    async with serving("--kubernetes-version", "1.37") as url, http.Client() as client:
+    async with newest.serving("1.37") as url, http.Client() as client:
         assert (await send(client, f"{url}/version"))[1]["minor"] == "37"
         strict = "fieldValidation=Strict"
         status, pod = await send(client, f"{url}/api/v1/namespaces/default/pods?{strict}", POD)
@@ -94,7 +73,7 @@ async def test_the_newest_release_has_its_kinds_and_fields() -> None:
 
 
 async def test_the_default_release_refuses_them() -> None:
-    async with serving() as url, http.Client() as client:
+    async with newest.serving("1.32") as url, http.Client() as client:
         assert (await send(client, f"{url}/version"))[1]["minor"] == "32"
         path = f"{url}/api/v1/namespaces/default/pods?fieldValidation=Strict"
         status, answer = await send(client, path, POD)
@@ -108,12 +87,12 @@ async def test_an_unknown_release_is_refused() -> None:
         stderr=asyncio.subprocess.PIPE,
     )
     _, text = await process.communicate()
-    assert process.returncode and b"expected one of 1.32, 1.37" in text
+    assert process.returncode and b"expected one of 1.32, 1.36, 1.37" in text
 
 
-@pytest.mark.parametrize("release", ["1.32", "1.37"])
+@pytest.mark.parametrize("release", ["1.32", "1.36", "1.37"])
 async def test_discovery_names_what_is_served(release: str) -> None:
-    async with serving("--kubernetes-version", release) as url, http.Client() as client:
+    async with newest.serving(release) as url, http.Client() as client:
         groups = (await send(client, f"{url}/apis"))[1]["groups"]
         for group in groups:
             for version in group["versions"]:
@@ -130,8 +109,7 @@ def make_resize(amount: str | None) -> dict[str, Any]:
 
 
 async def test_a_running_pod_is_resized() -> None:
-    flags = ("--kubernetes-version", "1.37", "--simulate-workloads")
-    async with serving(*flags) as url, http.Client() as client:
+    async with newest.serving("1.37", "--simulate-workloads") as url, http.Client() as client:
         pods = f"{url}/api/v1/namespaces/default/pods"
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}
         await send(client, pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
@@ -172,7 +150,7 @@ def get_amount(pod: dict[str, Any]) -> str | None:
 async def test_a_gate_serves_resize_in_the_default_release(
     flags: tuple[str, ...], status: int
 ) -> None:
-    async with serving(*flags) as url, http.Client() as client:
+    async with newest.serving("1.32", *flags) as url, http.Client() as client:
         pods = f"{url}/api/v1/namespaces/default/pods"
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}
         await send(client, pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
@@ -183,8 +161,8 @@ async def test_a_gate_serves_resize_in_the_default_release(
 @pytest.mark.parametrize(
     ("flags", "version"),
     [
-        (("--kubernetes-version", "1.37"), "v1"),
-        (("--feature-gates", "MutatingAdmissionPolicy=true"), "v1alpha1"),
+        (("1.37",), "v1"),
+        (("1.32", "--feature-gates", "MutatingAdmissionPolicy=true"), "v1alpha1"),
     ],
     ids=["newest release", "gate of 1.32"],
 )
@@ -210,7 +188,7 @@ async def test_mutating_policies_change_writes(flags: tuple[str, ...], version: 
         },
     }
     binding = {"metadata": {"name": "label"}, "spec": {"policyName": "label"}}
-    async with serving(*flags) as url, http.Client() as client:
+    async with newest.serving(*flags) as url, http.Client() as client:
         group = f"{url}/apis/admissionregistration.k8s.io/{version}/mutatingadmissionpolic"
         for path, body in ((f"{group}ies", policy), (f"{group}ybindings", binding)):
             status, made = await send(client, path, body)

@@ -69,13 +69,22 @@ share of the requests to built-in kinds:
 - A watch from a version of a deleted definition begins with its events, not with `410 Expired`.
 """
 RELEASES = """## Releases
-`quarterdeck server --kubernetes-version 1.37` serves the built-in kinds of Kubernetes 1.37.2
-instead: resource claims and device classes, pod certificates, trust bundles, mutating policies,
-volume attributes classes, service CIDRs, storage migrations, and the new fields of old kinds. The
-new kinds are decoded, pruned, stored and watched by their types; rules of their own, and recorded
-answers of a real 1.37 server, they do not have yet, but for mutating policies, which change what is
-written. `pods/resize` changes the resources of containers, and simulated pods take them at once; in
-1.32 the gate `InPlacePodVerticalScaling` serves it.
+`quarterdeck server --kubernetes-version 1.36` is Kubernetes 1.36.3: the newest release whose
+kube-apiserver can be built from published modules, so that its answers could be recorded.
+`tests/golden/newest-v1.36.3.jsonl` has them (`tools/record_answers.py` records them again), and
+discovery is the same. It serves resource claims, device classes and slices, mutating policies,
+volume attributes classes, service CIDRs and IP addresses with their rules, `pods/resize`, and the
+new fields of old kinds; messages show structures as JSON, as they do since 1.33.
+
+`--kubernetes-version 1.37` serves the kinds of 1.37.2 besides, from its published types: pod
+certificates, trust bundles, device taint rules and storage migrations. These are decoded, pruned,
+stored and watched by their types, without rules of their own and without recorded answers; all
+other kinds follow the rules of 1.36.
+
+Rules that differ by release are asked of `server/kinds/features.py`. `pods/resize` changes the
+resources of containers, and simulated pods take them at once; in 1.32 the gate
+`InPlacePodVerticalScaling` serves it. Not as in 1.36: the difference between two pod specs is
+printed as in 1.32, and requests for admin access to devices do not need the label on the namespace.
 """
 SIMULATED = """## Simulated
 - Garbage collection, namespace termination, the end of definitions and the expiry of events happen

@@ -13,6 +13,7 @@ from quarterdeck.cel.rules.node import CompiledRule, RuleNode
 from quarterdeck.cel.values import NONE, make_optional
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
+from quarterdeck.meta.release import is_since
 from quarterdeck.meta.schema import Rule
 
 MAX_MESSAGE_BYTES = 5 * 1024
@@ -203,7 +204,8 @@ class Evaluation:
             glue = "" if not path or rule.field_path.startswith("[") else "."
             where = f"{path}{glue}{rule.field_path}"
         detail = self._build_message(rule, node, frame, where, old)
-        error = _build_error(rule.rule.reason, where or "<nil>", node.type, detail)
+        shown = _choose_value(node, frame) if is_since(1, 33) else node.type
+        error = _build_error(rule.rule.reason, where or "<nil>", shown, detail)
         if not rule.uses_old and frame.is_unchanged():
             self.outcome.warnings.append(error)
         else:
@@ -276,7 +278,12 @@ def _describe_rule(rule: Rule) -> str:
     return rule.message.strip() or rule.rule.strip()
 
 
-def _build_error(reason: str, path: str, value: str, detail: str) -> FieldError:
+def _choose_value(node: RuleNode, frame: _Frame) -> object:
+    """What newer releases show of a value that a rule refuses: not all of an object or list."""
+    return field.OMITTED if node.type in ("object", "array") else frame.value
+
+
+def _build_error(reason: str, path: str, value: object, detail: str) -> FieldError:
     match reason:
         case "FieldValueForbidden":
             return field.forbidden(path, detail)

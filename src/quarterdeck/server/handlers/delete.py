@@ -20,6 +20,9 @@ _RETURNED = frozenset(
         *("resourcequotas", "serviceaccounts", "services"),
         *("csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "storageclasses.storage.k8s.io"),
         *("volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io"),
+        *("deviceclasses.resource.k8s.io", "devicetaintrules.resource.k8s.io"),
+        *("resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io"),
+        "resourceslices.resource.k8s.io",
     }
 )
 """Resources whose deleted object is the answer, where others answer with a Status."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, required
+from quarterdeck.server.kinds import features
 
 VALID_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -28,6 +29,38 @@ def parse_address(text: str) -> _Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
+
+
+def validate_address(path: str, text: str) -> Iterator[FieldError]:
+    """Check an address of a field that is older than the rules for them."""
+    if not features.is_on("StrictIPCIDRValidation"):
+        if parse_address(text) is None:
+            yield invalid(path, text, VALID_ADDRESS)
+        return
+    plain = names.strip_zeros(text)
+    address = parse_address(plain)
+    if address is None:
+        yield invalid(path, text, VALID_ADDRESS)
+    elif plain != text:
+        yield invalid(path, text, "must not have leading 0s")
+    elif isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        yield invalid(path, text, "must not be an IPv4-mapped IPv6 address")
+
+
+def validate_network(path: str, text: str) -> Iterator[FieldError]:
+    """Check a range of addresses, written as newer releases want it."""
+    plain = names.strip_zeros(text)
+    try:
+        network = ipaddress.ip_network(plain, strict=False)
+    except ValueError:
+        network = None
+    if network is None or "/" not in text:
+        detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+        yield invalid(path, text, detail)
+    elif plain != text:
+        yield invalid(path, text, "must not have leading 0s in IP or prefix length")
+    elif ipaddress.ip_address(text.partition("/")[0]) != network.network_address:
+        yield invalid(path, text, "must not have bits set beyond the prefix length")
 
 
 def validate_endpoint_address(path: str, text: str, *, family: str = "") -> Iterator[FieldError]:

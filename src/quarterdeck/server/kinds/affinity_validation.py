@@ -5,7 +5,7 @@ from typing import Any
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.registry.resource import Object
 
@@ -18,7 +18,9 @@ def validate_affinity(affinity: Object, path: str) -> Iterator[FieldError]:
     """Check which nodes and which neighbours a pod wants."""
     nodes = get_mapping(affinity, "nodeAffinity")
     if (selector := nodes.get(_REQUIRED)) is not None:
-        yield from validate_node_selector(selector, f"{path}.nodeAffinity.{_REQUIRED}")
+        place = f"{path}.nodeAffinity.{_REQUIRED}"
+        checks = features.is_on("LabelValuesOfNodeAffinity")
+        yield from validate_node_selector(selector, place, checks_values=checks)
     for index, term in enumerate(get_items(nodes, _PREFERRED)):
         place = f"{path}.nodeAffinity.{_PREFERRED}[{index}]"
         yield from _validate_weight(term, place)
@@ -31,7 +33,7 @@ def validate_affinity(affinity: Object, path: str) -> Iterator[FieldError]:
 def validate_node_selector(
     selector: Object, path: str, *, checks_values: bool = False
 ) -> Iterator[FieldError]:
-    """Check a selector of nodes; the values of a pod's need not be valid label values."""
+    """Check a selector of nodes; until 1.32 the values of a pod's need not be valid."""
     terms = get_items(selector, "nodeSelectorTerms")
     if not terms:
         yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")

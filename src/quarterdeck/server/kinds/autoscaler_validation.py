@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.resource_names import validate_container_resource_name
@@ -183,6 +183,9 @@ def _validate_scaling_rules(rules: Object, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.policies", "must specify at least one Policy")
     for index, policy in enumerate(policies):
         yield from _validate_policy(policy, f"{path}.policies[{index}]")
+    tolerance = rules.get("tolerance")
+    if tolerance is not None and features.is_on("HPAConfigurableTolerance"):
+        yield from validators.validate_quantity(f"{path}.tolerance", tolerance)
 
 
 def _validate_policy(policy: Object, path: str) -> Iterator[FieldError]:

@@ -48,6 +48,13 @@ _RULES: dict[tuple[str, str], str] = {
     ("storage.k8s.io/v1", "CSINode"): "storage_drivers.CSI_NODE",
     ("storage.k8s.io/v1", "CSIStorageCapacity"): "storage_drivers.CSI_STORAGE_CAPACITY",
     ("storage.k8s.io/v1", "VolumeAttachment"): "storage_drivers.VOLUME_ATTACHMENT",
+    ("storage.k8s.io/v1", "VolumeAttributesClass"): "storage_classes.VOLUME_ATTRIBUTES_CLASS",
+    ("networking.k8s.io/v1", "ServiceCIDR"): "service_ranges.SERVICE_RANGE",
+    ("networking.k8s.io/v1", "IPAddress"): "service_ranges.ADDRESS",
+    ("resource.k8s.io/v1", "DeviceClass"): "device_classes.DEVICE_CLASS",
+    ("resource.k8s.io/v1", "ResourceClaim"): "device_claims.CLAIM",
+    ("resource.k8s.io/v1", "ResourceClaimTemplate"): "device_claims.CLAIM_TEMPLATE",
+    ("resource.k8s.io/v1", "ResourceSlice"): "resource_slices.RESOURCE_SLICE",
     ("flowcontrol.apiserver.k8s.io/v1", "FlowSchema"): "flow_control.FLOW_SCHEMA",
     (
         "flowcontrol.apiserver.k8s.io/v1",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_field, get_items
 from quarterdeck.server.kinds.volume_fields import (
     validate_class_name,
@@ -27,6 +27,8 @@ def validate_claim_spec(spec: Object, path: str) -> Iterator[FieldError]:
         yield from validate_positive(f"{path}.resources[storage]", storage)
     yield from validators.validate_label_selector(f"{path}.selector", spec.get("selector"))
     yield from validate_class_name(spec, path)
+    if features.is_on("VolumeAttributesClass"):
+        yield from validate_class_name(spec, path, "volumeAttributesClassName")
     yield from validators.validate_enum(
         f"{path}.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem")
     )

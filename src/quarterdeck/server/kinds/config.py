@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required, too_long
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
@@ -131,11 +131,10 @@ SECRET = Rules(
 
 
 def _build_account_cells(value: Object, now: datetime) -> Sequence[object]:
-    return (
-        value["metadata"].get("name", ""),
-        len(get_items(value, "secrets")),
-        format_creation_age(value, now),
-    )
+    name, age = value["metadata"].get("name", ""), format_creation_age(value, now)
+    if features.is_on("TablesAsOf136"):
+        return (name, age)
+    return (name, len(get_items(value, "secrets")), age)
 
 
 _ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
@@ -163,6 +162,8 @@ SERVICE_ACCOUNT = Rules(
     prepare_create=_keep_secret_names,
     prepare_update=_keep_secret_names,
     warn=_warn_of_annotations,
-    columns=(NAME, build_column("Secrets"), AGE),
+    columns=(
+        (NAME, AGE) if features.is_on("TablesAsOf136") else (NAME, build_column("Secrets"), AGE)
+    ),
     cells=_build_account_cells,
 )

@@ -1,6 +1,6 @@
 """Containers of a pod: regular ones, init containers and ephemeral ones."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.kit.quantity import Quantity, QuantityError
@@ -14,7 +14,7 @@ from quarterdeck.meta.field import (
     not_supported,
     required,
 )
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, pod_features, validators
 from quarterdeck.server.kinds.environment_validation import validate_environment
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.kinds.handler_validation import PROBES, validate_hooks
@@ -43,8 +43,11 @@ def validate_containers(
         place = f"{path}.containers[{index}]"
         yield from _validate_container(container, place, volumes, seen)
         yield from validate_hooks(container, place, grace)
-        if container.get("restartPolicy") is not None:
+        if features.is_on("ContainerRestartRules"):
+            yield from pod_features.validate_restart(container, place, is_init=False)
+        elif container.get("restartPolicy") is not None:
             yield forbidden(f"{place}.restartPolicy", "may not be set for non-init containers")
+        yield from _validate_features(container, place, spec)
     yield from _validate_host_ports(containers, f"{path}.containers")
     if spec.get("initContainers"):
         yield from _validate_init_containers(spec, path, volumes, seen)
@@ -72,8 +75,11 @@ def _validate_init_containers(
         place, policy = f"{path}.initContainers[{index}]", container.get("restartPolicy")
         yield from _validate_container(container, place, volumes, seen)
         yield from _validate_host_ports([container], f"{path}.initContainers")
-        if policy is not None and policy != "Always":
+        if features.is_on("ContainerRestartRules"):
+            yield from pod_features.validate_restart(container, place, is_init=True)
+        elif policy is not None and policy != "Always":
             yield not_supported(f"{place}.restartPolicy", policy, ("Always",))
+        yield from _validate_features(container, place, spec)
         if policy == "Always":
             grace = spec.get("terminationGracePeriodSeconds")
             yield from validate_hooks(container, place, grace)
@@ -82,6 +88,20 @@ def _validate_init_containers(
             if container.get(member) is not None:
                 text = "may not be set for init containers without restartPolicy=Always"
                 yield forbidden(f"{place}.{member}", text)
+        if features.is_on("InPlacePodVerticalScalingInitContainers"):
+            yield from pod_features.validate_init_resize_policy(container, place)
+
+
+def _validate_features(container: Object, path: str, spec: Object) -> Iterator[FieldError]:
+    """Check what containers can have in newer releases."""
+    if features.is_on("DynamicResourceAllocation"):
+        claims = pod_features.get_claim_names(spec)
+        yield from pod_features.validate_claims(container, path, claims)
+    if features.is_on("ProcMountType"):
+        yield from pod_features.validate_proc_mount(container, path, spec)
+    if features.is_on("InPlacePodVerticalScaling"):
+        policy = spec.get("restartPolicy") or ""
+        yield from pod_features.validate_resize_policy(container, path, policy)
 
 
 def _validate_ephemeral_containers(
@@ -178,13 +198,18 @@ def _validate_host_ports(containers: Sequence[Any], path: str) -> Iterator[Field
 # resources ---------------------------------------------------------------------------------------
 
 
-def validate_resources(resources: Object, path: str) -> Iterator[FieldError]:
+def validate_resources(
+    resources: Object,
+    path: str,
+    *,
+    check: Callable[[str, str], Iterable[FieldError]] = validate_container_resource_name,
+) -> Iterator[FieldError]:
     """Limits and requests: known names, sane amounts, requests within limits."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for member, amounts in (("limits", limits), ("requests", requests)):
         for name in sorted(amounts):
             place = f"{path}.{member}[{name}]"
-            yield from validate_container_resource_name(place, name)
+            yield from check(place, name)
             yield from validators.validate_quantity(place, amounts[name])
             if member == "requests":
                 yield from _validate_request(amounts[name], limits.get(name), path, name)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quarterdeck.meta.field import Bare, FieldError, invalid
+from quarterdeck.meta.field import Bare, FieldError, invalid, prints_json
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.conditions import validate_conditions
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.kinds.go_structs import format_go_struct
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
@@ -31,6 +32,8 @@ def _validate_budget(value: Object, context: Context) -> Iterator[FieldError]:
 
 def _format_go_spec(spec: Object) -> Bare:
     """Format a spec as Go prints it: what a pointer points to is not shown."""
+    if prints_json():
+        return format_go_struct("policy/v1.PodDisruptionBudgetSpec", spec)
     members = (
         ("MinAvailable", "*intstr.IntOrString", "minAvailable"),
         ("Selector", "*v1.LabelSelector", "selector"),

@@ -13,7 +13,7 @@ from quarterdeck.meta.field import (
     required,
     too_many,
 )
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.addresses import validate_domain_name, validate_endpoint_address
 from quarterdeck.server.kinds.fields import get_items, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
@@ -56,6 +56,12 @@ def _build_endpoints_cells(value: Object, now: datetime) -> Sequence[object]:
         format_first(shown, 3, empty=NONE),
         format_creation_age(value, now),
     )
+
+
+def _find_endpoints_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    if not features.is_on("EndpointsAreDeprecated"):
+        return ()
+    return ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)
 
 
 def _validate_endpoints(value: Object, context: Context) -> Iterator[FieldError]:
@@ -112,6 +118,7 @@ def _validate_protocols(path: str, port: Object) -> Iterator[FieldError]:
 ENDPOINTS = Rules(
     default=_default_endpoints,
     validate=_validate_endpoints,
+    warn=_find_endpoints_warnings,
     allows_create_on_update=True,
     columns=(NAME, build_column("Endpoints"), AGE),
     cells=_build_endpoints_cells,
@@ -162,6 +169,9 @@ def _validate_endpoint(path: str, endpoint: Object, kind: Any) -> Iterator[Field
     if hostname is not None:
         yield from _validate_label(f"{path}.hostname", hostname)
     yield from _validate_hints(f"{path}.hints.forZones", endpoint)
+    nodes = get_items(endpoint, "hints", "forNodes")
+    if len(nodes) > _MAX_ZONE_HINTS:
+        yield too_many(f"{path}.hints.forNodes", len(nodes), _MAX_ZONE_HINTS)
 
 
 def _validate_hints(path: str, endpoint: Object) -> Iterator[FieldError]:

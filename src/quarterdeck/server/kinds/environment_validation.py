@@ -7,7 +7,7 @@ from typing import Any
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.registry.resource import Object
 
@@ -76,7 +76,9 @@ def _validate_bulk_source(source: Object, path: str, index: int) -> Iterator[Fie
 
 
 def _validate_value_source(source: Object, path: str, value: str) -> Iterator[FieldError]:
-    given = [member for member in _SOURCES if source.get(member) is not None]
+    reads_files = features.is_on("EnvFiles")
+    known = (*_SOURCES, "fileKeyRef") if reads_files else _SOURCES
+    given = [member for member in known if source.get(member) is not None]
     for member in given:
         place, reference = f"{path}.{member}", source[member]
         match member:
@@ -84,13 +86,13 @@ def _validate_value_source(source: Object, path: str, value: str) -> Iterator[Fi
                 yield from validate_field(reference, place, _FIELDS)
             case "resourceFieldRef":
                 yield from validate_resource(reference, place)
+            case "fileKeyRef":
+                yield from _validate_file_key(reference, place)
             case _:
                 yield from _validate_key(reference, place)
     if not given:
-        text = (
-            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or"
-            " `secretKeyRef`"
-        )
+        shown = [f"`{member}`" for member in known]
+        text = f"must specify one of: {', '.join(shown[:-1])} or {shown[-1]}"
         yield invalid(path, "", text)
     elif value:
         yield invalid(path, "", "may not be specified when `value` is not empty")
@@ -107,6 +109,23 @@ def _validate_key(reference: Object, path: str) -> Iterator[FieldError]:
     else:
         for problem in validators.validate_config_key(key):
             yield invalid(f"{path}.key", key, problem)
+
+
+def _validate_file_key(reference: Object, path: str) -> Iterator[FieldError]:
+    key, volume, where = (reference.get(name) or "" for name in ("key", "volumeName", "path"))
+    if not key:
+        yield required(f"{path}.key")
+    elif not _is_variable_name(key):
+        yield invalid(f"{path}.key", key, _NAME_RULE)
+    if not volume:
+        yield required(f"{path}.volumeName")
+    else:
+        for problem in names.check_dns1123_label(volume):
+            yield invalid(f"{path}.volumeName", volume, problem)
+    if not where:
+        yield required(f"{path}.path")
+    else:
+        yield from validators.validate_no_backsteps(f"{path}.path", where)
 
 
 def validate_field(reference: Object, path: str, choices: Sequence[str]) -> Iterator[FieldError]:

@@ -8,6 +8,7 @@ from quarterdeck.meta.field import (
     FieldError,
     invalid,
     not_supported,
+    prints_json,
     quote,
     required,
     too_long,
@@ -15,6 +16,7 @@ from quarterdeck.meta.field import (
 )
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.kinds.go_structs import format_go_struct
 from quarterdeck.server.kinds.job_failure_validation import validate_failure_policy
 from quarterdeck.server.kinds.job_indexes import InvalidIndexesError, count_indexes
 from quarterdeck.server.kinds.templates import validate_pod_template
@@ -153,6 +155,8 @@ def _validate_success_rule(rule: Object, path: str, completions: int) -> Iterato
 
 
 def _format_go_success_policy(policy: Object) -> Bare:
+    if prints_json():
+        return format_go_struct("batch/v1.SuccessPolicy", policy)
     """Format a policy as Go prints it: what a pointer points to is not shown."""
     kind = "batch.SuccessPolicyRule"
     if not policy.get("rules"):

@@ -5,9 +5,10 @@ from datetime import datetime
 
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta import names
-from quarterdeck.meta.field import FieldError, invalid, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.meta.field import FieldError, invalid, prints_json, required
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.go_structs import format_go_struct
 from quarterdeck.server.kinds.job_status_validation import validate_job_status
 from quarterdeck.server.kinds.job_validation import validate_job_spec
 from quarterdeck.server.kinds.pod_defaults import default_template
@@ -153,7 +154,19 @@ def _validate_job_update(value: Object, old: Object, context: Context) -> Iterat
     if may_move:
         templates = [_without_place(each) for each in templates]
     if templates[0] != templates[1]:
-        yield invalid("spec.template", spec.get("template"), validators.IMMUTABLE)
+        yield _build_template_error(spec, before)
+
+
+def _build_template_error(spec: Object, before: Object) -> FieldError:
+    """Say which part of a template is not to change: newer releases name the spec in it."""
+    if not prints_json():
+        return invalid("spec.template", spec.get("template"), validators.IMMUTABLE)
+    template = get_mapping(spec, "template")
+    if before.get("suspend"):
+        shown = format_go_struct("core/v1.PodSpec", get_mapping(template, "spec"))
+        return invalid("spec.template.spec", shown, validators.IMMUTABLE)
+    shown = format_go_struct("core/v1.PodTemplateSpec", template)
+    return invalid("spec.template", shown, validators.IMMUTABLE)
 
 
 _SCHEDULING_FIELDS = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
@@ -166,6 +179,10 @@ def _without_place(template: Object) -> Object:
         for key, each in get_mapping(template, "spec").items()
         if key not in _SCHEDULING_FIELDS
     }
+    if features.is_on("MutablePodResourcesForSuspendedJobs"):
+        for member in ("containers", "initContainers"):
+            if member in spec:
+                spec[member] = [{**each, "resources": {}} for each in spec[member]]
     return {"spec": spec}
 
 

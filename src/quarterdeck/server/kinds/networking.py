@@ -6,7 +6,7 @@ from typing import Any
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.service_changes import validate_balancer_name
@@ -23,6 +23,7 @@ _HOSTS_WIDTH = 16
 
 
 # ingresses ---------------------------------------------------------------------------------------
+_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
 
 def _validate_ingress(value: Object, context: Context) -> Iterator[FieldError]:
@@ -238,8 +239,12 @@ def _build_class_cells(value: Object, now: datetime) -> Sequence[object]:
         group = parameters.get("apiGroup")
         kind = f"{parameters.get('kind')}.{group}" if group else parameters.get("kind")
         shown = f"{kind}/{parameters.get('name')}"
+    name = value["metadata"].get("name", "")
+    notes = get_mapping(value, "metadata", "annotations")
+    if notes.get(_DEFAULT_CLASS) == "true" and features.is_on("TablesAsOf136"):
+        name += " (default)"
     return (
-        value["metadata"].get("name", ""),
+        name,
         spec.get("controller") or "",
         shown,
         format_creation_age(value, now),

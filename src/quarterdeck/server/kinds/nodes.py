@@ -1,5 +1,6 @@
 """Nodes."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -15,7 +16,7 @@ from quarterdeck.meta.field import (
     invalid,
     quote,
 )
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import (
@@ -32,6 +33,7 @@ from quarterdeck.server.registry.resource import STATUS, Context, Object
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 
 
 def _default_node(value: Object) -> None:
@@ -107,6 +109,31 @@ def _format_go_taint(taint: Object) -> Bare:
     return Bare(f"core.Taint{{{shown}, TimeAdded:{added}}}")
 
 
+def _validate_node_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    """Check the features that a kubelet declares."""
+    declared = get_items(value, "status", "declaredFeatures")
+    if not features.is_on("NodeDeclaredFeatures"):
+        return
+    for index, name in enumerate(declared):
+        path = f"status.declaredFeatures[{index}]"
+        if not _FEATURE.fullmatch(name):
+            text = (
+                f'invalid feature name "{name}": must start with an UpperCamelCase segment, with'
+                " subsequent segments separated by '/' (e.g., MyFeature or"
+                " MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+            )
+            yield invalid(path, name, text)
+        if index and declared[index - 1] > name:
+            yield invalid(path, name, "list must be sorted alphabetically")
+
+
+def _format_kernel(info: Object) -> str:
+    version, machine = info.get("kernelVersion") or UNKNOWN, info.get("architecture")
+    if machine and features.is_on("TablesAsOf136"):
+        version += f" ({machine})"
+    return str(version)
+
+
 def _validate_node_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     given, was = get_items(spec, "podCIDRs"), get_items(before, "podCIDRs")
@@ -171,7 +198,7 @@ def _build_node_cells(value: Object, now: datetime) -> Sequence[object]:
         _get_node_address(value, "InternalIP"),
         _get_node_address(value, "ExternalIP"),
         info.get("osImage") or UNKNOWN,
-        info.get("kernelVersion") or UNKNOWN,
+        _format_kernel(info),
         info.get("containerRuntimeVersion") or UNKNOWN,
     )
 
@@ -194,6 +221,7 @@ NODE = Rules(
     warn=_find_node_warnings,
     validate=_validate_node,
     validate_change=_validate_node_update,
+    validate_status=_validate_node_status,
     keeps_status_on_create=True,
     status_updates_labels=True,
     selectable={"spec.unschedulable": "false"},

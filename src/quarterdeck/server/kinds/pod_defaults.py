@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from quarterdeck.server.kinds import features
 from quarterdeck.server.kinds.fields import get_items, set_defaults
 from quarterdeck.server.kinds.network_volume_validation import default_network_volume
+from quarterdeck.server.kinds.pod_resources import default_pod_resources
 from quarterdeck.server.registry.resource import Object
 
 _FILE_MODE = 0o644
@@ -71,7 +73,10 @@ def default_container(container: Object) -> None:
         if (handler := lifecycle.get(member)) is not None:
             _default_handler(handler)
     for variable in get_items(container, "env"):
-        _default_field_ref(variable.get("valueFrom") or {})
+        source = variable.get("valueFrom") or {}
+        _default_field_ref(source)
+        if (file := source.get("fileKeyRef")) is not None:
+            set_defaults(file, optional=False)
 
 
 def default_pull_policy(image: str) -> str:
@@ -111,6 +116,8 @@ def _default_volume(volume: Object) -> None:
         _default_downward(source.get("downwardAPI") or {})
         if (token := source.get("serviceAccountToken")) is not None:
             set_defaults(token, expirationSeconds=3600)
+    if (image := volume.get("image")) is not None and features.is_on("ImageVolume"):
+        set_defaults(image, pullPolicy=default_pull_policy(image.get("reference") or ""))
     if (host := volume.get("hostPath")) is not None:
         set_defaults(host, type="")
     default_network_volume(volume)
@@ -130,6 +137,8 @@ def default_pod(pod: Object) -> None:
     for member in ("initContainers", "containers"):
         for container in get_items(spec, member):
             _default_requests(container)
+    if features.is_on("PodLevelResources"):
+        default_pod_resources(spec)
     set_defaults(spec, enableServiceLinks=True)
     default_spec(spec)
 
@@ -147,6 +156,8 @@ def _default_requests(container: Object) -> None:
 def compute_qos_class(spec: Object) -> str:
     """Guaranteed, Burstable or BestEffort, from the requests and limits of all containers."""
     containers = [*get_items(spec, "initContainers"), *get_items(spec, "containers")]
+    if features.is_on("PodLevelResources") and spec.get("resources") is not None:
+        containers = [spec]
     requests, limits, all_limited = False, False, True
     equal = True
     for container in containers:

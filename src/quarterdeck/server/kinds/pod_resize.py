@@ -15,6 +15,8 @@ RESIZE = "resize"
 _LISTS = ("containers", "initContainers")
 _RESIZABLE = ("cpu", "memory")
 _TAKEN = ("resources", "resizePolicy")
+_NOWHERE = "[]"
+"""How Kubernetes shows a path without a name."""
 _MIRROR = "kubernetes.io/config.mirror"
 
 
@@ -56,10 +58,10 @@ def _get_names(containers: Sequence[Object]) -> list[str]:
 def validate_resize(pod: Object, old: Object) -> Iterator[FieldError]:
     """Check the change; the new spec itself is checked as that of every pod."""
     if _MIRROR in get_mapping(old, "metadata", "annotations"):
-        yield forbidden("", "static pods cannot be resized")
+        yield forbidden(_NOWHERE, "static pods cannot be resized")
         return
     if get_field(old, "spec", "os", "name") == "windows":
-        yield forbidden("", "windows pods cannot be resized")
+        yield forbidden(_NOWHERE, "windows pods cannot be resized")
         return
     spec, before = get_mapping(pod, "spec"), get_mapping(old, "spec")
     quality = get_field(old, "status", "qosClass") or compute_qos_class(before)

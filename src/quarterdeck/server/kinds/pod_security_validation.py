@@ -3,12 +3,16 @@
 from collections.abc import Iterator
 
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.registry.resource import Object
 
 _LARGEST_ID = 2**31 - 1
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
+_POLICIES = (
+    ("SELinuxChangePolicy", "seLinuxChangePolicy", ("Recursive",)),
+    ("SupplementalGroupsPolicy", "supplementalGroupsPolicy", ("Merge", "Strict")),
+)
 _GO_CONTEXT = (
     ("Capabilities", "*core.Capabilities", "capabilities"),
     ("Privileged", "*bool", "privileged"),
@@ -51,6 +55,9 @@ def validate_pod_context(spec: Object, path: str) -> Iterator[FieldError]:
     policies = ("Always", "OnRootMismatch")
     policy = context.get("fsGroupChangePolicy")
     yield from validators.validate_enum(f"{place}.fsGroupChangePolicy", policy, policies)
+    for feature, member, choices in _POLICIES:
+        if features.is_on(feature):
+            yield from validators.validate_enum(f"{place}.{member}", context.get(member), choices)
     yield from _validate_profiles(context, place)
 
 

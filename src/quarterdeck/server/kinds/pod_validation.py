@@ -15,11 +15,12 @@ from quarterdeck.meta.field import (
     not_supported,
     required,
 )
-from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
+from quarterdeck.server.kinds import features, pod_features, validators
+from quarterdeck.server.kinds.addresses import validate_address
 from quarterdeck.server.kinds.affinity_validation import validate_affinity
 from quarterdeck.server.kinds.container_validation import validate_containers, validate_resources
 from quarterdeck.server.kinds.fields import get_items, get_mapping
+from quarterdeck.server.kinds.pod_resources import validate_pod_resources
 from quarterdeck.server.kinds.pod_security_validation import validate_pod_context
 from quarterdeck.server.kinds.volume_source_validation import validate_volumes
 from quarterdeck.server.registry.metadata_validation import validate_labels
@@ -28,6 +29,7 @@ from quarterdeck.server.registry.resource import Object
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_COMPARISONS = ("Lt", "Gt")
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _SYSTEMS = ("linux", "windows")
 _INCLUSION_POLICIES = ("Honor", "Ignore")
@@ -39,7 +41,11 @@ def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
     """Check a pod spec; `path` is the field it is in."""
     volumes: dict[str, Object] = {}
     yield from validate_volumes(spec, path, volumes)
+    if features.is_on("DynamicResourceAllocation"):
+        yield from pod_features.validate_pod_claims(spec, path)
     yield from validate_containers(spec, path, volumes)
+    if features.is_on("PodLevelResources"):
+        yield from validate_pod_resources(spec, path)
     yield from validators.validate_required_enum(
         f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES
     )
@@ -53,6 +59,12 @@ def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
             member == "dnsConfig" and spec.get("dnsPolicy") == "None"
         ):
             yield from check(spec, path)
+    if features.is_on("UserNamespacesSupport"):
+        yield from pod_features.validate_user_namespace(spec, path)
+    if features.is_on("HostnameOverride"):
+        yield from pod_features.validate_host_name(spec, path)
+    if features.is_on("EnvFiles"):
+        yield from pod_features.validate_file_references(spec, path)
 
 
 # the pod as a whole ------------------------------------------------------------------------------
@@ -73,15 +85,24 @@ def _validate_name_servers(spec: Object, path: str) -> Iterator[FieldError]:
         text = f"must not have more than {_MOST_NAME_SERVERS} nameservers"
         yield invalid(f"{path}.nameservers", validators.format_go_strings(servers), text)
     for index, server in enumerate(servers):
-        if parse_address(server) is None:
-            yield invalid(f"{path}.nameservers[{index}]", server, VALID_ADDRESS)
+        yield from validate_address(f"{path}.nameservers[{index}]", server)
     for index, domain in enumerate(get_items(spec, "dnsConfig", "searches")):
-        name = domain.removesuffix(".")
-        for problem in names.check_dns1123_subdomain(name):
-            yield invalid(f"{path}.searches[{index}]", name, problem)
+        yield from _validate_search(domain, f"{path}.searches[{index}]")
     for index, option in enumerate(get_items(spec, "dnsConfig", "options")):
         if not option.get("name"):
             yield required(f"{path}.options[{index}]", "must not be empty")
+
+
+def _validate_search(domain: str, path: str) -> Iterator[FieldError]:
+    """Check a domain to search in; newer releases allow underscores, and the root."""
+    check: Callable[[str], list[str]] = names.check_dns1123_subdomain
+    if features.is_on("RelaxedDNSSearchValidation"):
+        if domain == ".":
+            return
+        check = names.check_underscore_subdomain
+    name = domain.removesuffix(".")
+    for problem in check(name):
+        yield invalid(path, name, problem)
 
 
 def _validate_readiness_gates(spec: Object, path: str) -> Iterator[FieldError]:
@@ -151,7 +172,10 @@ def validate_tolerations(tolerations: Sequence[Any], path: str) -> Iterator[Fiel
             text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
             yield invalid(f"{place}.effect", each.get("effect") or "", text)
         if operator not in ("", "Equal", "Exists"):
-            yield not_supported(f"{place}.operator", operator, ("Equal", "Exists"))
+            choices: tuple[str, ...] = ("Equal", "Exists")
+            if operator in _COMPARISONS and features.is_on("ComparisonOperatorsAreNamed"):
+                choices += _COMPARISONS  # which are an error all the same
+            yield not_supported(f"{place}.operator", operator, choices)
         elif operator != "Exists":
             if problems := names.check_label_value(each.get("value") or ""):
                 yield invalid(f"{place}.operator", each.get("value"), ";".join(problems))
@@ -166,8 +190,7 @@ def _validate_aliases(spec: Object, path: str) -> Iterator[FieldError]:
     path = f"{path}.hostAliases"
     for index, alias in enumerate(get_items(spec, "hostAliases")):
         address = alias.get("ip") or ""
-        if parse_address(address) is None:
-            yield invalid(f"{path}[{index}].ip", address, VALID_ADDRESS)
+        yield from validate_address(f"{path}[{index}].ip", address)
         for at, host in enumerate(alias.get("hostnames") or ()):
             for problem in names.check_dns1123_subdomain(host):
                 yield invalid(f"{path}[{index}].hostnames[{at}]", host, problem)

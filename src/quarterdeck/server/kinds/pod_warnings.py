@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import quote
+from quarterdeck.meta.release import is_since
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -93,7 +94,8 @@ def _find_spec_warnings(spec: Object, path: str) -> Iterator[str]:
     for index, volume in enumerate(get_items(spec, "volumes")):
         for member in sorted(volume.keys() & DEPRECATED_VOLUMES.keys()):
             shown = "storageOS" if member == "storageos" else member
-            yield f"{path}.volumes[{index}].{shown}: {DEPRECATED_VOLUMES[member]}"
+            more = ", and disabled by default in v1.33+" if _is_disabled(member) else ""
+            yield f"{path}.volumes[{index}].{shown}: {DEPRECATED_VOLUMES[member]}{more}"
         for source in get_items(volume, "projected", "sources"):
             if not source:
                 name = quote(volume.get("name") or "")
@@ -101,6 +103,11 @@ def _find_spec_warnings(spec: Object, path: str) -> Iterator[str]:
     for index, secret in enumerate(get_items(spec, "imagePullSecrets")):
         if not secret.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+
+
+def _is_disabled(source: str) -> bool:
+    """Whether kubelets of this release refuse a source of volumes unless they are told to."""
+    return source == "gitRepo" and is_since(1, 33)
 
 
 def _find_container_warnings(spec: Object, path: str) -> Iterator[str]:

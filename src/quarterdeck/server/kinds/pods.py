@@ -6,10 +6,11 @@ from typing import Any
 
 from quarterdeck.meta.field import FieldError, forbidden
 from quarterdeck.meta.structural.json_copy import copy_value
-from quarterdeck.server.kinds import pod_defaults, pod_table
+from quarterdeck.server.kinds import features, pod_defaults, pod_table
 from quarterdeck.server.kinds.container_validation import validate_image_spaces
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.pod_diff import diff_specs
+from quarterdeck.server.kinds.pod_features import drop_disabled, keep_observed_generation
 from quarterdeck.server.kinds.pod_resize import RESIZE, merge_resize, validate_resize
 from quarterdeck.server.kinds.pod_status_validation import validate_pod_status
 from quarterdeck.server.kinds.pod_validation import validate_spec, validate_tolerations
@@ -30,6 +31,7 @@ _FORBIDDEN_UPDATE_MESSAGE = (
 
 
 def _prepare_create(pod: Object, context: Context) -> None:
+    drop_disabled(pod["spec"])
     pod["status"] = {
         "phase": "Pending",
         "qosClass": pod_defaults.compute_qos_class(pod["spec"]),
@@ -42,6 +44,8 @@ def _prepare_update(pod: Object, old: Object, context: Context) -> None:
         quality = get_field(old, STATUS, "qosClass")
         if quality and not get_field(pod, STATUS, "qosClass"):
             pod[STATUS] = {**get_mapping(pod, STATUS), "qosClass": quality}
+        if features.is_on("PodObservedGenerationTracking"):
+            keep_observed_generation(pod[STATUS], get_mapping(old, STATUS))
     if context.subresource == RESIZE:
         pod["spec"] = merge_resize(get_mapping(pod, "spec"), get_mapping(old, "spec"))
     elif context.subresource == EPHEMERAL_CONTAINERS:

@@ -6,13 +6,13 @@ from datetime import datetime
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, invalid, quote, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.match_rules import format_go_list
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
-from quarterdeck.server.registry.resource import STATUS, Context, Object
+from quarterdeck.server.registry.resource import STATUS, Column, Context, Object
 
 _AMOUNTS = frozenset(
     {
@@ -186,19 +186,22 @@ def _build_cells(value: Object, now: datetime) -> Sequence[object]:
     texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
     limits = [text for name, text in texts.items() if name.startswith("limits.")]
     others = [text for name, text in texts.items() if not name.startswith("limits.")]
-    return (
-        value["metadata"].get("name", ""),
-        format_creation_age(value, now),
-        ", ".join(others),
-        ", ".join(limits),
-    )
+    name, age = value["metadata"].get("name", ""), format_creation_age(value, now)
+    if features.is_on("TablesAsOf136"):
+        return (name, ", ".join(others), ", ".join(limits), age)
+    return (name, age, ", ".join(others), ", ".join(limits))
+
+
+def _list_columns() -> tuple[Column, ...]:
+    amounts = (build_column("Request"), build_column("Limit"))
+    return (NAME, *amounts, AGE) if features.is_on("TablesAsOf136") else (NAME, AGE, *amounts)
 
 
 QUOTA = Rules(
     validate=_validate,
     validate_change=_validate_update,
     validate_status=_validate_status,
-    columns=(NAME, AGE, build_column("Request"), build_column("Limit")),
+    columns=_list_columns(),
     cells=_build_cells,
     status_updates_labels=True,
 )

@@ -14,7 +14,7 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.addresses import (
     VALID_ADDRESS,
     find_family,
@@ -272,4 +272,7 @@ def _validate_traffic(spec: Object) -> Iterator[FieldError]:
         yield invalid("spec.healthCheckNodePort", number, text)
     inside, distribution = spec.get("internalTrafficPolicy"), spec.get("trafficDistribution")
     yield from validators.validate_enum("spec.internalTrafficPolicy", inside, _TRAFFIC_POLICIES)
-    yield from validators.validate_enum("spec.trafficDistribution", distribution, ("PreferClose",))
+    known: tuple[str, ...] = ("PreferClose",)
+    if features.is_on("PreferSameTrafficDistribution"):
+        known += ("PreferSameZone", "PreferSameNode")
+    yield from validators.validate_enum("spec.trafficDistribution", distribution, known)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid
 from quarterdeck.server.kinds import features, replica_status, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
@@ -116,29 +117,43 @@ def _validate_template(spec: Object, path: str) -> Iterator[FieldError]:
     yield from validate_always_running(template, path, "StatefulSet")
 
 
+def _validate_new_stateful_set(value: Object, context: Context) -> Iterator[FieldError]:
+    name = get_field(value, "spec", "serviceName")
+    if name and features.is_on("ServiceNameOfStatefulSet"):
+        for problem in names.check_dns1123_label(name):
+            yield invalid("spec.serviceName", name, problem)
+
+
 def _validate_stateful_set_update(
     value: Object, old: Object, context: Context
 ) -> Iterator[FieldError]:
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
-    members = (spec.keys() | before.keys()) - set(_MUTABLE_FIELDS)
+    mutable = _list_mutable_fields()
+    members = (spec.keys() | before.keys()) - set(mutable)
     if any(spec.get(member) != before.get(member) for member in members):
-        listed = ", ".join(f"'{name}'" for name in _MUTABLE_FIELDS[:-1])
+        listed = ", ".join(f"'{name}'" for name in mutable[:-1])
         text = (
             f"updates to statefulset spec for fields other than {listed} and"
-            f" '{_MUTABLE_FIELDS[-1]}' are forbidden"
+            f" '{mutable[-1]}' are forbidden"
         )
         yield forbidden("spec", text)
 
 
+def _list_mutable_fields() -> tuple[str, ...]:
+    if features.is_on("RevisionHistoryIsMutable"):
+        return (*_MUTABLE_FIELDS[:4], "revisionHistoryLimit", *_MUTABLE_FIELDS[4:])
+    return _MUTABLE_FIELDS
+
+
 def _build_stateful_set_cells(value: Object, now: datetime) -> Sequence[object]:
-    names, images, _ = build_wide_cells(value)
+    containers, images, _ = build_wide_cells(value)
     ready = get_field(value, "status", "readyReplicas") or 0
     wanted = get_field(value, "spec", "replicas") or 0
     return (
         value["metadata"].get("name", ""),
         f"{ready}/{wanted}",
         format_creation_age(value, now),
-        names,
+        containers,
         images,
     )
 
@@ -149,6 +164,7 @@ STATEFUL_SET = Rules(
     prepare_create=_drop_unavailable,
     prepare_update=_drop_unavailable,
     validate=_validate_stateful_set,
+    validate_new=_validate_new_stateful_set,
     validate_change=_validate_stateful_set_update,
     warn=find_template_warnings,
     generation_fields=("spec",),

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta import names
-from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
+from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required, too_long
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 
+_MOST_PARAMETERS = 512
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
@@ -19,15 +20,7 @@ def _default_class(value: Object) -> None:
 
 
 def _validate_class(value: Object, context: Context) -> Iterator[FieldError]:
-    provisioner = value.get("provisioner") or ""
-    if not provisioner:
-        yield required("provisioner")
-    else:
-        name = provisioner.lower()
-        for problem in names.check_qualified_name(name):
-            yield invalid("provisioner", name, problem)
-    if "" in get_mapping(value, "parameters"):
-        yield invalid("parameters", "", "field can not be empty.")
+    yield from _validate_provisioner(value, "provisioner")
     yield from _validate_topologies(get_items(value, "allowedTopologies"))
     yield from validators.validate_enum(
         "reclaimPolicy", value.get("reclaimPolicy"), ("Delete", "Retain")
@@ -36,6 +29,22 @@ def _validate_class(value: Object, context: Context) -> Iterator[FieldError]:
     yield from validators.validate_required_enum(
         "volumeBindingMode", value.get("volumeBindingMode"), binding
     )
+
+
+def _validate_provisioner(value: Object, member: str) -> Iterator[FieldError]:
+    provisioner = value.get(member) or ""
+    if not provisioner:
+        yield required(member)
+    else:
+        name = provisioner.lower()
+        for problem in names.check_qualified_name(name):
+            yield invalid(member, name, problem)
+    parameters = get_mapping(value, "parameters")
+    if len(parameters) > _MOST_PARAMETERS:
+        yield too_long("parameters", "", _MOST_PARAMETERS)
+        return
+    if "" in parameters:
+        yield invalid("parameters", "", "field can not be empty.")
 
 
 def _validate_topologies(terms: Sequence[Object]) -> Iterator[FieldError]:
@@ -105,4 +114,39 @@ STORAGE_CLASS = Rules(
         AGE,
     ),
     cells=_build_class_cells,
+)
+
+
+# classes of volume attributes --------------------------------------------------------------------
+
+
+def _validate_attributes(value: Object, context: Context) -> Iterator[FieldError]:
+    yield from _validate_provisioner(value, "driverName")
+    if not value.get("parameters"):
+        yield required("parameters", "must contain at least one key/value pair")
+
+
+def _validate_attributes_change(
+    value: Object, old: Object, context: Context
+) -> Iterator[FieldError]:
+    if value.get("driverName") != old.get("driverName"):
+        yield forbidden("driverName", "updates to driverName are forbidden.")
+    if get_mapping(value, "parameters") != get_mapping(old, "parameters"):
+        yield forbidden("parameters", "updates to parameters are forbidden.")
+    yield from _validate_attributes(value, context)
+
+
+def _build_attributes_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (
+        value["metadata"].get("name", ""),
+        value.get("driverName") or "",
+        format_creation_age(value, now),
+    )
+
+
+VOLUME_ATTRIBUTES_CLASS = Rules(
+    validate_new=_validate_attributes,
+    validate_change=_validate_attributes_change,
+    columns=(NAME, build_column("DriverName"), AGE),
+    cells=_build_attributes_cells,
 )

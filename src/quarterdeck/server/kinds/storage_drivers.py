@@ -1,8 +1,9 @@
 """CSI drivers, nodes and capacities, and attachments: what kubectl shows of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import (
@@ -12,8 +13,9 @@ from quarterdeck.server.registry.printer import (
     build_column,
     format_creation_age,
 )
-from quarterdeck.server.registry.resource import STATUS, Column, Object
+from quarterdeck.server.registry.resource import STATUS, Column, Context, Object
 
+_SHORTEST_PERIOD_S = 10
 _UNSET = "<unset>"
 
 
@@ -28,6 +30,18 @@ def _default_driver(value: Object) -> None:
         requiresRepublish=False,
         seLinuxMount=False,
     )
+
+
+def _validate_driver(value: Object, context: Context) -> Iterator[FieldError]:
+    """Check what newer releases let drivers say."""
+    spec = get_mapping(value, "spec")
+    period = spec.get("nodeAllocatableUpdatePeriodSeconds")
+    if period is not None and period < _SHORTEST_PERIOD_S:
+        text = f"must be greater than or equal to {_SHORTEST_PERIOD_S} seconds"
+        yield invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, text)
+    if spec.get("serviceAccountTokenInSecrets") and not spec.get("tokenRequests"):
+        text = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        yield invalid("spec.serviceAccountTokenInSecrets", value=True, detail=text)
 
 
 def _build_driver_cells(value: Object, now: datetime) -> Sequence[object]:
@@ -69,6 +83,7 @@ def _build_attachment_cells(value: Object, now: datetime) -> Sequence[object]:
 
 CSI_DRIVER = Rules(
     default=_default_driver,
+    validate=_validate_driver,
     allows_unconditional_update=False,
     columns=(
         NAME,

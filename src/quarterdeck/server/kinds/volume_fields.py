@@ -54,8 +54,10 @@ def validate_positive(path: str, amount: object) -> Iterator[FieldError]:
         yield invalid(path, str(amount), "must be greater than zero")
 
 
-def validate_class_name(spec: Object, path: str = "spec") -> Iterator[FieldError]:
-    """Check the name of the storage class."""
-    if name := spec.get("storageClassName"):
+def validate_class_name(
+    spec: Object, path: str = "spec", member: str = "storageClassName"
+) -> Iterator[FieldError]:
+    """Check the name of the storage class, or of the class of attributes."""
+    if name := spec.get(member):
         for problem in names.check_dns1123_subdomain(name):
-            yield invalid(f"{path}.storageClassName", name, problem)
+            yield invalid(f"{path}.{member}", name, problem)

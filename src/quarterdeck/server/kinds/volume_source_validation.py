@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.claim_validation import validate_claim_spec
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.network_volume_validation import validate_network_volume
@@ -70,6 +70,12 @@ def _validate_first(source: Object, path: str, member: str) -> Iterator[FieldErr
             if limit is not None and Quantity.parse(str(limit)).sign() < 0:
                 text = "SizeLimit field must be a valid resource quantity"
                 yield forbidden(f"{path}.sizeLimit", text)
+        case "image" if features.is_on("ImageVolume"):
+            if not source.get("reference"):
+                yield required(f"{path}.reference")
+            choices = ("Always", "IfNotPresent", "Never")
+            policy = source.get("pullPolicy") or None
+            yield from validators.validate_enum(f"{path}.pullPolicy", policy, choices)
         case "hostPath":
             yield from validate_host_path(source, path)
         case "nfs":

@@ -14,7 +14,7 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.affinity_validation import validate_node_selector
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
@@ -116,6 +116,11 @@ def _validate_volume(value: Object, context: Context) -> Iterator[FieldError]:
     yield from validators.validate_enum(
         "spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem")
     )
+    if features.is_on("VolumeAttributesClass") and spec.get("volumeAttributesClassName"):
+        yield from validate_class_name(spec, member="volumeAttributesClassName")
+        if spec.get("csi") is None:
+            text = "has to be specified when using volumeAttributesClassName"
+            yield required("spec.csi", text)
 
 
 def _validate_source(spec: Object) -> Iterator[FieldError]:

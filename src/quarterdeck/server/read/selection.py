@@ -112,6 +112,10 @@ def parse_selection(call: Call, options: ListOptions) -> Selection:
     )
 
 
+_NAMES_KIND_IN_ERRORS = frozenset({"resource.k8s.io"})
+"""Groups whose kinds say their name when they are asked for a field they cannot select by."""
+
+
 def _check_fields(resource: Resource, fields: FieldSelector) -> None:
     selectable = resource.strategy.selectable
     common = _ALWAYS_SELECTABLE
@@ -121,7 +125,10 @@ def _check_fields(resource: Resource, fields: FieldSelector) -> None:
         if each.field in common or each.field in selectable:
             continue
         if resource.is_custom or selectable:
-            raise BadRequest(f"field label not supported: {each.field}")
+            where = ""
+            if resource.gvr.group in _NAMES_KIND_IN_ERRORS:
+                where = f" for {resource.api_version}, Kind={resource.kind}"
+            raise BadRequest(f"field label not supported{where}: {each.field}")
         raise BadRequest(
             f'"{each.field}" is not a known field selector: only "metadata.name",'
             ' "metadata.namespace"'

@@ -8,7 +8,17 @@ from typing import Any
 
 from quarterdeck.kit.rfc3339 import parse as parse_time
 from quarterdeck.meta import names
-from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, quote, required, too_long
+from quarterdeck.meta.field import (
+    Bare,
+    FieldError,
+    forbidden,
+    invalid,
+    prints_json,
+    quote,
+    required,
+    too_long,
+)
+from quarterdeck.meta.release import is_since
 
 ANNOTATIONS_LIMIT = 256 * 1024
 NameValidator = Callable[..., Sequence[str]]
@@ -177,9 +187,9 @@ def _check_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
     if not api_version or api_version.count("/") > 1:
         errors.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
     if not kind:
-        errors.append(invalid(f"{path}.kind", kind, "kind must not be empty"))
+        errors.append(invalid(f"{path}.kind", kind, _describe_empty("kind")))
     errors += [
-        invalid(f"{path}.{member}", "", f"{member} must not be empty")
+        invalid(f"{path}.{member}", "", _describe_empty(member))
         for member in ("name", "uid")
         if not owner.get(member)
     ]
@@ -190,6 +200,11 @@ def _check_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
             )
         )
     return errors
+
+
+def _describe_empty(member: str) -> str:
+    """What is wrong with a member that is empty; newer releases do not name it again."""
+    return "must not be empty" if is_since(1, 33) else f"{member} must not be empty"
 
 
 def check_finalizer_names(metadata: Mapping[str, Any]) -> list[FieldError]:
@@ -217,6 +232,10 @@ def _show_owner(owner: Mapping[str, Any]) -> str:
     texts = (("APIVersion", "apiVersion"), ("Kind", "kind"), ("Name", "name"), ("UID", "uid"))
     flags = (("Controller", "controller"), ("BlockOwnerDeletion", "blockOwnerDeletion"))
     members = [f"{go}:{quote(owner.get(name) or '')}" for go, name in texts]
+    if prints_json():
+        given = [(go, owner[name]) for go, name in flags if owner.get(name) is not None]
+        members += [f"{go}:{str(flag).lower()}" for go, flag in given]
+        return "v1.OwnerReference{" + ", ".join(members) + "}"
     members += [
         f"{go}:(*bool)({'nil' if owner.get(name) is None else '0xc000000000'})"
         for go, name in flags

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from quarterdeck.meta.field import quote
+from quarterdeck.meta.release import is_since
 from quarterdeck.meta.schema import Node
 from quarterdeck.wire.apply.fieldset import Trie, build_key_element, build_value_element
 
@@ -192,12 +194,20 @@ class Type:
             value = item.get(name, msgspec.UNSET)
             if value is msgspec.UNSET:
                 value = self.default_of(name)
+            if value is msgspec.UNSET and is_since(1, 34):
+                continue  # an item that has the key is another one
             if value is msgspec.UNSET:
                 raise ItemError(
                     f'associative list with keys has an element that omits key field "{name}" '
                     "(and doesn't have default value)"
                 )
             key[name] = value
+        if not key:
+            shown = " ".join(map(quote, self.keys))
+            raise ItemError(
+                f"associative list with keys has an element that omits all key fields [{shown}]"
+                " (and doesn't have default values for any key fields)"
+            )
         return build_key_element(key)
 
 

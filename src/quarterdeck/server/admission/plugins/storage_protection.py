@@ -10,6 +10,7 @@ class StorageProtection(MutatingPlugin):
     _FINALIZERS = {  # noqa: RUF012 - never changed
         "persistentvolumeclaims": "kubernetes.io/pvc-protection",
         "persistentvolumes": "kubernetes.io/pv-protection",
+        "volumeattributesclasses.storage.k8s.io": "kubernetes.io/vac-protection",
     }
 
     def admit(self, attributes: AdmissionAttributes) -> None:
