@@ -267,9 +267,15 @@ def _build_zero_factory(expression: str) -> Callable[[], Any]:
 
 def build_zero_struct(name: str) -> dict[str, Any]:
     """A new struct as Go writes it: only what is never omitted."""
-    return {
-        member.name: member.zero() for member in list_members(name) if _is_always_written(member)
-    }
+    return {member: build_zero() for member, build_zero in _list_zero_members(name)}
+
+
+@functools.cache
+def _list_zero_members(name: str) -> tuple[tuple[str, Callable[[], Any]], ...]:
+    """The members of an empty struct, and what makes their values."""
+    return tuple(
+        (member.name, member.zero) for member in list_members(name) if _is_always_written(member)
+    )
 
 
 def _is_always_written(member: Member) -> bool:
