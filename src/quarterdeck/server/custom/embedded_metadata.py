@@ -40,6 +40,8 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
     """
     metadata = value.get("metadata")
     if metadata is None:
+        if "metadata" in value:
+            value["metadata"] = {}  # Go reads null as empty metadata
         return []
     if _is_plain(metadata):
         value["metadata"] = {name: metadata[name] for name in _PLAIN if name in metadata}

@@ -113,7 +113,7 @@ class Type:
 
     def _find_element(self, node: Node) -> "Type | None":
         if isinstance(node.additional, Node):
-            return Type(node.additional, preserve=self._preserve)
+            return type_of(node.additional, preserve=self._preserve)
         if node.additional is True or (
             node.additional is None and (self._preserve or not node.properties)
         ):
@@ -125,7 +125,7 @@ class Type:
         """The type of a list's items."""
         if self._item is None:
             items = self._node.items if self._node is not None else None
-            self._item = Type(items, preserve=self._preserve) if items is not None else UNTYPED
+            self._item = UNTYPED if items is None else type_of(items, preserve=self._preserve)
         return self._item
 
     def declared(self, name: str) -> "Type | None":
