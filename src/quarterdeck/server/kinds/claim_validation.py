@@ -2,16 +2,22 @@
 
 from collections.abc import Iterator
 
+from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
-from quarterdeck.meta.field import FieldError, invalid, required
+from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, required
 from quarterdeck.server.kinds import features, validators
-from quarterdeck.server.kinds.fields import get_field, get_items
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.volume_fields import (
     validate_class_name,
     validate_modes,
     validate_positive,
 )
-from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.registry.resource import Context, Object
+
+_RESIZE_STEPS = (
+    *("ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress"),
+    *("NodeResizeInfeasible", "NodeResizePending"),
+)
 
 
 def validate_claim_spec(spec: Object, path: str) -> Iterator[FieldError]:
@@ -51,3 +57,36 @@ def _validate_data_source(source: Object, path: str) -> Iterator[FieldError]:
     if namespace := source.get("namespace"):
         for problem in names.check_dns1123_label(namespace):
             yield invalid(f"{path}.namespace", namespace, problem)
+
+
+# status ------------------------------------------------------------------------------------------
+
+
+def validate_claim_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    """Check what a provisioner reports: amounts, and how far a change of them got."""
+    status = get_mapping(value, "status")
+    for name, amount in sorted(get_mapping(status, "capacity").items()):
+        yield from _validate_amount(amount, f"status.capacity[{name}]")
+    path = "status.allocatedResourceStatus"
+    for name, step in sorted(get_mapping(status, "allocatedResourceStatuses").items()):
+        yield from _validate_resource_name(name, path)
+        if step not in _RESIZE_STEPS:
+            yield not_supported(path, Bare(name), _RESIZE_STEPS)
+    path = "status.allocatedResources"
+    for name, amount in sorted(get_mapping(status, "allocatedResources").items()):
+        problems = [*_validate_resource_name(name, path)]
+        yield from problems or _validate_amount(amount, f"{path}[{name}]")
+
+
+def _validate_amount(amount: object, path: str) -> Iterator[FieldError]:
+    parsed = Quantity.parse(str(amount))
+    if parsed.sign() < 0:
+        yield invalid(path, parsed.as_int(), "must be a valid resource quantity")
+
+
+def _validate_resource_name(name: str, path: str) -> Iterator[FieldError]:
+    problems = names.check_qualified_name(name)
+    yield from (invalid(path, name, problem) for problem in problems)
+    is_native = "/" not in name or "kubernetes.io/" in name
+    if not problems and is_native and name != "storage":
+        yield not_supported(path, name, ("storage",))

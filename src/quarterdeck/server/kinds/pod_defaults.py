@@ -141,6 +141,17 @@ def default_pod(pod: Object) -> None:
         default_pod_resources(spec)
     set_defaults(spec, enableServiceLinks=True)
     default_spec(spec)
+    if status := pod.get("status"):
+        _match_addresses(status)
+
+
+def _match_addresses(status: Object) -> None:
+    """Bring `podIP` and `podIPs` in line; the older member counts where they differ."""
+    address, addresses = status.get("podIP"), get_items(status, "podIPs")
+    if address and (not addresses or addresses[0].get("ip") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and not address:
+        status["podIP"] = addresses[0].get("ip") or ""
 
 
 def _default_requests(container: Object) -> None:

@@ -195,6 +195,9 @@ def _format_full(value: Any, field: str) -> str:
     """Format a changed value, with its type where Go would not know it."""
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return "[]string{" + ", ".join(map(quote, value)) + "}"
+    if field == "NodeSelector" and value:
+        members = (f"{quote(key)}: {quote(value[key])}" for key in sorted(value))
+        return "map[string]string{" + ", ".join(members) + "}"
     return _format_compact(value, field)
 
 

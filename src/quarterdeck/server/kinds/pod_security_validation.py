@@ -48,7 +48,7 @@ def validate_pod_context(spec: Object, path: str) -> Iterator[FieldError]:
     context, place = spec.get("securityContext") or {}, f"{path}.securityContext"
     yield from _validate_ids(context, place, ("fsGroup", "runAsUser", "runAsGroup"))
     for index, number in enumerate(get_items(context, "supplementalGroups")):
-        yield from _validate_id(number, f"{place}.supplementalGroups[{index}]")
+        yield from validate_id(number, f"{place}.supplementalGroups[{index}]")
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{place}.shareProcessNamespace", value=True, detail=text)
@@ -64,10 +64,11 @@ def validate_pod_context(spec: Object, path: str) -> Iterator[FieldError]:
 def _validate_ids(context: Object, path: str, members: tuple[str, ...]) -> Iterator[FieldError]:
     for member in members:
         if context.get(member) is not None:
-            yield from _validate_id(context[member], f"{path}.{member}")
+            yield from validate_id(context[member], f"{path}.{member}")
 
 
-def _validate_id(number: int, path: str) -> Iterator[FieldError]:
+def validate_id(number: int, path: str) -> Iterator[FieldError]:
+    """Check the number of a user or group."""
     if not 0 <= number <= _LARGEST_ID:
         yield invalid(path, number, f"must be between 0 and {_LARGEST_ID}, inclusive")
 

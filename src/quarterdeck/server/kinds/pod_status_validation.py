@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 from quarterdeck.meta import names
-from quarterdeck.meta.field import Bare, FieldError, duplicate, internal, invalid, quote
+from quarterdeck.meta.field import Bare, FieldError, duplicate, forbidden, internal, invalid, quote
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
-from quarterdeck.server.kinds.fields import get_items, get_mapping
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.kinds.pod_security_validation import validate_id
 from quarterdeck.server.registry.resource import Context, Object
 
+_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 
 
@@ -27,6 +29,7 @@ def validate_pod_status(pod: Object, old: Object, context: Context) -> Iterator[
     quality = status.get("qosClass") or ""
     if quality != (before.get("qosClass") or ""):
         yield invalid("status.qosClass", quality, validators.IMMUTABLE)
+    yield from _validate_transitions(status, old)
     yield from _validate_claims(pod)
     yield from _validate_addresses(status, "podIPs", "core.PodIP")
     hosts = get_items(status, "hostIPs")
@@ -34,6 +37,51 @@ def validate_pod_status(pod: Object, old: Object, context: Context) -> Iterator[
         text = "must be equal to `hostIP`"
         yield invalid("status.hostIPs[0].ip", hosts[0].get("ip") or "", text)
     yield from _validate_addresses(status, "hostIPs", "core.HostIP")
+    if get_field(pod, "spec", "os", "name") != "windows":
+        yield from _validate_users(status)
+
+
+def _validate_transitions(status: Object, old: Object) -> Iterator[FieldError]:
+    """Check that containers that ended for good do not run again."""
+    spec, before = get_mapping(old, "spec"), get_mapping(old, "status")
+    policy = spec.get("restartPolicy") or ""
+    sidecars = {
+        each.get("name")
+        for each in get_items(spec, "initContainers")
+        if each.get("restartPolicy") == "Always"
+    }
+    for member in _STATUSES:
+        rule = "Never" if member == "ephemeralContainerStatuses" else policy
+        running = {
+            each.get("name")
+            for each in get_items(status, member)
+            if get_field(each, "state", "terminated") is None
+        }
+        for index, each in enumerate(get_items(before, member)):
+            is_sidecar = member == "initContainerStatuses" and each.get("name") in sidecars
+            if each.get("name") in running and not is_sidecar and not _may_restart(each, rule):
+                text = "may not be transitioned to non-terminated state"
+                yield forbidden(f"status.{member}[{index}].state", text)
+
+
+def _may_restart(container: Object, policy: str) -> bool:
+    ended = get_field(container, "state", "terminated")
+    if ended is None or policy == "Always":
+        return True
+    return policy == "OnFailure" and bool(ended.get("exitCode"))
+
+
+def _validate_users(status: Object) -> Iterator[FieldError]:
+    for member in _STATUSES:
+        for index, each in enumerate(get_items(status, member)):
+            user, place = get_mapping(each, "user", "linux"), f"status.{member}[{index}].linux"
+            numbers = [(name, user[name]) for name in ("uid", "gid") if name in user]
+            groups = enumerate(get_items(user, "supplementalGroups"))
+            for name, number in (
+                *numbers,
+                *((f"supplementalGroups[{at}]", id) for at, id in groups),
+            ):
+                yield from validate_id(number, f"{place}.{name}")
 
 
 def _validate_claims(pod: Object) -> Iterator[FieldError]:

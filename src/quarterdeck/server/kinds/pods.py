@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
+from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import FieldError, forbidden
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.kinds import features, pod_defaults, pod_table
 from quarterdeck.server.kinds.container_validation import validate_image_spaces
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
-from quarterdeck.server.kinds.pod_diff import diff_specs
+from quarterdeck.server.kinds.pod_changes import validate_spec_change
 from quarterdeck.server.kinds.pod_features import drop_disabled, keep_observed_generation
 from quarterdeck.server.kinds.pod_resize import RESIZE, merge_resize, validate_resize
 from quarterdeck.server.kinds.pod_status_validation import validate_pod_status
-from quarterdeck.server.kinds.pod_validation import validate_spec, validate_tolerations
+from quarterdeck.server.kinds.pod_validation import validate_spec
 from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
 from quarterdeck.server.kinds.projected_volume_validation import validate_no_tokens
 from quarterdeck.server.kinds.strategy import Rules, get_text
@@ -22,12 +22,6 @@ from quarterdeck.server.registry.printer import NAME, NONE, build_column
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 EPHEMERAL_CONTAINERS = "ephemeralcontainers"
-_FORBIDDEN_UPDATE_MESSAGE = (
-    "pod updates may not change fields other than `spec.containers[*].image`,"
-    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions"
-    " to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it"
-    " was previously negative)"
-)
 
 
 def _prepare_create(pod: Object, context: Context) -> None:
@@ -35,6 +29,19 @@ def _prepare_create(pod: Object, context: Context) -> None:
     pod["status"] = {
         "phase": "Pending",
         "qosClass": pod_defaults.compute_qos_class(pod["spec"]),
+    }
+    if pod["spec"].get("schedulingGates"):
+        pod["status"]["conditions"] = [_build_gated_condition(context)]
+
+
+def _build_gated_condition(context: Context) -> Object:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": format_time(context.now),
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
     }
 
 
@@ -88,21 +95,7 @@ def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[Fie
         yield from validate_resize(pod, old)
     if context.subresource:
         return
-    spec, before = get_mapping(pod, "spec"), get_mapping(old, "spec")
-    for member, words in (("containers", "containers"), ("initContainers", "init containers")):
-        if len(get_items(spec, member)) != len(get_items(before, member)):
-            text = f"pod updates may not add or remove {words}"
-            yield forbidden(f"spec.{member}", text)
-            return
-    yield from validate_tolerations(get_items(spec, "tolerations"), "spec.tolerations")
-    if not _is_superset_of_tolerations(
-        get_items(spec, "tolerations"), get_items(before, "tolerations")
-    ):
-        text = "existing toleration can not be modified except its tolerationSeconds"
-        yield forbidden("spec.tolerations", text)
-    allowed = _with_allowed_changes(spec, before)
-    if allowed != spec:
-        yield forbidden("spec", f"{_FORBIDDEN_UPDATE_MESSAGE}\n{diff_specs(before, spec)}")
+    yield from validate_spec_change(get_mapping(pod, "spec"), get_mapping(old, "spec"))
 
 
 def _validate_ephemeral_update(pod: Object, old: Object) -> Iterator[FieldError]:
@@ -114,34 +107,6 @@ def _validate_ephemeral_update(pod: Object, old: Object) -> Iterator[FieldError]
             verb = "changed" if name in present else "removed"
             text = f'existing ephemeral containers "{name}" may not be {verb}\n'
             yield forbidden("spec.ephemeralContainers", text)
-
-
-def _is_superset_of_tolerations(new: Sequence[Any], old: Sequence[Any]) -> bool:
-    def identity(each: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-        return tuple(sorted((k, v) for k, v in each.items() if k != "tolerationSeconds"))
-
-    kept = {identity(each) for each in new}
-    return all(identity(each) in kept for each in old)
-
-
-def _with_allowed_changes(spec: Object, before: Object) -> Object:
-    """The old spec with the changes that are allowed: what the new one must be equal to."""
-    allowed = dict(before)
-    for member in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
-        if member in spec:
-            allowed[member] = spec[member]
-    for member in ("tolerations", "schedulingGates"):
-        if member not in spec:
-            allowed.pop(member, None)
-    if before.get("terminationGracePeriodSeconds", 0) < 0:
-        allowed["terminationGracePeriodSeconds"] = spec.get("terminationGracePeriodSeconds")
-    for member in ("containers", "initContainers"):
-        if member in before:
-            allowed[member] = [
-                {**old, "image": new.get("image")}
-                for old, new in zip(before[member], spec.get(member) or (), strict=False)
-            ]
-    return allowed
 
 
 def _compute_grace_period(pod: Object, requested: int | None) -> int:

@@ -10,7 +10,7 @@ from quarterdeck.meta.field import (
     invalid,
 )
 from quarterdeck.server.kinds import features, validators
-from quarterdeck.server.kinds.claim_validation import validate_claim_spec
+from quarterdeck.server.kinds.claim_validation import validate_claim_spec, validate_claim_status
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.volume_fields import (
@@ -131,6 +131,7 @@ CLAIM = Rules(
     prepare_update=_prepare_claim_update,
     validate=_claim_problems,
     validate_change=_claim_changes,
+    validate_status=validate_claim_status,
     status_updates_labels=True,
     columns=(
         NAME,
