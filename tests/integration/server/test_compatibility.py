@@ -61,9 +61,10 @@ share of the requests to built-in kinds:
   cannot serve yet, and quantities in resource lists, which it rounds up to thousandths.
 - Server-side apply names one of several unknown fields, which Kubernetes picks at random: 0.2 %.
 - Strategic merge patches that make kube-apiserver close the connection are answered: 0.1 %.
-- A JSON patch may remove `apiVersion`, which Kubernetes then misses the name of.
-- Rules not checked: affinity, projected volumes and less common volume sources, failure policies of
-  jobs, conditions of a job's status, containers in a pod's status, allocated resources of claims.
+- Rules not checked: names of claims that ephemeral volumes lead to, and allocated resources in the
+  status of containers. Volumes from images and trust bundles are kept, where 1.32 drops them.
+- Server-side apply of null to a field of any type stores null; Kubernetes drops it when it reads
+  the object again. A merge patch that puts a list in the place of an object drops nulls in it.
 - Expressions say `invalid data, expected …` of a value that does not have its declared type, but
   not of a member that an expression reads.
 - A watch from a version of a deleted definition begins with its events, not with `410 Expired`.
