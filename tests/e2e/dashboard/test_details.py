@@ -35,6 +35,14 @@ def test_a_pipeline_shows_its_canary_and_whom_a_change_reaches(page: Page, demo:
     expect(find_panel(page, "Revisions")).to_be_visible()
 
 
+def test_events_of_one_second_are_in_their_order(page: Page, demo: Demo) -> None:
+    page.goto(f"{demo.url}/experiments/experiments/gateway-tutorial")
+    events = page.get_by_test_id("events")
+    expect(events).to_contain_text("Provisioning -> Ready")
+    phases = re.findall(r"\w+ -> (Pending|Provisioning|Ready)", events.inner_text())
+    assert phases == ["Ready", "Provisioning", "Pending"]
+
+
 def test_two_experiments_are_compared(page: Page, demo: Demo) -> None:
     page.goto(f"{demo.url}/experiments/experiments/gateway-tutorial")
     expect(find_panel(page, "Comparison")).to_be_visible()

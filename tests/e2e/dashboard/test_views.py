@@ -66,6 +66,11 @@ def test_views_fit_on_a_phone(open_browser: Open, administrator: object, demo: D
     expect(page.get_by_role("heading", level=1)).to_have_text("Machines")
 
 
+def test_missing_object_offers_nothing_to_do(page: Page, demo: Demo) -> None:
+    visit(page, demo, "/applications/default/missing", "missing", "There is no Application missing")
+    expect(page.get_by_role("main").get_by_role("link", name="YAML")).to_have_count(0)
+
+
 def test_the_keyboard_goes_everywhere(page: Page, demo: Demo) -> None:
     visit(page, demo, "/", "Overview", "attention")
     for _ in range(5):  # the second key counts only soon after the first: a busy machine is late

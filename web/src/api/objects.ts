@@ -104,3 +104,9 @@ export function findCondition(object: KubeObject, type: string): Condition | und
 export function eventTime(event: KubeEvent): string {
   return event.lastTimestamp || event.eventTime || event.firstTimestamp || event.metadata.creationTimestamp;
 }
+
+/** Newest first; times have seconds, so of two events in one second the one written later is newer. */
+export function compareEvents(a: KubeEvent, b: KubeEvent): number {
+  const written = (event: KubeEvent) => Number(event.metadata.resourceVersion);
+  return eventTime(b).localeCompare(eventTime(a)) || written(b) - written(a);
+}

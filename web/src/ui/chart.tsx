@@ -11,6 +11,14 @@ export interface Series {
   points: [number, number][];
 }
 
+/** Times of an axis, as precise as they must be: days, minutes or seconds. */
+function formatTicks(ticks: number[]): string[] {
+  const local = ticks.map((at) => new Date(at * 1000 - new Date(at * 1000).getTimezoneOffset() * 60_000).toISOString());
+  if (local.every((text) => text.slice(11, 19) === "00:00:00")) return local.map((text) => text.slice(5, 10));
+  const end = local.every((text) => text.slice(17, 19) === "00") ? 16 : 19;
+  return local.map((text) => text.slice(11, end));
+}
+
 export function Chart({ title, series, format }: { title: string; series: Series[]; format(value: number): string }) {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -36,7 +44,7 @@ export function Chart({ title, series, format }: { title: string; series: Series
           height: 150,
           cursor: { y: false, points: { size: 6 } },
           scales: { y: { range: (_, low, high) => [Math.min(0, low), high > low ? high * 1.1 : high + 1] } },
-          axes: [axis, { ...axis, size: 52, values: (_, ticks) => ticks.map(format), ...(format === formatBytes && { incrs: BINARY }) }],
+          axes: [{ ...axis, space: 60, size: 30, values: (_, ticks) => formatTicks(ticks) }, { ...axis, size: 52, values: (_, ticks) => ticks.map(format), ...(format === formatBytes && { incrs: BINARY }) }],
           series: [{}, ...series.map((each, index) => ({ label: each.label, stroke: colours[index % colours.length] ?? "", width: 1.6, points: { show: times.length < 3 } }))],
         },
         [times, ...columns],

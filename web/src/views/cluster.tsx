@@ -52,7 +52,7 @@ export function ClusterView({ name }: { name: string }) {
   ].map(([id, label]) => ({ id: id ?? "", label: label ?? "", to: id === "history" ? here : `${here}?tab=${id}` }));
   return (
     <>
-      <PageHead title={cluster.spec?.displayName || name} crumbs={[["Clusters", "/clusters"]]} actions={<a class="button" href={`/objects/clusterpulse.io/v1alpha1/clusterconnections?filter=${encodeURIComponent(name)}`}>Its ClusterConnection</a>}>
+      <PageHead title={cluster.spec?.displayName || name} crumbs={[["Clusters", "/clusters"]]} actions={<a class="button" href={`/objects/clusterpulse.io/v1alpha1/clusterconnections?filter=${encodeURIComponent(name)}`}>ClusterConnection</a>}>
         <Badge level={assessCluster(cluster.status?.health)}>{cluster.status?.health ?? "unknown"}</Badge>
       </PageHead>
       <div class="stack">

@@ -28,7 +28,7 @@ export function Detail<Item>(props: {
       <PageHead
         title={name}
         crumbs={props.crumbs}
-        actions={
+        actions={object && (
           <>
             <a class="button" href={`${page}?tab=owners`}>
               Owners
@@ -42,7 +42,7 @@ export function Detail<Item>(props: {
               </a>
             )}
           </>
-        }
+        )}
       >
         {object && <HealthBadge health={assess(object)} />}
         {object && <span class="muted">{assess(object).message}</span>}

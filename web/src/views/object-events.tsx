@@ -1,6 +1,6 @@
 // Events about one object, newest first.
 
-import { type KubeEvent, type KubeObject, type Resource, eventTime } from "../api/objects";
+import { type KubeEvent, type KubeObject, type Resource, compareEvents, eventTime } from "../api/objects";
 import { useObjects } from "../store/live";
 import { Badge, Empty, Loading, Panel, Time } from "../ui/basics";
 
@@ -9,7 +9,7 @@ const EVENTS: Resource = { group: "", version: "v1", resource: "events", kind: "
 export function ObjectEvents({ object, class: extra }: { object: KubeObject; class?: string }) {
   const selector = `fieldSelector=${encodeURIComponent(`involvedObject.uid=${object.metadata.uid}`)}`;
   const events = useObjects<KubeEvent>(EVENTS, object.metadata.namespace || "default", selector);
-  const shown = events.items.sort((a, b) => eventTime(b).localeCompare(eventTime(a)));
+  const shown = events.items.sort(compareEvents);
   return (
     <Panel class={extra} title="Events">
       {events.load === "loading" ? (

@@ -173,7 +173,7 @@ function nameColumn(resource: Resource, column: TableColumn, index: number): Col
   return {
     id: column.name,
     label: column.name,
-    width: "minmax(180px, 2.4fr)",
+    width: "minmax(236px, 2.4fr)",
     value: ({ row }) => String(row.cells[index] ?? ""),
     render: ({ row }) => <a href={linkTo(resource, row.object.metadata.namespace, row.object.metadata.name)}>{String(row.cells[index] ?? row.object.metadata.name)}</a>,
   };

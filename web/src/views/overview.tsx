@@ -1,6 +1,6 @@
 // What needs attention, across all five systems; then how each of them is; then what happened.
 
-import { type KubeEvent, type KubeObject, type Resource, eventTime, linkTo } from "../api/objects";
+import { type KubeEvent, type KubeObject, type Resource, compareEvents, eventTime, linkTo } from "../api/objects";
 import { type Application, type Experiment, type Fleet, KINDS, type Pipeline } from "../generated/kinds";
 import { useResources, findResource } from "../store/discovery";
 import { type Health, type Level, assess, assessCluster, countLevels } from "../store/health";
@@ -168,7 +168,7 @@ function AllWell({ hasAny }: { hasAny: boolean }) {
 function RecentEvents() {
   const events = useObjects<KubeEvent>(EVENTS);
   const resources = useResources();
-  const newest = events.items.sort((a, b) => eventTime(b).localeCompare(eventTime(a))).slice(0, SHOWN_EVENTS);
+  const newest = events.items.sort(compareEvents).slice(0, SHOWN_EVENTS);
   return (
     <Panel class="span-4" title="Recent events">
       {events.load === "loading" ? (
