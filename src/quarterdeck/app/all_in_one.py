@@ -19,7 +19,7 @@ from quarterdeck.app.cluster_factory import build_admin_config
 from quarterdeck.app.console import Console
 from quarterdeck.app.definition_cache import load_manifests
 from quarterdeck.app.embedded import Embedded, Plan
-from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.host import TOKEN_FILE, Endpoint, Host
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.operator_roles import OPERATORS, grant_roles, grant_simulators
 from quarterdeck.app.parts import Part, choose, list_kinds, service_name_of
@@ -44,7 +44,6 @@ from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.options import ServerOptions
 
-TOKEN_FILE = "token"
 _MEMORY_HOST = "localhost"
 _GRACE_S = 5.0
 _ADMINISTRATOR = User(name="kubernetes-admin", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))

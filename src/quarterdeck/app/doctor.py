@@ -17,7 +17,7 @@ from quarterdeck.app.certificates import RENEWED, Certificates
 from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import StartError
-from quarterdeck.app.resolution import Effective, is_unset, list_fields
+from quarterdeck.app.resolution import DEFAULT, Effective, is_unset, list_fields
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import redact
@@ -58,7 +58,7 @@ def explain(effective: Effective, command: str) -> list[Explained]:
     return [
         Explained(
             field.name,
-            _format_value(field.name, effective.value_of(field)),
+            _format_value(field.name, effective.value_of(field), effective.origins[field.name]),
             effective.origins[field.name],
         )
         for field in list_fields()
@@ -66,10 +66,11 @@ def explain(effective: Effective, command: str) -> list[Explained]:
     ]
 
 
-def _format_value(name: str, value: object) -> str:
+def _format_value(name: str, value: object, origin: str) -> str:
+    """A default is no secret: it is in the documentation."""
     if is_unset(value):
         return "-"
-    if any(word in name for word in _SECRET_WORDS):
+    if origin != DEFAULT and any(word in name for word in _SECRET_WORDS):
         return "***"
     return redact(",".join(value) if isinstance(value, tuple) else str(value))
 

@@ -29,6 +29,18 @@ class Endpoint(NamedTuple):
     what: str
 
 
+TOKEN_FILE = "token"
+"""The administrator's bearer token, in the data folder of `up`; new at each start."""
+
+
+def shorten_path(path: Path) -> str:
+    """A path as people would type it here: relative, if it is below the current folder."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
 class Host:
     """One process that runs operators, embedded or against a cluster."""
 

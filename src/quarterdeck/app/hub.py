@@ -15,7 +15,7 @@ from quarterdeck.app.console import DASHBOARD
 from quarterdeck.app.dashboard import build_dashboard, explain_elsewhere, explain_here
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import SettingError, StartError
-from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.host import TOKEN_FILE, Endpoint, Host, shorten_path
 from quarterdeck.app.hub_identity import build_identity, check_identity_settings
 from quarterdeck.app.hub_storage import open_history, open_state
 from quarterdeck.app.settings import Settings as ProcessSettings
@@ -52,6 +52,8 @@ async def serve_hub_in_up(
     check_identity_settings(settings)
     tasks = await host.stack.enter_async_context(Supervisor("hub-api"))
     code = secrets.token_urlsafe(24)
+    assert host.folder is not None  # there is one in `up`, which alone serves the hub here
+    token_file = shorten_path(host.folder / TOKEN_FILE)
     loaded: list[Dashboard] = []
 
     async def handle(request: http.Request) -> http.Response | http.StreamResponse:
@@ -73,7 +75,7 @@ async def serve_hub_in_up(
                     is_loopback=True,
                     explain=explain_here(lambda: host.manager.journals),
                     find_console=host.find_console,
-                    hint=f"The administrator's token is in {host.folder}/token.",
+                    hint=f"The administrator's token is in {token_file}.",
                 )
             )
             host.stack.push_async_callback(loaded[0].aclose)
@@ -84,7 +86,7 @@ async def serve_hub_in_up(
         port=host.settings.dashboard_port,
         flag="--dashboard-port",
         name="hub",
-        what="hub API, /api/v1; token in the data folder",
+        what=f"hub API, /api/v1; token in {token_file}",
     )
     what = "the dashboard; this link works once, for you"
     host.endpoints.append(Endpoint(DASHBOARD, f"{listener.url}/login?code={code}", what))

@@ -4,12 +4,11 @@ import functools
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
 from quarterdeck.app.errors import NotConfigured, StartError
-from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.host import Endpoint, Host, shorten_path
 from quarterdeck.app.pipelines_samples import DEMO_SAMPLES, SAMPLE_FILES, SAMPLES
 from quarterdeck.client.config.locate import is_in_cluster
 from quarterdeck.kit import http
@@ -76,7 +75,7 @@ async def _start_fleet(host: Host) -> Address:
         port=settings.fleet_port,
         flag="--fleet-port",
         name="fleet",
-        what=f"fleet server for collectors; token in {_relative(fleet.token_file)}",
+        what=f"fleet server for collectors; token in {shorten_path(fleet.token_file)}",
         limits=LIMITS,
     )
     return Address(
@@ -88,13 +87,6 @@ async def _start_fleet(host: Host) -> Address:
         burst=int(_LOCAL_RATE),
         interval_s=_LOCAL_INTERVAL_S,
     )
-
-
-def _relative(path: Path) -> str:
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
 
 
 async def _read_address(host: Host) -> Address | None:

@@ -45,6 +45,7 @@ FREE: dict[str, Any] = {
         "fleet_port",
         "runner_webhook_port",
         "bootstrap_port",
+        "webhook_port",
     )
 }
 

@@ -218,5 +218,8 @@ def test_a_secret_is_masked_only_where_there_is_one() -> None:
     found = settle(env={"REDIS_PASSWORD": "hunter2"})
     shown = {each.name: each.value for each in doctor.explain(found, "up")}
     assert (shown["redis_password"], shown["grafana_token"]) == ("***", "-")
+    assert shown["ingester_tls_key"] == "/etc/ingester-tls/tls.key"  # the default, a path
+    given = settle(env={"INGESTER_TLS_KEY": "hunter2"})
+    assert "hunter2" not in str(doctor.explain(given, "up"))
     field = next(each for each in list_fields() if each.name == "redis_password")
     assert field.default_text == ""
