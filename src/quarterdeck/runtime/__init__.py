@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.endpoints.certificate import CertificateFiles
     from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
     from quarterdeck.runtime.informer.informer import Scope
-    from quarterdeck.runtime.informer.reflector import WatchSettings
+    from quarterdeck.runtime.informer.watch_settings import WatchSettings
     from quarterdeck.runtime.leaderelection.elector import LostLeadership
     from quarterdeck.runtime.leaderelection.state import LeaseTiming
     from quarterdeck.runtime.manager.manager import LeaderElection, Manager
@@ -97,7 +97,7 @@ _HOMES = {
     "observability.logging": ("Logger", "get_logger"),
     "manager.manager": ("LeaderElection", "Manager"),
     "manager.program": ("run_operator",),
-    "informer.reflector": ("WatchSettings",),
+    "informer.watch_settings": ("WatchSettings",),
     "reconcile.result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
     "webhooks": (
         "ConversionError",

@@ -10,7 +10,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.informer.informer import ALL_OBJECTS, Informer, ListerWatcher, Scope
-from quarterdeck.runtime.informer.reflector import WatchSettings
+from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.wire.label_selector import Selector
 

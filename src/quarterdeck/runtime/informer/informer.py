@@ -20,15 +20,10 @@ from quarterdeck.runtime.cache.retention import RetentionPolicy
 from quarterdeck.runtime.cache.snapshot import Metadata
 from quarterdeck.runtime.cache.transform import Transform, keep_all, keep_managed_fields_of
 from quarterdeck.runtime.informer.absence import describe_absence
+from quarterdeck.runtime.informer.action import FetchPage, OpenStream, Wait
 from quarterdeck.runtime.informer.failure import StreamBroken, classify_failure
-from quarterdeck.runtime.informer.reflector import (
-    FetchPage,
-    Health,
-    OpenStream,
-    Reflector,
-    Wait,
-    WatchSettings,
-)
+from quarterdeck.runtime.informer.reflector import Health, Reflector
+from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.runtime.observability.logging import Logger, get_logger
 from quarterdeck.wire.label_selector import Selector
 from quarterdeck.wire.path import ResourcePath

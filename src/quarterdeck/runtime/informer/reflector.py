@@ -14,7 +14,6 @@ cache's, which knows the stored versions.
 import enum
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -30,36 +29,11 @@ from quarterdeck.runtime.cache.snapshot import (
     parse_version,
     read_head,
 )
+from quarterdeck.runtime.informer.action import Action, FetchPage, OpenStream, Wait
 from quarterdeck.runtime.informer.failure import Failure, StreamBroken, parse_failure
+from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.wire import frame
 from quarterdeck.wire.query import ListOptions
-
-
-class WatchSettings(NamedTuple):
-    """The reflector's numbers; the defaults are client-go's unless a reason is given."""
-
-    page_size: int = 500
-    stream_min_s: int = 300
-    stream_max_s: int = 600
-    silence_s: float = 75.0
-    """No line for this long means a dead stream: servers send a bookmark each minute."""
-    initial_events_s: float = 10.0
-    """Silence during initial events before falling back to LIST: old servers never end them."""
-    short_stream_s: float = 1.0
-    backoff_initial_s: float = 0.8
-    backoff_cap_s: float = 30.0
-    backoff_reset_s: float = 120.0
-    relist_interval_s: float = 1.0
-    """An expired watch is listed anew at once, and a request that failed among others that did not
-    is sent again at once, unless that happened less than this ago.
-    """
-    relist_jitter_s: float = 0.1
-    """Longest wait before that: many clients lose their watches at one moment."""
-    absent_cap_s: float = 5.0
-    """Longest wait while the kind is not served: a CRD that appears is noticed soon."""
-    list_only_s: float = 600.0
-    """How long a server that refused streaming lists is asked with LIST only."""
-    watch_list: bool = True
 
 
 class Health(enum.Enum):
@@ -71,29 +45,6 @@ class Health(enum.Enum):
     """The server does not know the kind, for now."""
     FORBIDDEN = "forbidden"
     FAILING = "failing"
-
-
-class Wait(NamedTuple):
-    """Do nothing for a while."""
-
-    seconds: float
-
-
-class FetchPage(NamedTuple):
-    """LIST one page; answer with `on_page` or `on_failure`."""
-
-    options: ListOptions
-
-
-class OpenStream(NamedTuple):
-    """Open a watch; answer with `on_opened`, `on_line` for each line, then `on_closed`,
-    `on_silence` or `on_failure`.
-    """
-
-    options: ListOptions
-
-
-Action = Wait | FetchPage | OpenStream
 
 
 class _Phase(enum.Enum):

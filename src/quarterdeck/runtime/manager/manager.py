@@ -27,7 +27,7 @@ from quarterdeck.runtime.endpoints.health import Check, HealthPages, ping
 from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsPage
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.informer.informer import Scope
-from quarterdeck.runtime.informer.reflector import WatchSettings
+from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.runtime.leaderelection.state import LeaseTiming
 from quarterdeck.runtime.manager import summary
 from quarterdeck.runtime.manager.lifetime import cancel_on_failure, stop_on_signals

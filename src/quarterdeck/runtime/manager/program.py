@@ -21,7 +21,7 @@ from quarterdeck.runtime.recorder.recorder import EventApi
 
 if TYPE_CHECKING:
     from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
-    from quarterdeck.runtime.informer.reflector import WatchSettings
+    from quarterdeck.runtime.informer.watch_settings import WatchSettings
     from quarterdeck.runtime.webhooks import Webhooks
 
 

@@ -15,15 +15,10 @@ from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.event import Author, Change, Event
+from quarterdeck.runtime.informer.action import FetchPage, OpenStream, Wait
 from quarterdeck.runtime.informer.failure import Failure, StreamBroken
-from quarterdeck.runtime.informer.reflector import (
-    FetchPage,
-    Health,
-    OpenStream,
-    Reflector,
-    Wait,
-    WatchSettings,
-)
+from quarterdeck.runtime.informer.reflector import Health, Reflector
+from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.wire.query import ListOptions
 
 EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}

@@ -1,0 +1,30 @@
+"""The numbers of list and watch: pages, streams, silence, delays."""
+
+from typing import NamedTuple
+
+
+class WatchSettings(NamedTuple):
+    """The reflector's numbers; the defaults are client-go's unless a reason is given."""
+
+    page_size: int = 500
+    stream_min_s: int = 300
+    stream_max_s: int = 600
+    silence_s: float = 75.0
+    """No line for this long means a dead stream: servers send a bookmark each minute."""
+    initial_events_s: float = 10.0
+    """Silence during initial events before falling back to LIST: old servers never end them."""
+    short_stream_s: float = 1.0
+    backoff_initial_s: float = 0.8
+    backoff_cap_s: float = 30.0
+    backoff_reset_s: float = 120.0
+    relist_interval_s: float = 1.0
+    """An expired watch is listed anew at once, and a request that failed among others that did not
+    is sent again at once, unless that happened less than this ago.
+    """
+    relist_jitter_s: float = 0.1
+    """Longest wait before that: many clients lose their watches at one moment."""
+    absent_cap_s: float = 5.0
+    """Longest wait while the kind is not served: a CRD that appears is noticed soon."""
+    list_only_s: float = 600.0
+    """How long a server that refused streaming lists is asked with LIST only."""
+    watch_list: bool = True
