@@ -3,8 +3,8 @@
 Three promises, all kept without locks because everything here is synchronous:
 
 - **Order.** Per key, handlers see a subsequence of the server's states, never one older than the
-  last (R1), and each net deletion exactly once, also when it happened while nobody watched. An
-  object deleted and created again under one name is a deletion and an addition.
+  last (R1 of `runtime.informer`), and each net deletion exactly once, also when it happened while
+  nobody watched. An object deleted and created again under one name is a deletion and an addition.
 - **Read your own writes.** `record_write` stores the answer of a write at once, so that the next
   read sees it; the event that follows is compared with it. Until that event comes, the state that
   handlers know (`_notified`) is older than the state that readers see, on purpose.

@@ -229,7 +229,7 @@ class Informer(Generic[T]):
                         self._check_synced()
 
     async def _watch_silence(self, reflector: Reflector, silent: asyncio.Event) -> None:
-        """End when the stream has been silent for too long (R10)."""
+        """End when the stream has been silent for too long (R7)."""
         started = self._clock.monotonic()
         while True:
             heard = max(reflector.last_heard_at, started)

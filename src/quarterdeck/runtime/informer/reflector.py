@@ -7,8 +7,8 @@ Pure: no I/O and no clock of its own. The shell (`informer`) performs the `Actio
       │ └─fallback─► LIST page by page ─► WATCH ──410/error──► SYNC (after a backoff)
       └──────────── every failure waits, nothing is ever fatal ────────────┘
 
-The rules R1-R11 that make it safe are named where they are kept. Ordering per key (R1) is the
-cache's, which knows the stored versions.
+The rules R1 to R8 are listed in the docstring of the package. Ordering per key (R1) is the cache's,
+which knows the stored versions.
 """
 
 import enum
@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import msgspec
 
 from quarterdeck.client.interfaces import ListPage
-from quarterdeck.kit.backoff import Backoff
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.cache.delta import Delta, Progress, Remove, Replace, Upsert
 from quarterdeck.runtime.cache.retention import PackedStore, RetentionPolicy
@@ -31,6 +30,7 @@ from quarterdeck.runtime.cache.snapshot import (
 )
 from quarterdeck.runtime.informer.action import Action, FetchPage, OpenStream, Wait
 from quarterdeck.runtime.informer.failure import Failure, StreamBroken, parse_failure
+from quarterdeck.runtime.informer.retry_schedule import RetrySchedule
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.wire import frame
 from quarterdeck.wire.query import ListOptions
@@ -62,22 +62,12 @@ class Reflector:
         self._settings = settings
         self._retention = retention if retention is not None else RetentionPolicy()
         self._random = rng
-        self._backoff = Backoff(
-            initial_s=settings.backoff_initial_s,
-            factor=2.0,
-            cap_s=settings.backoff_cap_s,
-            jitter=1.0,
-            random=rng,
-        )
+        self._retries = RetrySchedule(settings, rng)
         self._phase = _Phase.SYNC
-        self._ready_at = float("-inf")
-        self._failed_at = float("-inf")
-        self._relisted_at = float("-inf")
         self._list_only_until = float("-inf")
         self._use_list_once = False
         self._version = ""  # everything up to this resourceVersion has been received
         self._ask_newest = False  # the version is of no use: ask for the newest state
-        self._refused_version: str | None = None  # R11
         self._pages = self._retention.make_store()
         self._continue = ""
         self._list_version = ""
@@ -113,8 +103,8 @@ class Reflector:
 
     def next_action(self, now: float) -> Action:
         """The next thing to do."""
-        if self._ready_at > now:
-            return Wait(self._ready_at - now)
+        if (wait_s := self._retries.get_wait_s(now)) > 0:
+            return Wait(wait_s)
         if self._phase is _Phase.WATCH:
             return OpenStream(self._stream_options(self._version))
         if self._phase is _Phase.PAGES or not self._may_stream(now):
@@ -175,7 +165,6 @@ class Reflector:
         self._version = version
         self._phase = _Phase.WATCH
         self._ask_newest = self._use_list_once = self._unpaged_once = False
-        self._refused_version = None
         self._absences = 0
         self._continue = ""
         self.health, self.trouble = Health.SYNCED, ""
@@ -204,7 +193,7 @@ class Reflector:
             if event.type == "ERROR":
                 raise StreamBroken(parse_failure(event.body))
             head = read_head(event.object)
-        except (frame.FrameError, msgspec.DecodeError) as error:  # R5: recoverable
+        except (frame.FrameError, msgspec.DecodeError) as error:  # R3
             raise StreamBroken(Failure(500, "Undecodable", str(error))) from error
         metadata = head.metadata
         if self._initial is not None:
@@ -217,7 +206,7 @@ class Reflector:
             case "DELETED":
                 self._version = metadata.resource_version
                 return Remove(self._retention.make_snapshot(event.body, metadata), metadata)
-            case "BOOKMARK":  # R8: every earlier line has been applied already
+            case "BOOKMARK":  # R6: every earlier line has been applied already
                 self._version = metadata.resource_version
                 return Progress(parse_version(self._version))
             case _:
@@ -257,7 +246,7 @@ class Reflector:
             )
 
     def on_silence(self, now: float) -> None:
-        """No line for `silence_s`: the stream is dead although it looks open (R10)."""
+        """No line for `silence_s`: the stream is dead although it looks open (R7)."""
         self._is_open = False
         if self._initial is not None:
             self._fall_back(now, sticky=True)
@@ -275,7 +264,7 @@ class Reflector:
             self.on_closed(now)  # cut, not refused: the state received so far is right
             return None
         self.trouble = failure.message or failure.reason
-        if failure.code == 401 and not self._retried_login:  # R7: the client renews credentials
+        if failure.code == 401 and not self._retried_login:  # R5: the client renews credentials
             self._retried_login = True
             self._initial = None
             return None
@@ -292,36 +281,21 @@ class Reflector:
 
     def _watch_failed(self, failure: Failure, now: float) -> None:
         if failure.code in (0, 429):
-            self._delay(failure, now)  # same version: nothing is lost
-        elif failure.is_expired and now - self._relisted_at >= self._settings.relist_interval_s:
+            self._retries.delay(failure, now)  # same version: nothing is lost
+        elif failure.is_expired and self._retries.may_hurry(now):
             self._relist(now)
         elif self._is_passing(failure, now):
-            self._retry_soon(now)  # same version: an internal error says nothing about it
+            self._retries.hurry_after_failure(now)  # same version: the error is not about it
         else:
             self._schedule_resync(failure, now)
 
     def _relist(self, now: float) -> None:
         """The version is too old, which is nobody's failure: waiting would only make it older."""
         self._phase = _Phase.SYNC
-        self._wait_for_jitter(now)
+        self._retries.hurry(now)
 
     def _is_passing(self, failure: Failure, now: float) -> bool:
-        """Whether a server that answered a moment ago failed once: others may have succeeded."""
-        return (
-            failure.code >= 500
-            and not failure.is_too_large
-            and not failure.retry_after_s
-            and self.last_heard_at > self._failed_at
-            and now - self._relisted_at >= self._settings.relist_interval_s
-        )
-
-    def _retry_soon(self, now: float) -> None:
-        self._note_failure(now)
-        self._wait_for_jitter(now)
-
-    def _wait_for_jitter(self, now: float) -> None:
-        self._relisted_at = now
-        self._ready_at = now + self._random.random() * self._settings.relist_jitter_s
+        return self._retries.is_passing(failure, now, last_heard_at=self.last_heard_at)
 
     def _stream_refused(self, failure: Failure, now: float) -> None:
         self._initial = None
@@ -329,7 +303,7 @@ class Reflector:
             self._version_refused(failure, now)
         elif failure.code in (0, 429, 403, 401):
             self._use_list_once = self._lines > 0  # cut half-way: a list may get through
-            self._delay(failure, now)
+            self._retries.delay(failure, now)
         else:
             self._fall_back(now, sticky=failure.code in (400, 422))
 
@@ -342,14 +316,14 @@ class Reflector:
         elif failure.is_expired or failure.is_too_large:
             self._version_refused(failure, now)
         elif self._is_passing(failure, now):
-            self._retry_soon(now)
+            self._retries.hurry_after_failure(now)
         else:
-            self._delay(failure, now)
+            self._retries.delay(failure, now)
 
     def _version_refused(self, failure: Failure, now: float) -> None:
-        """Ask for the newest state at once; if that is refused too, wait (R11)."""
+        """Ask for the newest state at once; if that is refused too, wait (R8)."""
         if self._ask_newest:
-            self._delay(failure, now)
+            self._retries.delay(failure, now)
         self._ask_newest = True
         self._phase = _Phase.SYNC
 
@@ -361,7 +335,7 @@ class Reflector:
         self._phase = _Phase.SYNC
         self._ask_newest = True
         self._absences += 1
-        self._delay(failure, now, cap_s=self._settings.absent_cap_s)
+        self._retries.delay(failure, now, cap_s=self._settings.absent_cap_s)
         return Replace((), self.version) if self._absences == 2 else None
 
     def _fall_back(self, now: float, *, sticky: bool = False) -> None:
@@ -373,14 +347,4 @@ class Reflector:
 
     def _schedule_resync(self, failure: Failure, now: float) -> None:
         self._phase = _Phase.SYNC
-        self._delay(failure, now)
-
-    def _delay(self, failure: Failure, now: float, *, cap_s: float = float("inf")) -> None:
-        self._note_failure(now)
-        delay_s = max(min(self._backoff.next(), cap_s), failure.retry_after_s)  # R6
-        self._ready_at = now + delay_s
-
-    def _note_failure(self, now: float) -> None:
-        if now - self._failed_at > self._settings.backoff_reset_s:
-            self._backoff.reset()
-        self._failed_at = now
+        self._retries.delay(failure, now)

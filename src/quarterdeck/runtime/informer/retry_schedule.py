@@ -1,0 +1,63 @@
+"""When a reflector may send its next request, after failures and expired watches."""
+
+import random
+
+from quarterdeck.kit.backoff import Backoff
+from quarterdeck.runtime.informer.failure import Failure
+from quarterdeck.runtime.informer.watch_settings import WatchSettings
+
+
+class RetrySchedule:
+    """The earliest time of the next request. Failures move it by a growing delay with jitter."""
+
+    def __init__(self, settings: WatchSettings, rng: random.Random) -> None:
+        self._settings = settings
+        self._random = rng
+        self._backoff = Backoff(
+            initial_s=settings.backoff_initial_s,
+            factor=2.0,
+            cap_s=settings.backoff_cap_s,
+            jitter=1.0,
+            random=rng,
+        )
+        self._ready_at = float("-inf")
+        self._failed_at = float("-inf")
+        self._hurried_at = float("-inf")
+
+    def get_wait_s(self, now: float) -> float:
+        """How long to wait now; 0 or less for not at all."""
+        return self._ready_at - now
+
+    def may_hurry(self, now: float) -> bool:
+        """Whether a request may be sent without a delay: the last such one is long enough ago."""
+        return now - self._hurried_at >= self._settings.relist_interval_s
+
+    def is_passing(self, failure: Failure, now: float, *, last_heard_at: float) -> bool:
+        """Whether a server that answered a moment ago failed once: others may have succeeded."""
+        return (
+            failure.code >= 500
+            and not failure.is_too_large
+            and not failure.retry_after_s
+            and last_heard_at > self._failed_at
+            and self.may_hurry(now)
+        )
+
+    def hurry(self, now: float) -> None:
+        """Wait only for a jitter: many clients lose their watches at one moment."""
+        self._hurried_at = now
+        self._ready_at = now + self._random.random() * self._settings.relist_jitter_s
+
+    def hurry_after_failure(self, now: float) -> None:
+        """As `hurry`, and a next failure finds that one came before it."""
+        self._note_failure(now)
+        self.hurry(now)
+
+    def delay(self, failure: Failure, now: float, *, cap_s: float = float("inf")) -> None:
+        """Wait longer after each failure, and at least as long as the server said (R4)."""
+        self._note_failure(now)
+        self._ready_at = now + max(min(self._backoff.next(), cap_s), failure.retry_after_s)
+
+    def _note_failure(self, now: float) -> None:
+        if now - self._failed_at > self._settings.backoff_reset_s:
+            self._backoff.reset()
+        self._failed_at = now
