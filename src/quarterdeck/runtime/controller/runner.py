@@ -4,66 +4,34 @@ Workers are long-lived; no task is made per event. A failing reconciler affects 
 every exception becomes an outcome, and only cancellation ends a worker.
 """
 
-import random
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar, assert_never
+from typing import Any, Generic, TypeVar
 
-from quarterdeck.client.interfaces import Api
-from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import DecodeError, Object
 from quarterdeck.runtime.cache.event import Author
+from quarterdeck.runtime.controller.attempt import AttemptRunner
 from quarterdeck.runtime.controller.controller import Controller
-from quarterdeck.runtime.controller.report import update_status
+from quarterdeck.runtime.controller.environment import Environment
 from quarterdeck.runtime.controller.schedule import Schedule
 from quarterdeck.runtime.controller.subscription import Subscription
-from quarterdeck.runtime.informer.factory import InformerFactory
-from quarterdeck.runtime.observability.logging import Logger
-from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics
-from quarterdeck.runtime.observability.tracing import Tracer
+from quarterdeck.runtime.observability.metrics import ControllerMetrics
 from quarterdeck.runtime.queue.dispatcher import Dispatcher
 from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, QueueItem, WorkQueue
-from quarterdeck.runtime.reconcile import finalizer
 from quarterdeck.runtime.reconcile.client import ReconcileClient, Shared
-from quarterdeck.runtime.reconcile.context import Context, EventSink
+from quarterdeck.runtime.reconcile.context import Context
 from quarterdeck.runtime.reconcile.journal import Journal, Record
 from quarterdeck.runtime.reconcile.outcome import (
-    AwaitingObject,
-    Conflicted,
-    Deferred,
-    Failed,
     Outcome,
-    Requeued,
     StalledOutcome,
-    Succeeded,
     TimedOut,
-    classify_error,
-    classify_result,
 )
-from quarterdeck.runtime.reconcile.result import Result
 from quarterdeck.runtime.reconcile.wait_list import WaitList
 from quarterdeck.runtime.sharding.ownership import ShardLost
-from quarterdeck.wire.status import NotFound
 
 T = TypeVar("T", bound=Object)
-
-
-class Environment(NamedTuple):
-    """What a manager gives to every controller."""
-
-    api: Api
-    informers: InformerFactory
-    events: EventSink
-    metrics: Metrics
-    clock: Clock
-    rng: random.Random
-    log: Logger
-    field_manager: str
-    tracer: Tracer | None = None
-    may_work: Callable[[], bool] | None = None
-    """Called before each reconcile: whether we still lead, also after a pause of the process."""
 
 
 class Runner(Generic[T]):
@@ -93,7 +61,9 @@ class Runner(Generic[T]):
             *([controller.ready] if controller.ready else ()),
             *controller.conditions,
         )
-        self._finalizers = [step.name for step in controller.finalizers]
+        self._attempts = AttemptRunner(
+            controller, metrics=self._metrics, log=self._log, tracer=env.tracer
+        )
         wait_list = WaitList(env.informers, self.enqueue, self._log)
         self._schedule = Schedule(self._dispatcher, wait_list, env.clock)
         self._uids: dict[Key, str] = {}
@@ -243,61 +213,9 @@ class Runner(Generic[T]):
         self, ctx: Context[T], limit: TimeLimit, *, waited_s: float
     ) -> Outcome:
         if self._ownership is None:
-            return await self._attempt_traced(ctx, limit, waited_s=waited_s)
+            return await self._attempts.run(ctx, limit, waited_s=waited_s)
         async with self._ownership.guard(ctx.key.name):
-            return await self._attempt_traced(ctx, limit, waited_s=waited_s)
-
-    async def _attempt_traced(
-        self, ctx: Context[T], limit: TimeLimit, *, waited_s: float
-    ) -> Outcome:
-        tracer = self._env.tracer
-        if tracer is None:
-            return await self._attempt(ctx, limit)
-        with tracer.reconcile(self.name, ctx.obj, ctx.reconcile_id, waited_s):
-            return await self._attempt(ctx, limit)
-
-    async def _attempt(self, ctx: Context[T], limit: TimeLimit) -> Outcome:
-        """Run the steps within the time limit, then write the status; both may fail."""
-        is_final = False
-        outcome: Outcome
-        try:
-            with limit:
-                result, is_final = await self._run_steps(ctx)
-                outcome = classify_result(result)
-        except Exception as error:
-            outcome = classify_error(error, is_timeout=limit.expired)
-            self._call_on_error(ctx, error)
-            self._log_failure(ctx, error, outcome)
-        if is_final:
-            return outcome
-        try:
-            await update_status(ctx, outcome, self.controller)
-        except NotFound:
-            pass  # deleted meanwhile: there is no status to write
-        except Exception as error:
-            if outcome.RESULT != "error":
-                outcome = classify_error(error)
-            self._log_failure(ctx, error, outcome)
-        return outcome
-
-    async def _run_steps(self, ctx: Context[T]) -> tuple[Result | None, bool]:
-        """Finalize or reconcile; True with the result when the object may be deleted now."""
-        if ctx.obj.is_deleting:
-            return await self._finalize(ctx)
-        needs = self.controller.needs_finalizers
-        if self._finalizers and (needs is None or needs(ctx.obj)):
-            ctx.obj = await finalizer.ensure(ctx.obj, ctx.api, self._finalizers)
-        return await self.controller.reconcile(ctx.obj, ctx), False
-
-    async def _finalize(self, ctx: Context[T]) -> tuple[Result | None, bool]:
-        steps = [s for s in self.controller.finalizers if s.name in ctx.obj.metadata.finalizers]
-        for step in steps:
-            await step.run(ctx.obj, ctx)
-            left = await finalizer.remove(ctx.obj, ctx.api, step.name)
-            if left is None:
-                return None, True
-            ctx.obj = left
-        return None, True
+            return await self._attempts.run(ctx, limit, waited_s=waited_s)
 
     async def _leave_to_owner(self, item: QueueItem[Key]) -> None:
         """Drop what we know of an object that another replica reconciles."""
@@ -327,33 +245,6 @@ class Runner(Generic[T]):
         except Exception as error:
             self._log.error("on_deleted failed; trying again", error=error, object=str(item.key))
             self._dispatcher.add(item.key, rate_limited=True, cause="retry")
-
-    # --- failures and metrics
-
-    def _call_on_error(self, ctx: Context[T], error: Exception) -> None:
-        if self.controller.on_error is not None:
-            try:
-                self.controller.on_error(ctx, error)
-            except Exception as second:
-                self._log.error("on_error failed", error=second, object=str(ctx.key))
-
-    def _log_failure(self, ctx: Context[T], error: Exception, outcome: Outcome) -> None:
-        match outcome:
-            case Deferred(reason, message) | Conflicted(reason, message):
-                ctx.log.debug("reconcile will run again", reason=reason, detail=message)
-            case StalledOutcome(reason, message):
-                ctx.log.warning(
-                    "stalled: waiting for a change of the spec", reason=reason, detail=message
-                )
-            case Failed(reason, message, is_unexpected=True):
-                self._metrics.panics.value += not isinstance(error, OSError)
-                ctx.log.error("reconcile failed", error=error, reason=reason, detail=message)
-            case TimedOut(reason, message) | Failed(reason, message):
-                ctx.log.warning("reconcile failed", reason=reason, detail=message)
-            case Succeeded() | Requeued() | AwaitingObject():
-                pass  # only what was raised becomes a failure
-            case _:
-                assert_never(outcome)
 
     def _count(self, outcome: Outcome, took_s: float) -> None:
         metrics = self._metrics

@@ -22,7 +22,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
-from quarterdeck.runtime.controller.runner import Environment
+from quarterdeck.runtime.controller.environment import Environment
 from quarterdeck.runtime.endpoints.health import Check, HealthPages, ping
 from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsPage
 from quarterdeck.runtime.informer.factory import InformerFactory

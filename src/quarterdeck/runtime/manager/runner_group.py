@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.controller.controller import Controller
-from quarterdeck.runtime.controller.runner import Environment, Runner
+from quarterdeck.runtime.controller.environment import Environment
+from quarterdeck.runtime.controller.runner import Runner
 from quarterdeck.runtime.observability.logging import Logger
 
 

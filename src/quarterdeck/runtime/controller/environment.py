@@ -1,0 +1,29 @@
+"""What a manager gives to every controller."""
+
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+from quarterdeck.client.interfaces import Api
+from quarterdeck.kit.clock import Clock
+from quarterdeck.runtime.informer.factory import InformerFactory
+from quarterdeck.runtime.observability.logging import Logger
+from quarterdeck.runtime.observability.metrics import Metrics
+from quarterdeck.runtime.observability.tracing import Tracer
+from quarterdeck.runtime.reconcile.context import EventSink
+
+
+class Environment(NamedTuple):
+    """What a manager gives to every controller."""
+
+    api: Api
+    informers: InformerFactory
+    events: EventSink
+    metrics: Metrics
+    clock: Clock
+    rng: random.Random
+    log: Logger
+    field_manager: str
+    tracer: Tracer | None = None
+    may_work: Callable[[], bool] | None = None
+    """Called before each reconcile: whether we still lead, also after a pause of the process."""
