@@ -1,0 +1,129 @@
+"""The pipelines of a PipelineSet: written in it, or Pipelines that its selector chooses."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineSet
+from quarterdeck.kit import json
+from quarterdeck.operators.pipelines.conditions import Reason
+from quarterdeck.operators.pipelines.desired import (
+    CONFIG_TYPES,
+    SOURCE_TYPES,
+    Contents,
+    Desired,
+    effective_name,
+    find_isolation_problems,
+    find_problems,
+    prepare_contents,
+)
+from quarterdeck.operators.pipelines.pipeline import is_member
+from quarterdeck.operators.pipelines.references import read_contents
+from quarterdeck.runtime import Context, Stalled
+
+MAX_SHOWN = 10
+"""Most names in a message."""
+
+
+class Member(NamedTuple):
+    """One pipeline of a set, and the object it comes from."""
+
+    desired: Desired
+    origin: str = ""
+    uid: str = ""
+
+
+async def collect_members(set_: PipelineSet, ctx: Context[Any]) -> list[Member]:
+    """The pipelines of a set, each of them valid and named once.
+
+    Raises:
+        Stalled: naming what is wrong; nothing of the set is sent then.
+    """
+    members = (
+        _inline_members(set_) if set_.spec.selector is None else await _selected_members(set_, ctx)
+    )
+    problems, seen = [], set()
+    for member, found in members:
+        problems += [f"{member.desired.name}: {text}" for text in found]
+        if member.desired.name in seen:
+            problems.append(f"{member.desired.name}: the name is there twice")
+        seen.add(member.desired.name)
+    if problems:
+        raise Stalled(Reason.VALIDATION_ERROR, "; ".join(problems[:MAX_SHOWN]))
+    if not members and not set_.spec.allow_empty:
+        raise Stalled(
+            Reason.EMPTY_SET,
+            "the set has no pipelines, which would delete every pipeline of the source: "
+            "set spec.allowEmpty if that is meant",
+        )
+    return [member for member, _ in members]
+
+
+def _inline_members(set_: PipelineSet) -> list[tuple[Member, list[str]]]:
+    found: list[tuple[Member, list[str]]] = []
+    for each in set_.spec.pipelines:
+        desired = _build(
+            set_,
+            Desired(
+                name=each.name,
+                contents=prepare_contents(each, each.contents, name=each.name),
+                matchers=each.matchers,
+                enabled=each.enabled,
+                config_type=CONFIG_TYPES[each.config_type],
+                source_type="",
+                source_namespace="",
+                owner="",
+                hash="",
+            ),
+        )
+        found.append((Member(desired), find_isolation_problems(each, each.name)))
+    return found
+
+
+async def _selected_members(set_: PipelineSet, ctx: Context[Any]) -> list[tuple[Member, list[str]]]:
+    found = []
+    for pipeline in await ctx.list(Pipeline, namespace=set_.metadata.namespace):
+        if not is_member(pipeline, set_):
+            continue
+        contents = await read_contents(pipeline, ctx)
+        desired = _build(set_, _describe_pipeline(pipeline, contents))
+        member = Member(desired, str(pipeline.key), pipeline.metadata.uid)
+        found.append((member, find_problems(pipeline, contents)))
+    return sorted(found, key=lambda each: each[0].desired.name)
+
+
+def _describe_pipeline(pipeline: Pipeline, contents: Contents) -> Desired:
+    spec = pipeline.spec
+    return Desired(
+        name=effective_name(pipeline),
+        contents=prepare_contents(spec, contents.text, name=effective_name(pipeline)),
+        matchers=spec.matchers,
+        enabled=spec.enabled,
+        config_type=CONFIG_TYPES[spec.config_type],
+        source_type="",
+        source_namespace="",
+        owner="",
+        hash="",
+    )
+
+
+def _build(set_: PipelineSet, desired: Desired) -> Desired:
+    source = source_of(set_)
+    return desired._replace(
+        matchers=tuple(dict.fromkeys((*set_.spec.matchers, *desired.matchers))),
+        source_type=source["type"],
+        source_namespace=source["namespace"],
+        owner=set_.metadata.uid,
+    )
+
+
+def source_of(set_: PipelineSet) -> dict[str, str]:
+    """The source whose pipelines the set owns."""
+    source = set_.spec.source
+    return {"type": SOURCE_TYPES[source.type], "namespace": source.namespace}
+
+
+def hash_members(members: Sequence[Member]) -> str:
+    """Hash of everything a set sends."""
+    document = [member.desired.message() for member in members]
+    return hashlib.sha256(json.encode(document)).hexdigest()[:32]
