@@ -115,9 +115,10 @@ def resolve(
     _check_keys(document or {}, file)
     values: dict[type, dict[str, Any]] = {owner: {} for owner in _list_owners()}
     origins: dict[str, str] = {}
+    layers = _Layers(command, flags, environment, document or {}, file)
     for field in list_fields():
         origins[field.name] = DEFAULT
-        for source, value in _sources(field, command, flags, environment, document or {}, file):
+        for source, value in _list_values(field, layers):
             values[field.owner][field.name] = convert(field, value, source)
             origins[field.name] = source
             break
@@ -136,22 +137,26 @@ def _check_keys(document: Mapping[str, object], file: str) -> None:
             raise SettingError(f"{file}: unknown setting {key!r}; valid settings: {valid}")
 
 
-def _sources(
-    field: Field,
-    command: str,
-    flags: Mapping[str, object],
-    environment: Mapping[str, str],
-    document: Mapping[str, object],
-    file: str,
-) -> Iterator[tuple[str, object]]:
-    """The sources that have a value, strongest first."""
-    if (given := flags.get(field.name)) is not None:
+class _Layers(NamedTuple):
+    """Where values may come from, strongest first."""
+
+    command: str
+    flags: Mapping[str, object]
+    environment: Mapping[str, str]
+    document: Mapping[str, object]
+    file: str
+    """The path of `document`."""
+
+
+def _list_values(field: Field, layers: _Layers) -> Iterator[tuple[str, object]]:
+    """Each source that has a value, and the value; strongest first."""
+    if (given := layers.flags.get(field.name)) is not None:
         yield f"flag {field.flag}", given
-    for name in _environment_names(field, command):
-        if environment.get(name):
-            yield f"environment {name}", environment[name]
-    if field.key in document and document[field.key] is not None:
-        yield f"file {file}", document[field.key]
+    for name in _environment_names(field, layers.command):
+        if layers.environment.get(name):
+            yield f"environment {name}", layers.environment[name]
+    if (written := layers.document.get(field.key)) is not None:
+        yield f"file {layers.file}", written
 
 
 def _environment_names(field: Field, command: str) -> tuple[str, ...]:

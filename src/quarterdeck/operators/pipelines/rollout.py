@@ -95,8 +95,8 @@ def _advance(rollout: Rollout, before: RolloutStatus, seen: Observed) -> Decisio
     if reports is not None and reports.failed > rollout.max_failures:
         return _roll_back(before, seen, reports)
     index = min(before.step, len(rollout.steps) - 1)
-    step = rollout.steps[index]
-    wait = _find_wait(rollout, step, index, before=before, seen=seen)
+    at = _Position(rollout, before, index, seen)
+    wait = _find_wait(at)
     if wait is not None:
         return wait
     if index + 1 >= len(rollout.steps):
@@ -104,53 +104,55 @@ def _advance(rollout: Rollout, before: RolloutStatus, seen: Observed) -> Decisio
     following = msgspec.structs.replace(
         before, step=index + 1, step_started_at=rfc3339.format_time(seen.now)
     )
-    return _stay(rollout, following, index + 1, seen, "Progressing")
+    return _stay(at._replace(before=following, number=index + 1), "Progressing")
 
 
-def _find_wait(
-    rollout: Rollout, step: RolloutStep, index: int, *, before: RolloutStatus, seen: Observed
-) -> Decision | None:
+class _Position(NamedTuple):
+    """Where a rollout stands, and what is seen of it."""
+
+    rollout: Rollout
+    before: RolloutStatus
+    number: int
+    seen: Observed
+
+    @property
+    def step(self) -> RolloutStep:
+        """The step it is at."""
+        return self.rollout.steps[self.number]
+
+
+def _find_wait(at: _Position) -> Decision | None:
     """Why the step is not over; None if it is."""
+    rollout, seen, reports = at.rollout, at.seen, at.seen.reports
     if rollout.paused:
-        return _stay(rollout, before, index, seen, "Paused", "spec.rollout.paused is true")
-    if seen.approval == f"{seen.candidate}:{index}":
+        return _stay(at, "Paused", "spec.rollout.paused is true")
+    if seen.approval == f"{seen.candidate}:{at.number}":
         return None
-    hint = f"annotate with promote={seen.candidate}:{index} to take the next step"
-    if not step.duration:
-        return _stay(rollout, before, index, seen, "WaitingForApproval", hint)
-    left_s = _seconds(step.duration) - _elapsed_s(before, seen.now)
+    hint = f"annotate with promote={seen.candidate}:{at.number} to take the next step"
+    if not at.step.duration:
+        return _stay(at, "WaitingForApproval", hint)
+    left_s = _seconds(at.step.duration) - _elapsed_s(at.before, seen.now)
     if left_s > 0:
-        text = f"the step lasts another {left_s:.0f} s"
-        return _stay(rollout, before, index, seen, "Progressing", text, left_s=left_s)
+        return _stay(at, "Progressing", f"the step lasts another {left_s:.0f} s", left_s=left_s)
     if seen.doubt:
-        return _stay(rollout, before, index, seen, "Progressing", seen.doubt)
-    if seen.reports is None and rollout.without_delivery == "Wait":
+        return _stay(at, "Progressing", seen.doubt)
+    if reports is None and rollout.without_delivery == "Wait":
         text = f"the server does not tell what collectors report: {hint}"
-        return _stay(rollout, before, index, seen, "WaitingForApproval", text)
-    if seen.reports is not None and seen.reports.assigned and not seen.reports.applied:
-        text = "no collector has reported that it runs the candidate"
-        return _stay(rollout, before, index, seen, "Progressing", text)
+        return _stay(at, "WaitingForApproval", text)
+    if reports is not None and reports.assigned and not reports.applied:
+        return _stay(at, "Progressing", "no collector has reported that it runs the candidate")
     return None
 
 
-def _stay(
-    rollout: Rollout,
-    before: RolloutStatus,
-    index: int,
-    seen: Observed,
-    phase: str,
-    message: str = "",
-    *,
-    left_s: float = POLL_S,
-) -> Decision:
+def _stay(at: _Position, phase: str, message: str = "", *, left_s: float = POLL_S) -> Decision:
     status = msgspec.structs.replace(
-        before,
+        at.before,
         phase=phase,
-        step=index,
-        steps=len(rollout.steps),
-        weight=rollout.steps[index].weight,
+        step=at.number,
+        steps=len(at.rollout.steps),
+        weight=at.step.weight,
         message=message,
-        delivery=to_status(seen.reports),
+        delivery=to_status(at.seen.reports),
     )
     return Decision(Send.STEP, status, after_s=max(1.0, min(POLL_S, left_s)))
 
