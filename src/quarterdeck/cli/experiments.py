@@ -27,6 +27,9 @@ ExperimentFiles = Annotated[
     ),
 ]
 ExperimentName = Annotated[str, Argument(metavar="NAME", help="Name of the experiment.")]
+WatchRun = Annotated[
+    bool, Option("--watch", "-w", help="Follow the run; exit 1 if one of its checks fails.")
+]
 Junit = Annotated[str, Option("--junit", metavar="PATH", help="Write a JUnit report to this file.")]
 JsonReport = Annotated[
     str, Option("--json", metavar="PATH", help="Write a JSON report to this file.")

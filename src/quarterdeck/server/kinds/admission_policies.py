@@ -222,6 +222,13 @@ def default_binding(value: Object) -> None:
 
 
 def _validate_binding(value: Object, context: Context) -> Iterator[FieldError]:
+    yield from validate_binding_references(value)
+    actions = get_mapping(value, "spec").get("validationActions") or []
+    yield from _validate_actions(actions, "spec.validationActions")
+
+
+def validate_binding_references(value: Object) -> Iterator[FieldError]:
+    """Check which policy a binding names, its parameters, and the resources that it is for."""
     spec = get_mapping(value, "spec")
     policy = spec.get("policyName") or ""
     if not policy:
@@ -232,7 +239,6 @@ def _validate_binding(value: Object, context: Context) -> Iterator[FieldError]:
         yield from validate_reference(reference, "spec.paramRef")
     if (match := spec.get("matchResources")) is not None:
         yield from match_rules.validate_match_resources(match, "spec.matchResources")
-    yield from _validate_actions(spec.get("validationActions") or [], "spec.validationActions")
 
 
 def validate_reference(reference: Object, path: str) -> Iterator[FieldError]:

@@ -4,7 +4,6 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
 from quarterdeck.server.kinds import admission_policies, match_rules, validators
 from quarterdeck.server.kinds.admission_expressions import (
@@ -139,16 +138,8 @@ POLICY = Rules(
 
 
 def _validate_binding(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = get_mapping(value, "spec")
-    policy = spec.get("policyName") or ""
-    if not policy:
-        yield required("spec.policyName")
-    for problem in names.check_dns1123_subdomain(policy) if policy else ():
-        yield invalid("spec.policyName", policy, problem)
-    if (reference := spec.get("paramRef")) is not None:
-        yield from admission_policies.validate_reference(reference, "spec.paramRef")
-    if (match := spec.get("matchResources")) is not None:
-        yield from match_rules.validate_match_resources(match, "spec.matchResources")
+    yield from admission_policies.validate_binding_references(value)
+    if (match := get_mapping(value, "spec").get("matchResources")) is not None:
         yield from _validate_operations(match, "spec.matchResources")
 
 

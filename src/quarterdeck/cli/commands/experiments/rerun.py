@@ -10,6 +10,7 @@ from quarterdeck.cli.experiments import (
     ExperimentName,
     JsonReport,
     Junit,
+    WatchRun,
     finish,
     follow,
     get_experiment,
@@ -32,10 +33,7 @@ async def rerun(
     repeats: Annotated[
         int, Option("--repeats", metavar="N", help="Run the workflow N times.", minimum=0)
     ] = 0,
-    watch: Annotated[
-        bool,
-        Option("--watch", "-w", help="Follow the run; exit 1 if one of its checks fails."),
-    ] = False,
+    watch: WatchRun = False,
     junit: Junit = "",
     report: JsonReport = "",
     namespace: Namespace = "",

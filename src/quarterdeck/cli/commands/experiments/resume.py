@@ -1,7 +1,5 @@
 """`quarterdeck experiments resume`: end an experiment that waits for a person."""
 
-from typing import Annotated
-
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import FAILED, OK, CommandError
@@ -10,20 +8,17 @@ from quarterdeck.cli.experiments import (
     ExperimentName,
     JsonReport,
     Junit,
+    WatchRun,
     finish,
     follow,
     get_experiment,
 )
 from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
-from quarterdeck.cli.parameters import Option
 
 
 async def resume(
     name: ExperimentName,
-    watch: Annotated[
-        bool,
-        Option("--watch", "-w", help="Follow the run; exit 1 if one of its checks fails."),
-    ] = False,
+    watch: WatchRun = False,
     junit: Junit = "",
     report: JsonReport = "",
     namespace: Namespace = "",

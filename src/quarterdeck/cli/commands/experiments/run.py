@@ -1,6 +1,6 @@
 """`quarterdeck experiments run`: apply an experiment and follow it to its end."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
@@ -11,13 +11,13 @@ from quarterdeck.cli.experiments import (
     ExperimentFiles,
     JsonReport,
     Junit,
+    WatchRun,
     finish,
     follow,
     is_kind,
     read_manifests,
 )
 from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
-from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
     from quarterdeck.client.client import Client
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 async def run(
     files: ExperimentFiles,
-    watch: Annotated[
-        bool,
-        Option("--watch", "-w", help="Follow the run; exit 1 if one of its checks fails."),
-    ] = False,
+    watch: WatchRun = False,
     junit: Junit = "",
     report: JsonReport = "",
     namespace: Namespace = "",
