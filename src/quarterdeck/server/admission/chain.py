@@ -4,12 +4,36 @@ Plugins are called in order: first every `admit`, which may change the object, l
 `validate`, which sees the final object. Plugins that wait for others (webhooks) are `AsyncPlugin`s.
 Without any, and without policies that take long, no other write happens between reading and writing
 an object, so a write without a resourceVersion never meets a conflict.
+
+Most plugins concern a few built-in kinds: which ones a resource meets is found out by its first
+write, so that others do not call a dozen plugins that have nothing to say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
+from quarterdeck.meta.identity import GVR
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.admission.plugin import AsyncPlugin, LastPlugin, Plugin
+from quarterdeck.server.admission.plugin import (
+    AsyncPlugin,
+    LastPlugin,
+    MutatingPlugin,
+    Plugin,
+    ScopedPlugin,
+    ValidatingPlugin,
+)
+
+_MOST_RESOURCES = 4096
+"""Resources whose calls are kept: definitions come and go."""
+
+_Call = Callable[[AdmissionAttributes], Awaitable[None] | None]
+
+
+class _Calls(NamedTuple):
+    """The methods of plugins that writes of one resource meet, in order."""
+
+    admit: tuple[_Call, ...]
+    validate: tuple[_Call, ...]
 
 
 class Admission:
@@ -24,6 +48,7 @@ class Admission:
         self._plugins = tuple(plugins)
         self._async_plugins = tuple(async_plugins)
         self._last_plugins = tuple(last_plugins)
+        self._calls: dict[GVR, _Calls] = {}
 
     @property
     def has_async_plugins(self) -> bool:
@@ -44,16 +69,16 @@ class Admission:
             await self._admit(attributes)
 
     async def _admit(self, attributes: AdmissionAttributes) -> None:
-        for plugin in self._plugins:
-            if (pending := plugin.admit(attributes)) is not None:
+        for admit in self._find_calls(attributes).admit:
+            if (pending := admit(attributes)) is not None:
                 await pending
         for last in self._last_plugins:
             last.admit(attributes)
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """Call `validate` of the synchronous plugins, with the final object."""
-        for plugin in self._plugins:
-            if (pending := plugin.validate(attributes)) is not None:
+        for validate in self._find_calls(attributes).validate:
+            if (pending := validate(attributes)) is not None:
                 await pending
 
     def charge(self, attributes: AdmissionAttributes) -> None:
@@ -79,3 +104,29 @@ class Admission:
         """Call `validate` of all asynchronous plugins, with the final object."""
         for plugin in self._async_plugins:
             await plugin.validate(attributes)
+
+    def _find_calls(self, attributes: AdmissionAttributes) -> _Calls:
+        gvr = attributes.resource.gvr
+        return self._calls.get(gvr) or self._choose_calls(gvr)
+
+    def _choose_calls(self, gvr: GVR) -> _Calls:
+        """Choose the methods that writes of a resource meet, and keep them."""
+        name = gvr.group_resource
+        met = [
+            plugin
+            for plugin in self._plugins
+            if not isinstance(plugin, ScopedPlugin) or name in plugin.resources
+        ]
+        calls = _Calls(
+            tuple(each.admit for each in met if _acts(each, "admit", ValidatingPlugin)),
+            tuple(each.validate for each in met if _acts(each, "validate", MutatingPlugin)),
+        )
+        if len(self._calls) >= _MOST_RESOURCES:
+            self._calls.clear()
+        self._calls[gvr] = calls
+        return calls
+
+
+def _acts(plugin: Plugin, method: str, idle: type) -> bool:
+    """Whether a plugin has a method of its own, not the one of `idle`, which does nothing."""
+    return getattr(type(plugin), method) is not getattr(idle, method)

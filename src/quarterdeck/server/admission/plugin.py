@@ -1,7 +1,7 @@
 """The ports of admission plugins."""
 
 from collections.abc import Awaitable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 
@@ -28,6 +28,14 @@ class Plugin(Protocol):
             ApiError: to refuse it.
         """
         ...
+
+
+@runtime_checkable
+class ScopedPlugin(Protocol):
+    """What a plugin has besides that concerns some resources only: it is called for no other."""
+
+    resources: frozenset[str]
+    """Their names with their group: `pods`, `deployments.apps`."""
 
 
 class LastPlugin(Protocol):

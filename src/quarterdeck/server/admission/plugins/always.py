@@ -10,6 +10,8 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 class AlwaysPullImages(MutatingPlugin):
     """Makes every pod pull its images, so that nobody uses images they may not pull."""
 
+    resources = frozenset({"pods"})
+
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Set the pull policy of all containers of a pod."""
         if attributes.resource.gvr.group_resource != "pods" or attributes.value is None:

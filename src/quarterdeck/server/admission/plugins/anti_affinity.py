@@ -11,6 +11,8 @@ _TERMS = ("spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnore
 class AntiAffinity(ValidatingPlugin):
     """Refuses pods that keep others off more than their own node."""
 
+    resources = frozenset({"pods"})
+
     def validate(self, attributes: AdmissionAttributes) -> None:
         """Look at the topology keys.
 

@@ -25,6 +25,8 @@ class CertificateRequests:
     The requester is written down whichever of them run: it is no plugin in Kubernetes.
     """
 
+    resources = frozenset({RESOURCE})
+
     def __init__(self, authorizer: Authorizer, checks: Collection[str] = CHECKS) -> None:
         """`checks` may name other plugins too."""
         self._authorizer = authorizer

@@ -10,6 +10,8 @@ from quarterdeck.server.kinds.fields import get_items
 class DefaultTolerations(MutatingPlugin):
     """Adds the default tolerations of nodes that are not ready or unreachable: five minutes."""
 
+    resources = frozenset({"pods"})
+
     _KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     _SECONDS = 300
 

@@ -8,6 +8,8 @@ from quarterdeck.server.kinds.fields import get_items, get_mapping
 class ExtendedResources(MutatingPlugin):
     """Adds a toleration for each extended resource that containers request."""
 
+    resources = frozenset({"pods"})
+
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Add what is missing, in the order of names."""
         if attributes.resource.gvr.group_resource != "pods" or attributes.subresource:

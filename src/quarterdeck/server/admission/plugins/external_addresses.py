@@ -8,6 +8,8 @@ from quarterdeck.server.kinds.fields import get_items
 class ExternalAddresses(ValidatingPlugin):
     """Refuses external addresses that a service did not have before."""
 
+    resources = frozenset({"services"})
+
     def validate(self, attributes: AdmissionAttributes) -> None:
         """Compare the addresses.
 

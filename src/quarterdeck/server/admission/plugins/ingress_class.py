@@ -13,6 +13,8 @@ _LEGACY = "kubernetes.io/ingress.class"
 class DefaultIngressClass(MutatingPlugin):
     """Sets the class of ingresses that name none."""
 
+    resources = frozenset({"ingresses.networking.k8s.io"})
+
     def __init__(self, store: Store) -> None:
         self._store = store
 

@@ -19,6 +19,8 @@ Amounts = dict[str, Quantity]
 class LimitRanger:
     """Applies the LimitRanges of a namespace to new pods and claims."""
 
+    resources = frozenset({"pods", "persistentvolumeclaims"})
+
     def __init__(self, store: Store) -> None:
         self._store = store
 

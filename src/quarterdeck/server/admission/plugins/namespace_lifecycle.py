@@ -3,6 +3,7 @@
 import msgspec
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import Store, StoreKey
 from quarterdeck.wire.status import Cause, Details, Forbidden, NotFound
@@ -11,7 +12,7 @@ IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 """Namespaces that may not be deleted."""
 
 
-class NamespaceLifecycle:
+class NamespaceLifecycle(MutatingPlugin):
     """Refuses objects in absent or terminating namespaces, and deletion of system namespaces."""
 
     def __init__(self, store: Store) -> None:
@@ -27,9 +28,6 @@ class NamespaceLifecycle:
             and attributes.name in IMMORTAL_NAMESPACES
         ):
             raise Forbidden.of("namespaces", attributes.name, "this namespace may not be deleted")
-
-    def validate(self, attributes: AdmissionAttributes) -> None:
-        """Accept every object."""
 
     def _check_home(self, attributes: AdmissionAttributes) -> None:
         home = self._store.get_pending(StoreKey("namespaces", "", attributes.namespace))

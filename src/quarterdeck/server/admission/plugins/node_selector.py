@@ -12,6 +12,8 @@ _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
 class NodeSelector(MutatingPlugin):
     """Merges the selector of the namespace into that of the pod."""
 
+    resources = frozenset({"pods"})
+
     def __init__(self, store: Store) -> None:
         self._store = store
 

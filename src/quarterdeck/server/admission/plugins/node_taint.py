@@ -8,6 +8,8 @@ from quarterdeck.server.kinds.fields import get_items
 class NodeTaint(MutatingPlugin):
     """Taints new nodes as not ready."""
 
+    resources = frozenset({"nodes"})
+
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the taint."""
         if not is_creation(attributes, "nodes"):

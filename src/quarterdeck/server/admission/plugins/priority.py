@@ -24,6 +24,8 @@ SYSTEM_PRIORITIES = {
 class Priority(MutatingPlugin):
     """Sets the priority of a pod from its PriorityClass."""
 
+    resources = frozenset({"pods", _CLASSES})
+
     def __init__(self, store: Store) -> None:
         self._store = store
 

@@ -17,6 +17,8 @@ _GARBAGE_COLLECTION = frozenset({"ownerReferences", "finalizers", "managedFields
 class RoleEscalation:
     """Checks writes to roles and bindings, before and after webhooks had their say."""
 
+    resources = frozenset(f"{name}.{GROUP}" for name in _CHECKS)
+
     def __init__(self, authorizer: RbacAuthorizer) -> None:
         self._authorizer = authorizer
 

@@ -10,6 +10,8 @@ from quarterdeck.storage import Store
 class RuntimeClass:
     """Applies runtime classes to new pods."""
 
+    resources = frozenset({"pods"})
+
     def __init__(self, store: Store) -> None:
         self._store = store
 

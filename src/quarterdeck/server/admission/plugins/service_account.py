@@ -17,6 +17,8 @@ _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 class ServiceAccount(MutatingPlugin):
     """Sets the service account of a pod, and mounts its token."""
 
+    resources = frozenset({"pods"})
+
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store = store
         self._random = rng

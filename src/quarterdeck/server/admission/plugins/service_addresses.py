@@ -14,6 +14,7 @@ from typing import Any
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.service_families import init_families
@@ -88,8 +89,10 @@ class AllocationPool:
                 del self._held[value]
 
 
-class ServiceAddresses:
+class ServiceAddresses(MutatingPlugin):
     """Allocates cluster IPs and node ports of services."""
+
+    resources = frozenset({"services"})
 
     def __init__(self, store: Store, network: Network = DEFAULT_NETWORK) -> None:
         self._store = store
@@ -123,9 +126,6 @@ class ServiceAddresses:
                 self._give_address(spec, holder, attributes)
         if spec.get("type") in ("NodePort", "LoadBalancer"):
             self._give_ports(spec, before, holder)
-
-    def validate(self, attributes: AdmissionAttributes) -> None:
-        """Accept every object."""
 
     # addresses -----------------------------------------------------------------------------------
 

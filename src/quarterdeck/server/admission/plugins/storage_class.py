@@ -14,6 +14,8 @@ _LEGACY = "volume.beta.kubernetes.io/storage-class"
 class DefaultStorageClass(MutatingPlugin):
     """Sets the class of claims that name none; of several defaults the newest wins."""
 
+    resources = frozenset({"persistentvolumeclaims"})
+
     def __init__(self, store: Store) -> None:
         self._store = store
 

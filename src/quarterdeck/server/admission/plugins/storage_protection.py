@@ -12,6 +12,7 @@ class StorageProtection(MutatingPlugin):
         "persistentvolumes": "kubernetes.io/pv-protection",
         "volumeattributesclasses.storage.k8s.io": "kubernetes.io/vac-protection",
     }
+    resources = frozenset(_FINALIZERS)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the finalizer."""

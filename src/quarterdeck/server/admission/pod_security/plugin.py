@@ -40,6 +40,8 @@ _ANNOTATION = "pod-security.kubernetes.io/"
 class PodSecurity(ValidatingPlugin):
     """Compares pods with the level their namespace asks for by labels."""
 
+    resources = frozenset({"pods", "namespaces", *_TEMPLATES})
+
     def __init__(self, store: Store) -> None:
         self._store = store
 

@@ -40,6 +40,8 @@ class _Target(NamedTuple):
 class ParamAccess(ValidatingPlugin):
     """Checks writers of policies and bindings."""
 
+    resources = frozenset(f"{name}.{_GROUP}" for name in (*_POLICIES, *_BINDINGS))
+
     def __init__(self, store: Store, registry: Registry, authorizer: Authorizer) -> None:
         self._store = store
         self._registry = registry

@@ -74,11 +74,6 @@ class WebhookDispatcher:
         self._by_configuration: dict[str, tuple[Webhook, ...]] = {}
         self.webhooks: tuple[Webhook, ...] = ()
 
-    @property
-    def is_active(self) -> bool:
-        """Whether there is anybody to ask."""
-        return bool(self.webhooks)
-
     def start(self, resource: str) -> None:
         """Read the configurations of one kind, and follow their changes from now on."""
         for entry in self._store.snapshot().range(resource):
@@ -219,7 +214,7 @@ class MutatingWebhooks:
     @property
     def is_active(self) -> bool:
         """Whether there is anybody to ask."""
-        return self._dispatcher.is_active
+        return bool(self._dispatcher.webhooks)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Let everybody change the object; in a second round those who must see later changes."""
@@ -264,7 +259,7 @@ class ValidatingWebhooks:
     @property
     def is_active(self) -> bool:
         """Whether there is anybody to ask."""
-        return self._dispatcher.is_active
+        return bool(self._dispatcher.webhooks)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Nothing to change."""
