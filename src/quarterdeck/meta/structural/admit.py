@@ -191,7 +191,11 @@ def _compile_object(node: Node, job: _Job, *, is_root: bool, keeps: bool) -> Wal
             walk = walk_of(key, other)
             if member is None or walk is _UNKNOWN:
                 is_tidy = False
-            elif walk is not None and (found := walk(member)) is not None:  # type: ignore[operator] # not unknown
+            elif (
+                walk is not None
+                and (type(member) is dict or type(member) is list)  # scalars lose nothing
+                and (found := walk(member)) is not None  # type: ignore[operator] # not unknown
+            ):
                 dropped = dropped or []
                 dropped += [f".{key}{path}" for path in found]
         if not is_tidy:

@@ -12,27 +12,30 @@ from quarterdeck.meta.schema import Node
 from quarterdeck.meta.structural import scalars
 
 Predicate = Callable[[Any], bool]
-_Leaf = tuple[type | None, Predicate]
-"""A type that needs no further look, and the test for everything else."""
+_Leaf = tuple[type | None, Predicate | None]
+"""A type that needs no further look, and the test for everything else; no test accepts all."""
 
 
 def compile_predicate(node: Node) -> Predicate:
     """A function that is true for exactly the values the schema allows."""
-    return _compile_leaf(node)[1]
+    return _compile_leaf(node)[1] or _accept_all
 
 
 def _compile_leaf(node: Node) -> _Leaf:
+    if (bounded := scalars.compile_bounded_integer(node)) is not None:
+        return None, bounded
     tests = [*_compile_value(node)]
-    tests += [test for test in (_compile_enum(node), _compile_combinators(node)) if test]
+    enum = _compile_enum(node)
+    tests += [test for test in (enum, _compile_combinators(node)) if test]
     kind = None if tests or node.int_or_string else _PLAIN.get(node.type)
-    typed = None if scalars.checks_type(node) else _compile_type(node)
-    return kind, _with_null(node, typed, tests)
+    is_typed = scalars.checks_type(node) or (node.type == "string" and _lists_strings(node))
+    return kind, _with_null(node, None if is_typed else _compile_type(node), tests)
 
 
 _PLAIN: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 
 
-def _with_null(node: Node, typed: Predicate | None, tests: list[Predicate]) -> Predicate:
+def _with_null(node: Node, typed: Predicate | None, tests: list[Predicate]) -> Predicate | None:
     """Null is settled by type and enumeration alone."""
     null_allowed = scalars.allows_null(node)
     checks = ([typed] if typed else []) + tests
@@ -40,7 +43,7 @@ def _with_null(node: Node, typed: Predicate | None, tests: list[Predicate]) -> P
         return checks[0]
     match checks:
         case []:
-            return lambda value: value is not None or null_allowed
+            return None if null_allowed else _is_present
         case [only]:
             return lambda value: only(value) if value is not None else null_allowed
         case [first, second]:
@@ -106,7 +109,9 @@ def _compile_object(node: Node) -> Predicate:
     """Members by one look at their type where that is all there is to them, else by their test."""
     leaves = {key: _compile_leaf(child) for key, child in node.properties.items()}
     kind_of = {key: kind for key, (kind, _) in leaves.items()}.get
-    test_of = {key: test for key, (_, test) in leaves.items()}.get
+    test_of: Callable[[str, Predicate | None], Predicate | None] = {
+        key: test for key, (_, test) in leaves.items()
+    }.get
     required = frozenset(node.required)
     other_kind, other_test = _compile_other_members(node)
     must_be_object = node.type == "object"
@@ -115,10 +120,10 @@ def _compile_object(node: Node) -> Predicate:
         if type(value) is not dict:
             return not must_be_object
         for key, member in value.items():
-            if kind_of(key, other_kind) is not type(member) and not test_of(key, other_test)(
-                member
-            ):
-                return False
+            if kind_of(key, other_kind) is not type(member):
+                check = test_of(key, other_test)
+                if check is not None and not check(member):
+                    return False
         return required <= value.keys()
 
     return (
@@ -143,6 +148,10 @@ def _accept_all(value: Any) -> bool:
     return True
 
 
+def _is_present(value: Any) -> bool:
+    return value is not None
+
+
 def _reject_all(value: Any) -> bool:
     return False
 
@@ -150,20 +159,21 @@ def _reject_all(value: Any) -> bool:
 def _compile_other_members(node: Node) -> _Leaf:
     if isinstance(node.additional, Node):
         return _compile_leaf(node.additional)
-    return None, _reject_all if node.additional is False else _accept_all
+    return None, _reject_all if node.additional is False else None
 
 
 def _compile_array(node: Node) -> Predicate:
     low, high = node.min_items or 0, node.max_items
-    kind, check = _compile_leaf(node.items) if node.items is not None else (None, _accept_all)
+    kind, check = _compile_leaf(node.items) if node.items is not None else (None, None)
     must_be_array, unique = node.type == "array", node.unique_items
 
     def test(value: Any) -> bool:
         if type(value) is not list:
             return not must_be_array
-        for member in value:
-            if type(member) is not kind and not check(member):
-                return False
+        if check is not None:
+            for member in value:
+                if type(member) is not kind and not check(member):
+                    return False
         if len(value) < low or (high is not None and len(value) > high):
             return False
         return not (unique and scalars.has_repeats(value))
@@ -174,11 +184,16 @@ def _compile_array(node: Node) -> Predicate:
 def _compile_enum(node: Node) -> Predicate | None:
     if not node.enum:
         return None
-    if all(type(choice) is str for choice in node.enum):
+    if _lists_strings(node):
         choices = frozenset(node.enum)
         return lambda value: type(value) is str and value in choices
     enum = node.enum
     return lambda value: scalars.is_one_of(value, enum)
+
+
+def _lists_strings(node: Node) -> bool:
+    """Whether there is an enumeration, of strings alone: its test asks for a string itself."""
+    return bool(node.enum) and all(type(choice) is str for choice in node.enum or ())
 
 
 def _compile_combinators(node: Node) -> Predicate | None:

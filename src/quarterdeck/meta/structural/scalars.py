@@ -101,6 +101,33 @@ def compile_scalar_predicate(node: Node) -> Predicate | None:
     return lambda value: first(value) and second(value)
 
 
+def compile_bounded_integer(node: Node) -> Predicate | None:
+    """One test for an integer between limits and nothing else; None for every other node.
+
+    Most numbers of most kinds are such: ports, replicas, seconds.
+    """
+    limits = (node.minimum, node.maximum)
+    is_simple = node.type == "integer" and not (
+        node.nullable or node.int_or_string or node.enum or node.multiple_of is not None
+    )
+    if not is_simple or limits == (None, None) or node.all_of or node.any_of or node.one_of:
+        return None
+    if node.not_ or not all(limit is None or math.isfinite(limit) for limit in limits):
+        return None
+    test_others, lowest, highest = _compile_number(node), -_INT64, _INT64 - 1
+    if node.minimum is not None:
+        lowest = max(lowest, int(node.minimum) + node.exclusive_minimum)
+    if node.maximum is not None:
+        highest = min(highest, int(node.maximum) - node.exclusive_maximum)
+
+    def test(value: Any) -> bool:
+        if type(value) is int:
+            return lowest <= value <= highest
+        return is_whole(value) and (test_others is None or test_others(value))
+
+    return test
+
+
 def checks_type(node: Node) -> bool:
     """Whether the test of a string node's limits asks for a string itself."""
     return node.type == "string" and _compile_string(node) is not None

@@ -298,6 +298,33 @@ def test_the_fast_walk_accepts_exactly_what_the_exact_walk_has_no_complaint_abou
     assert compile_schema(node).accepts(value) == (explain(node, value, "x") == [])
 
 
+limits = st.one_of(st.integers(-3, 3), st.sampled_from([-1.5, 0.5, 2.5, 2**63, -(2**64), 1e300]))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {"type": st.just("integer")},
+        optional={
+            "minimum": limits,
+            "maximum": limits,
+            "exclusiveMinimum": st.booleans(),
+            "exclusiveMaximum": st.booleans(),
+            "nullable": st.booleans(),
+        },
+    ),
+    st.one_of(
+        st.integers(-5, 5),
+        st.sampled_from([None, True, "1", 0.5, 2.0, -3.0, 2**63 - 1, 2**63, -(2**63), 1e300, []]),
+    ),
+)
+def test_limits_of_integers_mean_the_same_to_both_walks(
+    document: dict[str, Any], value: Any
+) -> None:
+    node: Node = from_openapi(document)
+    assert compile_schema(node).accepts(value) == (explain(node, value, "x") == [])
+
+
 @settings(max_examples=200, deadline=None)
 @given(documents, st.dictionaries(st.sampled_from("abcd"), values, max_size=3))
 def test_admitting_twice_changes_nothing(document: dict[str, Any], value: dict[str, Any]) -> None:
