@@ -56,7 +56,7 @@ class GVK(NamedTuple):
     @property
     def api_version(self) -> str:
         """The `apiVersion` of manifests."""
-        return GroupVersion(self.group, self.version).api_version
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> GroupKind:
@@ -83,7 +83,7 @@ class GVR(NamedTuple):
     @property
     def api_version(self) -> str:
         """The `apiVersion` of manifests of this resource."""
-        return GroupVersion(self.group, self.version).api_version
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_resource(self) -> str:

@@ -34,8 +34,8 @@ class History:
     def extend(self, events: Sequence[StoreEvent]) -> None:
         """Add newer events; the oldest go when there are too many."""
         self._events.extend(events)
-        self._revisions.extend(event.revision for event in events)
-        self._bytes += sum(event.size for event in events)
+        self._revisions.extend([event.revision for event in events])
+        self._bytes += sum([event.size for event in events])
         if (
             len(self._events) > self._max_events + self._max_events // SLACK
             or self._bytes > self._max_bytes + self._max_bytes // SLACK

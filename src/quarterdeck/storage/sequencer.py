@@ -41,11 +41,13 @@ class Ticket:
     was undone. Cancelling an await does not cancel the write.
     """
 
-    __slots__ = ("_error", "_is_done", "_waiters", "event", "unit")
+    __slots__ = ("_error", "_is_done", "_waiters", "event", "size", "unit")
 
     def __init__(self, event: StoreEvent, unit: int = 0) -> None:
         self.event = event
         """The write itself; not yet public."""
+        self.size = event.size
+        """How many bytes the write adds."""
         self.unit = unit
         """Writes of one unit other than 0 become durable together."""
         self._is_done = False
@@ -182,7 +184,7 @@ class Sequencer:
         self._next = event.revision + 1
         self._pending[event.key] = event
         self._gathering.append(ticket)
-        self._bytes += event.size
+        self._bytes += ticket.size
         if not self._committing and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._commit)
@@ -200,7 +202,7 @@ class Sequencer:
     def _batch_length(self) -> int:
         size = 0
         for number, ticket in enumerate(self._gathering[:MAX_BATCH], start=1):
-            size += ticket.event.size
+            size += ticket.size
             if size >= MAX_BATCH_BYTES:
                 return self._unit_end(number)
         return self._unit_end(min(MAX_BATCH, len(self._gathering)))
@@ -222,7 +224,7 @@ class Sequencer:
             self._gathering = []
             self._pending.clear()
         self._committing = []
-        self._bytes -= sum(ticket.event.size for ticket in batch)
+        self._bytes -= sum([ticket.size for ticket in batch])
         for number, ticket in enumerate(batch):
             ticket.resolve(_copy(error) if number and error else error)
         self._commit()

@@ -39,14 +39,14 @@ class ResourcePath(NamedTuple):
 
 def parse(path: str) -> ResourcePath | None:
     """Read a percent-decoded path; None if it does not name a resource."""
-    parts = [part for part in path.split("/") if part]
-    match parts:
-        case ["api", version, *rest]:
-            return _parse_rest("", version, rest)
-        case ["apis", group, version, *rest]:
-            return _parse_rest(group, version, rest)
-        case _:
-            return None
+    parts = path.removeprefix("/").split("/")
+    if "" in parts:
+        parts = [part for part in parts if part]
+    if len(parts) > 2 and parts[0] == "apis":
+        return _parse_rest(parts[1], parts[2], parts[3:])
+    if len(parts) > 1 and parts[0] == "api":
+        return _parse_rest("", parts[1], parts[2:])
+    return None
 
 
 def _parse_rest(group: str, version: str, rest: list[str]) -> ResourcePath | None:
@@ -54,16 +54,13 @@ def _parse_rest(group: str, version: str, rest: list[str]) -> ResourcePath | Non
     if legacy_watch:
         rest = rest[1:]
     namespace = ""
-    if len(rest) >= 3 and rest[0] == "namespaces" and not _is_namespace_subresource(rest):
+    has_namespace = len(rest) >= 3 and rest[0] == "namespaces"
+    if has_namespace and (len(rest) > 3 or rest[2] not in _NAMESPACE_SUBRESOURCES):
         namespace, rest = rest[1], rest[2:]
     if not rest or len(rest) > 3:
         return _parse_proxy(group, version, namespace, rest)
     resource, name, subresource = (*rest, "", "")[:3]
     return ResourcePath(group, version, resource, namespace, name, subresource, legacy_watch)
-
-
-def _is_namespace_subresource(rest: list[str]) -> bool:
-    return len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES
 
 
 def _parse_proxy(group: str, version: str, namespace: str, rest: list[str]) -> ResourcePath | None:

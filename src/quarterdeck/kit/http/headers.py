@@ -41,6 +41,13 @@ class Headers:
         wanted = name.lower()
         return [value for field, value in self._pairs if field == wanted]
 
+    def has_prefix(self, prefix: str) -> bool:
+        """Whether the name of a field begins so, in lower case."""
+        for name, _ in self._pairs:  # noqa: SIM110 - a generator costs more than the loop
+            if name.startswith(prefix):
+                return True
+        return False
+
     def items(self) -> list[tuple[str, str]]:
         """All fields in order, names in lower case."""
         return list(self._pairs)

@@ -175,18 +175,16 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
         """Schema, scale, embedded metadata, doubled members, expressions."""
-        errors = list(self._validate_type(value))
-        if errors:
+        if errors := self._validate_type(value):
             return errors
-        errors += self.schema.validate(value)
+        errors = self.schema.validate(value)
         errors += self._validate_common(value)
         errors += self.schema.find_duplicates(value)
         return errors + self._ask(value, None, errors, context)
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
         """Check a changed object; errors in unchanged fields are tolerated (ratcheting)."""
-        errors = list(self._validate_type(value))
-        if errors:
+        if errors := self._validate_type(value):
             return errors
         is_status = context.subresource == STATUS
         if is_status:
@@ -205,27 +203,34 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.scale is not None:
             yield from self.scale.validate(value, status_only=True)
 
-    def _validate_common(self, value: Object) -> Iterator[FieldError]:
+    def _validate_common(self, value: Object) -> list[FieldError]:
+        errors: list[FieldError] = []
         if self.scale is not None:
-            yield from self.scale.validate(value, status_only=False)
+            errors += self.scale.validate(value, status_only=False)
         if self.has_embedded:
             for path, part in embedded_metadata.find_embedded(self.schema.node, value):
-                yield from embedded_metadata.validate_embedded(path, part)
+                errors += embedded_metadata.validate_embedded(path, part)
+        return errors
 
-    def _validate_type(self, value: Object) -> Iterator[FieldError]:
-        if value.get("kind") != self.kind:
-            yield invalid("kind", value.get("kind"), f"must be {self.kind}")
-        if value.get("apiVersion") != self.api_version:
-            yield invalid("apiVersion", value.get("apiVersion"), f"must be {self.api_version}")
+    def _validate_type(self, value: Object) -> list[FieldError]:
+        if value.get("kind") == self.kind and value.get("apiVersion") == self.api_version:
+            return []
+        expected = {"kind": self.kind, "apiVersion": self.api_version}
+        return [
+            invalid(name, value.get(name), f"must be {text}")
+            for name, text in expected.items()
+            if value.get(name) != text
+        ]
 
     def _ask(
         self, value: Object, old: Object | None, errors: Sequence[FieldError], context: Context
     ) -> list[FieldError]:
         if self.expressions is None:
             return []
-        note = explain_skipped([*context.metadata_errors, *errors])
-        if note is not None:
-            return [note]
+        if errors or context.metadata_errors:
+            note = explain_skipped([*context.metadata_errors, *errors])
+            if note is not None:
+                return [note]
         if not context.is_quick:
             return self.expressions.validate(value, old)
         found = self.expressions.validate_quickly(value, old)
@@ -243,7 +248,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
         """New finalizers without a domain of their own."""
-        if context.subresource:
+        if context.subresource or not value["metadata"].get("finalizers"):
             return []
         before = (old or {}).get("metadata", {}).get("finalizers") or ()
         added = set(value.get("metadata", {}).get("finalizers") or ()) - set(before)

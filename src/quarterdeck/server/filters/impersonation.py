@@ -31,7 +31,7 @@ def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> Us
         Forbidden: if the caller may not act as that user, group or the like.
         HeaderError: for headers that say more than the user they lack.
     """
-    if not any(name.startswith(_PREFIX) for name in request.headers):
+    if not request.headers.has_prefix(_PREFIX):
         return user
     name = request.headers.get(_USER)
     groups = tuple(request.headers.get_all(_GROUP))

@@ -12,6 +12,7 @@ change, and know nothing of requests or storage. Everything they may not compute
 randomness, who asks) is in the `Context`.
 """
 
+import functools
 import random
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -226,7 +227,7 @@ class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     """Of the body: the resource's own for `status`, `autoscaling/v1, Scale` for `scale`."""
 
 
-class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """What is served under one group, version and plural name."""
 
     gvr: GVR
@@ -266,7 +267,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         assert node is not None  # the table has every built-in kind that is served
         return node
 
-    @property
+    @functools.cached_property
     def gvk(self) -> GVK:
         """Group, version and kind."""
         return GVK(self.gvr.group, self.gvr.version, self.kind)
@@ -276,12 +277,17 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """The group that validation errors name: events are core objects in both their groups."""
         return "" if self.gvr.group == "events.k8s.io" else self.gvr.group
 
-    @property
+    @functools.cached_property
     def api_version(self) -> str:
         """The `apiVersion` of its objects."""
         return self.gvr.api_version
 
-    @property
+    @functools.cached_property
+    def group_resource(self) -> str:
+        """Its plural name with its group, as errors name it."""
+        return self.gvr.group_resource
+
+    @functools.cached_property
     def stored_name(self) -> str:
         """What the resource is called in storage."""
-        return self.storage or self.gvr.group_resource
+        return self.storage or self.group_resource

@@ -7,6 +7,7 @@ schema is another resource).
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry.resource import SCALE, Object, Resource
@@ -25,11 +26,11 @@ class FieldManagers:
     """The field managers of one server."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, str], tuple[Resource, FieldManager]] = {}
+        self._known: dict[tuple[GVR, str], tuple[Resource, FieldManager]] = {}
 
     def get(self, core: Core, resource: Resource, subresource: str) -> "FieldManager":
         """Return the field manager of an endpoint."""
-        key = (resource.gvr.group_resource, resource.gvr.version, subresource)
+        key = (resource.gvr, subresource)
         known = self._known.get(key)
         if known is not None and known[0] is resource:
             return known[1]
@@ -71,7 +72,7 @@ def _build_manager(core: Core, resource: Resource, subresource: str) -> "FieldMa
 
 def prepare(core: Core, call: Call) -> None:
     """Build the field manager of a call, on the event loop: that reads the registry."""
-    if call.resource.gvr.group_resource not in _UNTRACKED:
+    if call.resource.group_resource not in _UNTRACKED:
         core.field_managers.get(core, call.resource, call.path.subresource)
 
 
@@ -79,7 +80,7 @@ def track_fields(
     core: Core, call: Call, value: Object, old: Object | None, *, manager: str
 ) -> Object:
     """The new object with what its writer changed recorded as the writer's."""
-    if call.resource.gvr.group_resource in _UNTRACKED:
+    if call.resource.group_resource in _UNTRACKED:
         value["metadata"].pop("managedFields", None)
         return value
     subresource = call.path.subresource
