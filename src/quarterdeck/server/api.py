@@ -27,6 +27,7 @@ from quarterdeck.server.nonresource.router import NonResourceRouter
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.response import responses
+from quarterdeck.server.routes import KnownRoutes, Route
 from quarterdeck.server.system_objects.kubernetes_service import publish_address
 from quarterdeck.storage import StorageError, Store
 from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
@@ -82,6 +83,7 @@ class ApiServer:
         self._roles = parts.roles
         self._admission = parts.admission
         self._auditor = parts.auditor
+        self._routes = KnownRoutes(self.core.registry)
         self._refusals = RefusalLog(self.core.clock)
         self._audit_ids = audit_id_filter.AuditIds(self.core.random)
         self.webhook_services = self._admission.caller.services
@@ -192,12 +194,12 @@ class ApiServer:
         labels = UNRESOLVED
         try:
             user = await self._authenticate(request)
-            route = router.resolve(self.core, request, user)
+            route = router.resolve(self.core, request, user, routes=self._routes)
             if route is None:
                 labels = NON_RESOURCE if request.method in _READ_METHODS else UNRESOLVED
                 response: responses.Response = await self._nonresource.handle(request, user)
             else:
-                labels = route.get_labels()
+                labels = route.labels
                 response = await self._run(request, route, user, annotations)
         except HeaderError as error:
             response = responses.build_plain_error(request, str(error))
@@ -222,7 +224,7 @@ class ApiServer:
         return response
 
     async def _run(
-        self, request: http.Request, route: router.Route, user: User, annotations: dict[str, str]
+        self, request: http.Request, route: Route, user: User, annotations: dict[str, str]
     ) -> responses.Response:
         """Run the verb of a request; too many at once are refused, watches aside."""
         if route.verb == "watch" or MASTERS_GROUP in user.groups:

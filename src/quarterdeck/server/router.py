@@ -1,14 +1,12 @@
 """Routes requests to resources: finds resource and verb, authorizes, calls the handler."""
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Awaitable
 
 from quarterdeck.kit import http
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, check_authorized
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.metrics import RequestLabels
 from quarterdeck.server.handlers import (
     binding,
     component_status,
@@ -34,6 +32,7 @@ from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
 from quarterdeck.server.request import negotiation
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses
+from quarterdeck.server.routes import Handler, KnownRoutes, Route, build_labels
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
@@ -48,8 +47,6 @@ from quarterdeck.wire.status import (
 
 OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize", "resize"})
 """Subresources that are the object itself with rules of their own about what may change."""
-
-Handler = Callable[[Core, Call], Awaitable[responses.Response]]
 
 _VERBS: dict[str, Handler] = {
     "create": create.handle,
@@ -133,27 +130,7 @@ def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None)
     return verb
 
 
-class Route(NamedTuple):
-    """What a request asks of a resource."""
-
-    resource: Resource
-    path: paths.ResourcePath
-    verb: str
-    options: ListOptions | None
-    """The query of a list or watch."""
-
-    def get_labels(self) -> RequestLabels:
-        """Return the labels of the request in metrics."""
-        path, gvr = self.path, self.resource.gvr
-        if path.name or self.verb == "create":
-            scope = "resource"
-        else:
-            scope = "namespace" if path.namespace else "cluster"
-        known = path.subresource if path.subresource in self.resource.subresources else ""
-        return RequestLabels(self.verb, gvr.group, gvr.version, gvr.resource, known, scope)
-
-
-def resolve(core: Core, request: http.Request, user: User) -> Route | None:
+def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoutes) -> Route | None:
     """Find the resource and the verb of a request; None if its path names no served resource.
 
     Who may not do it learns nothing about what is served: authorization comes first.
@@ -163,6 +140,9 @@ def resolve(core: Core, request: http.Request, user: User) -> Route | None:
         NotFound: if the group version is served and has no such resource.
         MethodNotAllowed: if the method has no meaning there.
     """
+    if (known := routes.find(request.method, request.path)) is not None:
+        check_authorized(core.authorizer, user, _build_attributes(known.verb, known.path, None))
+        return known
     path = paths.parse(request.path)
     if path is None:
         return None
@@ -185,7 +165,14 @@ def resolve(core: Core, request: http.Request, user: User) -> Route | None:
         verb, path = wanted, path._replace(name="")  # Kubernetes does not read the name
     check_authorized(core.authorizer, user, _build_attributes(verb, path, options))
     resource = find_resource(core, path, verb)
-    return None if resource is None else Route(resource, path, verb, options)
+    if resource is None:
+        return None
+    labels = build_labels(resource, path, verb)
+    if options is not None or path.subresource or not _is_served(resource, path, verb):
+        return Route(resource, path, verb, options, labels)
+    route = Route(resource, path, verb, None, labels, _find_handler(resource, path, verb))
+    routes.keep(request.method, request.path, route)
+    return route
 
 
 def _build_custom_refusal(resource: Resource, method: str, path: paths.ResourcePath) -> ApiError:
@@ -226,13 +213,13 @@ async def handle(
     Raises:
         ApiError: for everything that is refused.
     """
-    resource, path, verb, options = route
-    _check_served(resource, path, verb)
+    if route.handler is None:
+        _check_served(route.resource, route.path, route.verb)
     call = Call(
         request=request,
-        verb=verb,
-        path=path,
-        resource=resource,
+        verb=route.verb,
+        path=route.path,
+        resource=route.resource,
         user=user,
         choice=_negotiate(request, route),
         warnings=[],
@@ -240,9 +227,9 @@ async def handle(
     )
     try:
         try:
-            return await _run(core, call, options)
+            return await _run(core, call, route)
         except ConversionNeeded as needed:
-            return await core.conversions.run_again(lambda: _run(core, call, options), needed)
+            return await core.conversions.run_again(lambda: _run(core, call, route), needed)
     except ApiError as error:
         warnings = responses.list_warnings(call)
         if not warnings:
@@ -273,7 +260,13 @@ def _negotiate(request: http.Request, route: Route) -> negotiation.Choice:
         raise
 
 
-async def _run(core: Core, call: Call, options: ListOptions | None) -> responses.Response:
+def _run(core: Core, call: Call, route: Route) -> Awaitable[responses.Response]:
+    if route.handler is not None:
+        return route.handler(core, call)
+    return _find_and_run(core, call, route.options)
+
+
+async def _find_and_run(core: Core, call: Call, options: ListOptions | None) -> responses.Response:
     if options is not None and call.verb == "watch":
         return await watch.handle(core, call, options)
     if options is not None and call.verb == "list":
@@ -351,7 +344,7 @@ def _exact_name(field_selector: str) -> str:
 
 def _check_served(resource: Resource, path: paths.ResourcePath, verb: str) -> None:
     if not path.subresource:
-        if verb not in resource.verbs or _needs_namespace(resource, path, verb):
+        if not _is_served(resource, path, verb):
             raise MethodNotAllowed
         return
     sub = resource.subresources.get(path.subresource)
@@ -366,6 +359,7 @@ def _check_served(resource: Resource, path: paths.ResourcePath, verb: str) -> No
         raise MethodNotAllowed
 
 
-def _needs_namespace(resource: Resource, path: paths.ResourcePath, verb: str) -> bool:
-    """Only lists and watches go over all namespaces."""
-    return resource.namespaced and not path.namespace and verb not in ("list", "watch")
+def _is_served(resource: Resource, path: paths.ResourcePath, verb: str) -> bool:
+    """Whether objects or the collection have a verb; only lists and watches need no namespace."""
+    needs_namespace = resource.namespaced and verb not in ("list", "watch")
+    return verb in resource.verbs and bool(path.namespace or not needs_namespace)

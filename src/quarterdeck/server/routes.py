@@ -1,0 +1,94 @@
+"""What requests ask of resources, and those that were asked before.
+
+Most requests name an object, or create one. What their method means for the collection, up to the
+name of the object, is worked out by the first of them and kept until resources change.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from quarterdeck.server.core import Core
+from quarterdeck.server.core.metrics import RequestLabels
+from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.registry.resource import Resource
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import ListOptions
+
+Handler = Callable[[Core, Call], Awaitable[responses.Response]]
+
+_MOST_ROUTES = 2048
+_LONGEST_PATH = 512
+"""Bounds of what is kept: clients choose namespaces."""
+
+
+class Route(msgspec.Struct, frozen=True, eq=False):
+    """What a request asks of a resource."""
+
+    resource: Resource
+    path: ResourcePath
+    verb: str
+    options: ListOptions | None
+    """The query of a list or watch."""
+    labels: RequestLabels
+    """The labels of the request in metrics."""
+    handler: Handler | None = None
+    """What answers it, where that is known: the verb is served there."""
+
+
+def build_labels(resource: Resource, path: ResourcePath, verb: str) -> RequestLabels:
+    """Build the labels of a request in metrics."""
+    gvr = resource.gvr
+    if path.name or verb == "create":
+        scope = "resource"
+    else:
+        scope = "namespace" if path.namespace else "cluster"
+    known = path.subresource if path.subresource in resource.subresources else ""
+    return RequestLabels(verb, gvr.group, gvr.version, gvr.resource, known, scope)
+
+
+class KnownRoutes:
+    """The routes to objects of collections that were asked for, and to their creation."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._generation = registry.generation
+        self._routes: dict[tuple[str, str], Route] = {}
+
+    def find(self, method: str, path: str) -> Route | None:
+        """Find the route of a request whose like was asked before."""
+        if self._generation != self._registry.generation:
+            self._routes.clear()
+            self._generation = self._registry.generation
+            return None
+        if method == "POST":
+            return self._routes.get((method, path))
+        at = path.rfind("/") + 1
+        known = self._routes.get((method, path[:at]))
+        if known is None or at == len(path):
+            return None
+        group, version, resource, namespace, *_ = known.path
+        return Route(
+            known.resource,
+            ResourcePath(group, version, resource, namespace, path[at:]),
+            known.verb,
+            None,
+            known.labels,
+            known.handler,
+        )
+
+    def keep(self, method: str, path: str, route: Route) -> None:
+        """Keep the route of a request, if it is about an object or a new one and nothing else."""
+        named = route.path
+        if route.options is not None or named.subresource or named.legacy_watch:
+            return
+        collection = path if method == "POST" else path[: path.rfind("/") + 1]
+        if path[len(collection) :] != named.name or len(collection) > _LONGEST_PATH:
+            return
+        if method != "POST" and not named.name:
+            return
+        if len(self._routes) >= _MOST_ROUTES:
+            self._routes.clear()
+        self._routes[method, collection] = route
