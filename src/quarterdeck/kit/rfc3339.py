@@ -37,7 +37,9 @@ def parse(text: str) -> datetime:
 
 def format_time(moment: datetime) -> str:
     """Whole seconds: how `metav1.Time` is written."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def format_micro(moment: datetime) -> str:

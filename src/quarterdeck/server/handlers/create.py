@@ -27,6 +27,8 @@ async def build_response(core: Core, call: Call, written: write.WriteResult) -> 
     status = 201 if written.created else 200
     stored = written.body
     if stored is not None:
+        if (copied := responses.build_copy(core, call, stored, status)) is not None:
+            return copied
         return await core.worker.run(
             responses.estimate_cost(call, len(stored)),
             lambda: responses.build_stored(core, call, stored, status),

@@ -18,6 +18,8 @@ async def handle(core: Core, call: Call) -> responses.Response:
     entry = core.store.get(call.key)
     if entry is None:
         raise write.build_not_found(call)
+    if (copied := responses.build_copy(core, call, entry.value)) is not None:
+        return copied
     check_single(call.resource, call.choice)
     return await core.worker.run(
         responses.estimate_cost(call, len(entry.value)),

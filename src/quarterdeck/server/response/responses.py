@@ -16,7 +16,7 @@ from quarterdeck.server.request.negotiation import Form, choose_error_media
 from quarterdeck.server.response import protobuf
 from quarterdeck.server.response.compression import COMPRESSION_SPEED, accepts_gzip, compress
 from quarterdeck.server.response.forms import encode_form
-from quarterdeck.wire.media import PROTOBUF, YAML
+from quarterdeck.wire.media import JSON, PROTOBUF, YAML
 from quarterdeck.wire.query import parse_bool, parse_query
 from quarterdeck.wire.status import ApiError
 
@@ -58,6 +58,21 @@ def build_stored(core: Core, call: Call, value: bytes, status: int = 200) -> htt
         body = protobuf.encode_stored(call.resource, value)
         return _build_response(core, call, body, headers=build_headers(call), status=status)
     return build_document(core, call, encode_served(call.resource, value), status)
+
+
+def build_copy(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response | None:
+    """Build an answer with the stored bytes themselves; None where that takes more than a copy.
+
+    Nearly every answer is one: an object of no great size, as JSON, for a program.
+    """
+    choice, options = call.choice, core.options
+    if choice.media != JSON or choice.form is not Form.OBJECT or _wants_pretty(call.request):
+        return None
+    if len(value) >= min(options.gzip_bytes, options.inline_bytes):
+        return None
+    if not call.resource.strategy.stored_as_served:
+        return None
+    return http.Response(status, build_headers(call), value + b"\n")
 
 
 def build_object(core: Core, call: Call, value: Object, status: int = 200) -> http.Response:
@@ -157,10 +172,10 @@ def build_success(call: Call, details: dict[str, Any], status: int = 200) -> htt
 
 def build_headers(call: Call) -> Headers:
     """Build the headers every answer has, and the warnings this one has."""
-    warnings = list_warnings(call)
     headers = protobuf.HEADERS if call.choice.media == PROTOBUF else JSON_HEADERS
-    if not warnings:
+    if not call.warnings and not call.resource.deprecation:
         return headers
+    warnings = list_warnings(call)
     return headers + [_build_warning(text) for text in warnings]
 
 
