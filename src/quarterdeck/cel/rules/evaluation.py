@@ -132,7 +132,7 @@ class Evaluation:
         else:
             self._reserve(node, self.cap)
         value = frame.value
-        mismatch = _find_type_mismatch(node.type, value)
+        mismatch = find_type_mismatch(node.type, value)
         for rule in node.rules:
             old = frame.old
             if rule.optional_old:
@@ -154,12 +154,9 @@ class Evaluation:
 
     def _reserve(self, node: RuleNode, cap: int) -> None:
         """Take what the node's rules cost at worst; give up if that is too much."""
-        worst = node.worst.get(cap)
-        if worst is None:
-            bounds = [rule.program.get_cost_bound(cap) for rule in node.rules]
-            worst = node.worst[cap] = sum(bounds), max(bounds)
-        self.budget.remaining -= worst[0]
-        if worst[1] > PER_CALL_LIMIT or self.budget.remaining < 0:
+        total, highest = node.get_worst(cap)
+        self.budget.remaining -= total
+        if highest > PER_CALL_LIMIT or self.budget.remaining < 0:
             raise _TooExpensive
 
     def _evaluate_rule(
@@ -256,7 +253,7 @@ _SCALARS: dict[str, tuple[str, tuple[type, ...]]] = {
 }
 
 
-def _find_type_mismatch(declared: str, value: Any) -> str:
+def find_type_mismatch(declared: str, value: Any) -> str:
     """What Kubernetes says of a value that its expressions cannot read as the declared type.
 
     The schema lets such values pass: numbers like 1000.0 for integers, and old values that were

@@ -32,3 +32,11 @@ class RuleNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     all_of: tuple["RuleNode", ...] = ()
     worst: dict[int, tuple[int, int]] = {}
     """What the rules here cost at most, together and each, by size of the data; filled lazily."""
+
+    def get_worst(self, cap: int) -> tuple[int, int]:
+        """What the rules here cost at most, together and each, on data of `cap` bytes."""
+        worst = self.worst.get(cap)
+        if worst is None:
+            bounds = [rule.program.get_cost_bound(cap) for rule in self.rules]
+            worst = self.worst[cap] = sum(bounds), max(bounds)
+        return worst

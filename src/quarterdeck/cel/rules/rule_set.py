@@ -10,6 +10,7 @@ from quarterdeck.cel.cost.budget import PER_OBJECT_LIMIT
 from quarterdeck.cel.rules.compilation import CostLedger, check_entries, compile_node
 from quarterdeck.cel.rules.evaluation import Evaluation, ValidationResult
 from quarterdeck.cel.rules.node import CompiledRule, RuleNode
+from quarterdeck.cel.rules.satisfaction import are_satisfied
 from quarterdeck.cel.schema.declaration import declare_type
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
@@ -48,7 +49,10 @@ class RuleSet:
         """The same, unless it could cost more than `QUICK_LIMIT`: None then."""
         if self.root is None:
             return []
-        evaluation = Evaluation(QUICK_LIMIT, size=len(msgspec.json.encode(obj)))
+        size = len(msgspec.json.encode(obj))
+        if old_obj is None and are_satisfied(self.root, obj, size=size, budget=QUICK_LIMIT):
+            return []
+        evaluation = Evaluation(QUICK_LIMIT, size=size)
         if not evaluation.walk(self.root, obj, old_obj):
             return None
         return evaluation.outcome.errors
