@@ -1,6 +1,6 @@
 """The `scale` subresource: the replica number of an object as an `autoscaling/v1 Scale`."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import msgspec
 
@@ -73,7 +73,7 @@ def _parse_options(
     options: UpdateOptions | PatchOptions,
     kind: str,
     *,
-    problems: Iterable[FieldError] = (),
+    problems: Sequence[FieldError] = (),
 ) -> WriteOptions:
     parsed = parse_write_options(call, options, kind, subresource=SCALE, problems=problems)
     return parsed._replace(view=ScaleView(call))

@@ -1,6 +1,6 @@
 """Query options of writes, checked as Kubernetes checks them."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, too_long
 from quarterdeck.server.request.call import Call
@@ -19,13 +19,15 @@ def parse_write_options(
     kind: str,
     *,
     subresource: str = "",
-    problems: Iterable[FieldError] = (),
+    problems: Sequence[FieldError] = (),
 ) -> WriteOptions:
     """Parse what the options of a write mean; `problems` with them that are known already lead.
 
     Raises:
         Invalid: naming the option; `kind` is CreateOptions, UpdateOptions or PatchOptions.
     """
+    if not (options.field_manager or options.dry_run or options.field_validation or problems):
+        return WriteOptions(call.manager, subresource=subresource)
     errors = [
         *problems,
         *_check_manager(options.field_manager),

@@ -232,12 +232,12 @@ def build_key_element(key: Mapping[str, Any]) -> str:
     if len(key) == 1:
         [(name, value)] = key.items()
         if type(value) is str:
-            return _build_name_element(name, value)
+            return build_name_element(name, value)
     return "k:" + _encode_json({name: _shorten_number(key[name]) for name in sorted(key)})
 
 
 @functools.lru_cache(_REMEMBERED)
-def _build_name_element(name: str, value: str) -> str:
+def build_name_element(name: str, value: str) -> str:
     """The most frequent identity: one key that is a text."""
     return "k:" + _encode_json({name: value})
 

@@ -7,7 +7,13 @@ for each map in it.
 
 from typing import Any
 
-from quarterdeck.wire.apply.fieldset import LEAF, Trie, build_node, sort_elements
+from quarterdeck.wire.apply.fieldset import (
+    LEAF,
+    Trie,
+    build_name_element,
+    build_node,
+    sort_elements,
+)
 from quarterdeck.wire.apply.schema_type import Shape, Type
 
 _MOST_SHAPES = 64
@@ -61,7 +67,12 @@ def _build_shape(names: tuple[str, ...], kind: Type) -> Shape:
 
 def _list_items(value: list[Any], kind: Type) -> Trie:
     items: Trie = {}
+    inner, build_element = kind.item, kind.path_element
+    name = kind.keys[0] if len(kind.keys) == 1 else ""
     for item in value:
-        element = kind.path_element(item)
-        items[element] = LEAF if element in items else list_all_parts(item, kind.item)
-    return build_node({element: items[element] for element in sort_elements(items)}, member=True)
+        text = item.get(name) if name and type(item) is dict else None
+        element = build_name_element(name, text) if type(text) is str else build_element(item)
+        items[element] = LEAF if element in items else list_all_parts(item, inner)
+    if len(items) > 1:
+        items = {element: items[element] for element in sort_elements(items)}
+    return build_node(items, member=True)
