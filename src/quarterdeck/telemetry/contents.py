@@ -13,10 +13,10 @@ from quarterdeck.telemetry.findings import Finding, Severity
 
 _SERVICE_BLOCKS = frozenset({"logging", "tracing", "http", "remotecfg", "livedebugging"})
 _OTEL_STARTS = ("receivers:", "processors:", "exporters:", "connectors:", "service:")
-
-
 _LARGE = 32 * 1024
-_KEPT = 8
+_LARGE_KEPT = 8
+_SMALL_KEPT = 64
+"""Answers that are kept: webhook, operator and fleet server ask about the same contents in turn."""
 
 
 class ConfigType(enum.StrEnum):
@@ -27,10 +27,9 @@ class ConfigType(enum.StrEnum):
 
 
 def check(contents: str, config_type: ConfigType) -> list[Finding]:
-    """Everything wrong with a pipeline's contents; what is large is not checked twice."""
-    if len(contents) > _LARGE:
-        return list(_check_large(contents, config_type))
-    return _check(contents, config_type)
+    """Everything wrong with a pipeline's contents; what was checked of late is remembered."""
+    is_large = len(contents) > _LARGE
+    return list((_check_large if is_large else _check_small)(contents, config_type))
 
 
 async def check_ahead(contents: str, config_type: ConfigType) -> None:
@@ -42,7 +41,12 @@ async def check_ahead(contents: str, config_type: ConfigType) -> None:
         await asyncio.to_thread(_check_large, contents, config_type)
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_SMALL_KEPT)
+def _check_small(contents: str, config_type: ConfigType) -> tuple[Finding, ...]:
+    return tuple(_check(contents, config_type))
+
+
+@functools.lru_cache(_LARGE_KEPT)
 def _check_large(contents: str, config_type: ConfigType) -> tuple[Finding, ...]:
     return tuple(_check(contents, config_type))
 

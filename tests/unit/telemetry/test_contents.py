@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.telemetry import merge, otel
+from quarterdeck.telemetry import contents, merge, otel
 from quarterdeck.telemetry.alloy.parser import parse
 from quarterdeck.telemetry.alloy.tree import Block
 from quarterdeck.telemetry.contents import ConfigType, check, is_equivalent
@@ -145,3 +145,13 @@ def test_otel_pipelines_merge_and_a_conflict_keeps_the_first() -> None:
     assert "- pprof\n" in merged.content
     assert "other: {}" in merged.content
     assert merge.merge_otel([Part(name="c", contents=clash)]).conflicts == ()
+
+
+def test_contents_are_checked_once_and_each_caller_gets_a_list_of_its_own() -> None:
+    contents._check_small.cache_clear()
+    wrong = "loki.write {"
+    first = check(wrong, ConfigType.ALLOY)
+    first.clear()
+    assert select_errors(check(wrong, ConfigType.ALLOY))
+    assert check(wrong, ConfigType.OPEN_TELEMETRY) != check(wrong, ConfigType.ALLOY)
+    assert contents._check_small.cache_info().misses == 2
