@@ -245,12 +245,13 @@ async def _synchronise(kubeconfig: Path, count: int) -> float:
     from quarterdeck.meta.objects import ObjectMeta
     from quarterdeck.wire.query import ListOptions
 
-    contents = 'prometheus.scrape "self" {\n  targets    = []\n  forward_to = []\n}\n'
+    # no two are alike: contents that were checked are remembered
+    contents = 'prometheus.scrape "p%d" {\n  targets    = []\n  forward_to = []\n}\n'
     async with Client(load_config(kubeconfig)) as client:
 
         async def make(number: int) -> None:
             metadata = ObjectMeta(name=f"p{number}", namespace="default")
-            spec = PipelineSpec(contents=contents, matchers=(f"cell={number}",))
+            spec = PipelineSpec(contents=contents % number, matchers=(f"cell={number}",))
             await client.create(Pipeline(metadata=metadata, spec=spec))
 
         began = time.perf_counter()
