@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -139,26 +140,52 @@ class Network:
             await session.run()
 
 
-async def advance(w: World, seconds: float) -> None:
-    """Let time pass in small steps; the buffer's threads run on real time."""
-    target = w.clock.monotonic() + seconds
-    while w.clock.monotonic() < target:
-        await w.clock.advance(min(20.0, target - w.clock.monotonic()))
-        for _ in range(3):
-            await w.settle(40)
-            await asyncio.sleep(0.001)
+class CountedThreads(ThreadPoolExecutor):
+    """The threads of the buffer, which run on real time; virtual time waits for them."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=2)
+        self.under_way: set[Future[Any]] = set()
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(function, *args, **kwargs)
+        self.under_way.add(future)
+        return future
 
 
-async def settle_until(w: World, check: Callable[[], bool]) -> None:
-    async with asyncio.timeout(240):
-        while not check():
-            await advance(w, 5.0)
+class PassingTime:
+    """Virtual time that passes in small steps, and waits for the threads after each."""
+
+    def __init__(self, world: World, threads: CountedThreads) -> None:
+        self._world = world
+        self._threads = threads
+
+    async def advance(self, seconds: float) -> None:
+        clock = self._world.clock
+        target = clock.monotonic() + seconds
+        while clock.monotonic() < target:
+            await clock.advance(min(20.0, target - clock.monotonic()))
+            await self._settle()
+
+    async def pass_until(self, check: Callable[[], bool]) -> None:
+        async with asyncio.timeout(240):
+            while not check():
+                await self.advance(5.0)
+
+    async def _settle(self) -> None:
+        """Let everything run until no thread works, and nobody starts another."""
+        await self._world.settle(40)
+        while self._threads.under_way:
+            done = list(self._threads.under_way)
+            await asyncio.gather(*map(asyncio.wrap_future, done), return_exceptions=True)
+            self._threads.under_way.difference_update(done)
+            await self._world.settle(40)
 
 
 @contextlib.asynccontextmanager
 async def running(
     folder: Path, *, cycles: int
-) -> AsyncIterator[tuple[World, Network, CollectorAgent, DiskBuffer]]:
+) -> AsyncIterator[tuple[World, PassingTime, Network, CollectorAgent, DiskBuffer]]:
     async with _world() as w, Supervisor("test") as tasks:
         spoke = await w.spoke()
         network = Network(w, tasks)
@@ -176,8 +203,10 @@ async def running(
             random=random.Random(1),
             dial=network.dial,
         )
+        threads = CountedThreads()
+        asyncio.get_running_loop().set_default_executor(threads)
         tasks.spawn(agent.run(), name="agent")
-        yield w, network, agent, buffer
+        yield w, PassingTime(w, threads), network, agent, buffer
         await tasks.cancel_all()
 
 
@@ -195,19 +224,19 @@ async def count_points(w: World, began: Any) -> int:
 
 
 async def test_an_hour_without_network_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path, cycles=500) as (w, network, agent, buffer):
+    async with running(tmp_path, cycles=500) as (w, time, network, agent, buffer):
         began = w.clock.now()
-        await settle_until(w, lambda: agent.sent >= 2)
+        await time.pass_until(lambda: agent.sent >= 2)
         network.loses_acks = True  # stored, and the cut comes before the acknowledgement
-        await settle_until(w, lambda: network.lost_acks >= 1)
+        await time.pass_until(lambda: network.lost_acks >= 1)
         network.cut()
         network.loses_acks = False
         before = agent.sent
-        await advance(w, HOUR_S)
+        await time.advance(HOUR_S)
         assert agent.sent == before
         assert len(buffer) > 30
         network.is_up = True
-        await settle_until(w, lambda: len(buffer) == 0 and agent.sent > before + 30)
+        await time.pass_until(lambda: len(buffer) == 0 and agent.sent > before + 30)
         network.cut()
         made = agent.statistics()["sent"]
         assert buffer.dropped == 0
@@ -219,11 +248,11 @@ async def test_an_hour_without_network_loses_nothing_and_repeats_nothing(tmp_pat
 async def test_a_short_buffer_drops_the_oldest_and_the_hub_is_asked_more_seldom(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, cycles=10) as (w, network, agent, buffer):
-        await settle_until(w, lambda: agent.sent >= 1)
+    async with running(tmp_path, cycles=10) as (_, time, network, agent, buffer):
+        await time.pass_until(lambda: agent.sent >= 1)
         network.cut()
         network.attempts.clear()
-        await advance(w, HOUR_S)
+        await time.advance(HOUR_S)
         pauses = [b - a for a, b in zip(network.attempts, network.attempts[1:], strict=False)]
         assert pauses[0] < 30 and 200 < max(pauses) <= 300 * 1.2 + 30  # ever more seldom
         assert len(network.attempts) < 30
@@ -231,6 +260,6 @@ async def test_a_short_buffer_drops_the_oldest_and_the_hub_is_asked_more_seldom(
         dropped = buffer.dropped
         assert dropped > 20
         network.is_up = True
-        await settle_until(w, lambda: len(buffer) == 0)
+        await time.pass_until(lambda: len(buffer) == 0)
         assert network.ingest.stored == agent.sent
         assert agent.statistics()["dropped"] >= dropped
