@@ -214,8 +214,9 @@ def test_the_quick_start_of_existing_users_works(tmp_path: Path) -> None:
         }
         chosen = ("--operators", "clusters")
         quiet = ("--health-probe-bind-address", "0", "--metrics-bind-address", "0")
+        ports = ("--ingester-port", "0")
         process = subprocess.Popen(
-            [*COMMAND, "run", "--namespace=clusterpulse", *chosen, *quiet, *kubeconfig],
+            [*COMMAND, "run", "--namespace=clusterpulse", *chosen, *quiet, *ports, *kubeconfig],
             cwd=tmp_path,
             env={**os.environ, **environment},
             stdout=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from free_ports import RUN_FREE_PORTS
 
 from quarterdeck.testing import programs
 
@@ -112,7 +113,7 @@ def quarterdeck(kubeconfig: Path | None, *arguments: str, given: str = "") -> st
 def start_operator(node: Node, kubeconfig: Path) -> Iterator["subprocess.Popen[str]"]:
     drops = [word for each in CAPABILITIES for word in ("--cap-drop", f"CAP_{each}")]
     mount = f"type=bind,src={kubeconfig},dst=/tmp/kubeconfig,options=rbind:ro"
-    flags = ["--health-port", "0", "--metrics-port", "0", "--no-leader-elect"]
+    flags = [*RUN_FREE_PORTS, "--no-leader-elect"]
     command = node.command(
         *("run", "--rm", "--read-only", "--seccomp", "--net-host"),
         *("--memory-limit", str(128 * 1024 * 1024), *drops, "--mount", mount),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from free_ports import FREE_PORTS
 
 from quarterdeck.app import embedded
 from quarterdeck.kit.clock import SystemClock
@@ -36,23 +37,6 @@ SMALL = {"msgspec", "typing_extensions", "httptools", "uvloop"}
 
 HEAVY = ("email", "http", "multiprocessing", "tomllib", "unittest", "xml", "urllib.request")
 """Parts of the standard library that a server has no use for; together they cost 100 ms."""
-
-UP_PORTS = [
-    word
-    for name in (
-        "port",
-        "http-port",
-        "health-port",
-        "metrics-port",
-        "dashboard-port",
-        "ingester-port",
-        "fleet-port",
-        "webhook-port",
-        "runner-webhook-port",
-        "bootstrap-port",
-    )
-    for word in (f"--{name}", "0")
-]
 
 
 def loaded(folder: Path, *arguments: str) -> set[str]:
@@ -137,7 +121,7 @@ def test_a_first_start_loads_cryptography_only(tmp_path: Path) -> None:
 def everything(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """`up`, with certificates from an earlier start."""
     folder = tmp_path_factory.mktemp("up")
-    arguments = ("up", "--data-dir", "data", *UP_PORTS)
+    arguments = ("up", "--data-dir", "data", *FREE_PORTS)
     loaded(folder, *arguments)
     return loaded(folder, *arguments)
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from free_ports import FREE_PORTS
 from tests.conftest import required_tools
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-PORTS = ("--port", "--health-port", "--metrics-port", "--runner-webhook-port", "--bootstrap-port")
-UP = ("up", "--operators", "machines", *(word for flag in PORTS for word in (flag, "0")))
+UP = ("up", "--operators", "machines", *FREE_PORTS)
 
 pytestmark = pytest.mark.slow
 

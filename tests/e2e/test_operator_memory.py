@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from free_ports import RUN_FREE_PORTS
 
 from quarterdeck.kit import yaml
 
@@ -57,7 +58,7 @@ def apply(kubeconfig: Path, text: str) -> None:
 
 def measure(operator: str, kubeconfig: Path) -> int:
     """The resident memory of a process that is ready and has worked on the samples, in MiB."""
-    flags = ["--operators", operator, "--health-port", "0", "--metrics-port", "0"]
+    flags = ["--operators", operator, *RUN_FREE_PORTS]
     process = subprocess.Popen(
         [*COMMAND, "run", *flags, "--kubeconfig", str(kubeconfig), "--no-leader-elect"],
         stdout=subprocess.PIPE,

@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_PORTS
 
 pytestmark = pytest.mark.slow
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-PORTS = ("port", "health-port", "metrics-port", "fleet-port", "webhook-port")
-UP = (
-    *("up", "--demo", "--in-memory", "--operators", "pipelines"),
-    *(word for name in PORTS for word in (f"--{name}", "0")),
-)
+UP = ("up", "--demo", "--in-memory", "--operators", "pipelines", *FREE_PORTS)
 PIPELINE = """
 apiVersion: fleetmanagement.grafana.com/v1alpha1
 kind: Pipeline

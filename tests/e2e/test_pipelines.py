@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from free_ports import FREE_PORTS
+from free_ports import FREE_PORTS, RUN_FREE_PORTS
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-RUN = ("run", "--health-port", "0", "--metrics-port", "0", "--operators", "pipelines")
+RUN = ("run", *RUN_FREE_PORTS, "--operators", "pipelines")
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"
 VARIABLES = ("FLEET_MANAGEMENT_BASE_URL", "FLEET_MANAGEMENT_USERNAME", "FLEET_MANAGEMENT_PASSWORD")
 
@@ -193,7 +193,7 @@ def test_run_without_a_server_names_what_is_missing_and_exits_2(spawn: Spawn, cl
 
 
 def test_plain_run_leaves_pipelines_waiting(spawn: Spawn, cluster: str) -> None:
-    process = spawn("run", "--health-port", "0", "--metrics-port", "0", KUBECONFIG=cluster)
+    process = spawn("run", *RUN_FREE_PORTS, KUBECONFIG=cluster)
     process.until("no default fleet server")
     kubectl(cluster, "apply", "-f", str(SAMPLES / "fleetmanagement_v1alpha1_pipeline.yaml"))
     ready(cluster, "pipeline-sample", "NoConnection")

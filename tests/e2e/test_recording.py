@@ -15,15 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from free_ports import FREE_PORTS
 from recording import Output, encode_cast, render_text
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-SERVICES = (
-    *("http", "dashboard", "ingester", "fleet", "webhook"),
-    *("runner-webhook", "bootstrap", "health", "metrics"),
-)
-PORTS = ("--port", "0", *(word for each in SERVICES for word in (f"--{each}-port", "0")))
 COMMANDS = (
     ("get", "applications"),
     ("get", "pipelines"),
@@ -87,7 +83,7 @@ def test_the_first_minute_is_recorded(tmp_path: Path) -> None:
     session = Session(tmp_path)
     session.write("$ quarterdeck up --demo\n")
     process = subprocess.Popen(
-        [*COMMAND, "up", "--demo", *PORTS],
+        [*COMMAND, "up", "--demo", *FREE_PORTS],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from free_ports import RUN_FREE_PORTS
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.apis.coordination import Lease
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
 RUN = (
-    *("run", "--operators", "clusters", "--health-port", "0", "--metrics-port", "0"),
+    *("run", "--operators", "clusters", *RUN_FREE_PORTS),
     *("--lease-namespace", "default", "--log-format", "json"),
 )
 CLUSTERS = tuple(f"cluster-{number}" for number in range(12))

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import RUN_FREE_PORTS
 
 pytestmark = pytest.mark.slow  # real processes, on whatever machine
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-QUIET = ("--health-port", "0", "--metrics-port", "0", "--operators", "applications")
+QUIET = (*RUN_FREE_PORTS, "--operators", "applications")
 Spawn = Callable[..., "subprocess.Popen[str]"]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_PORTS
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from quarterdeck.kit import json, yaml
@@ -28,10 +29,6 @@ ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "src/quarterdeck/services/hub/web/static"
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
 WAIT_MS = 30_000
-PORTS = (
-    *("port", "http-port", "dashboard-port", "metrics-port", "health-port", "fleet-port"),
-    *("bootstrap-port", "ingester-port", "webhook-port", "runner-webhook-port"),
-)
 
 
 def require_build() -> None:
@@ -90,8 +87,7 @@ class Demo:
 @contextmanager
 def running_up(folder: Path, *flags: str) -> Iterator[Demo]:
     """A process of `up` until the block ends."""
-    ports = [word for port in PORTS for word in (f"--{port}", "0")]
-    command = [sys.executable, "-m", "quarterdeck.cli", "up", "--in-memory", *ports]
+    command = [sys.executable, "-m", "quarterdeck.cli", "up", "--in-memory", *FREE_PORTS]
     process = subprocess.Popen(
         [*command, "--kubeconfig", str(folder / "kubeconfig"), *flags],
         cwd=folder,

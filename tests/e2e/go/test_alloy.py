@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_PORTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]
 
@@ -24,18 +25,7 @@ PROGRAM = "alloy-remotecfg"
 TOOLS = Path(__file__).parents[3] / ".tools" / "bin"
 UP = (
     *("up", "--in-memory", "--operators", "pipelines"),
-    *(
-        word
-        for name in (
-            "port",
-            "http-port",
-            "health-port",
-            "metrics-port",
-            "fleet-port",
-            "webhook-port",
-        )
-        for word in (f"--{name}", "0")
-    ),
+    *FREE_PORTS,
 )
 CONFIG = """
 remotecfg {

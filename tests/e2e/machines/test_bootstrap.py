@@ -14,16 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from free_ports import FREE_PORTS
 
 from quarterdeck.testing import programs
 
 PAGE = Path(__file__).parents[3] / "docs" / "tutorial" / "a-vm-that-proves-itself.md"
-FLAGS = (
-    *("port", "http-port", "health-port", "metrics-port", "dashboard-port", "fleet-port"),
-    "webhook-port",
-    *("runner-webhook-port", "bootstrap-port"),
-)
-UP = ("up", "--operators", "machines", *(word for flag in FLAGS for word in (f"--{flag}", "0")))
+UP = ("up", "--operators", "machines", *FREE_PORTS)
 
 
 @contextmanager

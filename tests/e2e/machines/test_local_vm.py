@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_PORTS
 
 from quarterdeck.operators.machines.drivers.qemu import programs
 from quarterdeck.operators.machines.drivers.qemu.folder import Folder
@@ -25,15 +26,6 @@ from quarterdeck.testing.programs import require
 pytestmark = pytest.mark.slow  # a whole machine boots, in emulation
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = (
-    "port",
-    "http-port",
-    "health-port",
-    "metrics-port",
-    "runner-webhook-port",
-    "bootstrap-port",
-)
-PORTS = tuple(word for flag in FLAGS for word in (f"--{flag}", "0"))
 IMAGES = Path(__file__).parents[3] / ".tools/vm"
 TRIES = 150
 STEP_S = 0.5
@@ -84,7 +76,7 @@ class Up:
             self._process = subprocess.Popen(
                 [
                     *(*COMMAND, "up", "--operators", "machines", "--data-dir", "data"),
-                    *(*PORTS, *self._options),
+                    *(*FREE_PORTS, *self._options),
                 ],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,

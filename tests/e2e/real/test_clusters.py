@@ -14,6 +14,7 @@ from typing import Any
 
 import cluster_contents
 import pytest
+from free_ports import RUN_FREE_PORTS
 from real_server import QUARTERDECK, RealServer
 
 from quarterdeck.testing import programs
@@ -83,7 +84,7 @@ def hub(real: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     assert "the token expires at" in added  # no controller fills the Secret of the account
     port, log = programs.free_port(), folder / "operator.log"
     with programs.running(programs.redis_server(port), port=port, folder=folder):
-        flags = ("--health-port", "0", "--metrics-port", "0", "--no-ingester-enabled")
+        flags = (*RUN_FREE_PORTS, "--no-ingester-enabled")
         with log.open("wb") as out:
             process = subprocess.Popen(
                 [*QUARTERDECK, "run", "--operators", "clusters", *flags, "--redis-port", str(port)],

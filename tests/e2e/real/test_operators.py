@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import RUN_FREE_PORTS
 from real_server import NAMESPACE, QUARTERDECK, RealServer, wait_until
 
 from quarterdeck.testing import programs
@@ -69,7 +70,7 @@ def operators(real: RealServer, fleet: dict[str, str], tmp_path: Path) -> Iterat
     kubeconfig = real.install()
     log = tmp_path / "operators.log"
     pages = ("--health-bind-address", "0", "--metrics-bind-address", "0")
-    ports = ("--no-ingester-enabled", "--runner-webhook-port", "0")
+    ports = (*RUN_FREE_PORTS, "--no-ingester-enabled")
     with log.open("wb") as out:
         process = subprocess.Popen(
             [*QUARTERDECK, "run", *pages, *ports, "--lease-namespace", NAMESPACE],

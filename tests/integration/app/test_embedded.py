@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_SETTINGS
 
 from quarterdeck.app import embedded
 from quarterdeck.app.all_in_one import up
@@ -17,15 +18,7 @@ from quarterdeck.app.fleet import ensure_token
 from quarterdeck.app.settings import Settings
 from quarterdeck.kit.clock import SystemClock
 
-FREE: dict[str, Any] = dict.fromkeys(
-    (
-        *("port", "http_port", "dashboard_port", "fleet_port", "health_port", "metrics_port"),
-        "runner_webhook_port",
-        "bootstrap_port",
-        "ingester_port",
-    ),
-    0,
-)
+FREE: dict[str, Any] = dict(FREE_SETTINGS)
 
 
 async def started(folder: Path) -> None:

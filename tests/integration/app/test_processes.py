@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import FREE_SETTINGS
 
 from quarterdeck.apis.applications.v1 import Application, ApplicationSpec
 from quarterdeck.apis.core.nodes import Node
@@ -22,7 +23,7 @@ from quarterdeck.app.embedded import Embedded
 from quarterdeck.app.errors import Interrupted, SettingError, StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.run import run
-from quarterdeck.app.settings import Port, Settings
+from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.app.start_summary import print_summary
 from quarterdeck.client.client import Client
@@ -33,21 +34,7 @@ from quarterdeck.server.options import ServerOptions
 from quarterdeck.storage.types import StoreKey
 from quarterdeck.wire.query import ListOptions
 
-FREE: dict[str, Any] = {
-    name: Port(0)
-    for name in (
-        "port",
-        "http_port",
-        "metrics_port",
-        "health_port",
-        "dashboard_port",
-        "ingester_port",
-        "fleet_port",
-        "runner_webhook_port",
-        "bootstrap_port",
-        "webhook_port",
-    )
-}
+FREE: dict[str, Any] = dict(FREE_SETTINGS)
 
 
 class Told(io.StringIO):

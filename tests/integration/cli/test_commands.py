@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from free_ports import PORT_FLAGS
 
 from quarterdeck.cli.commands.get import get
 from quarterdeck.cli.loop import run_without_loop
@@ -294,27 +295,8 @@ def test_doctor(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quarterdeck.yaml").write_text("port: 0\nhealthPort: 0\n")
-    run(
-        [
-            "doctor",
-            "--http-port",
-            "0",
-            "--metrics-port",
-            "0",
-            "--dashboard-port",
-            "0",
-            "--ingester-port",
-            "0",
-            "--fleet-port",
-            "0",
-            "--webhook-port",
-            "0",
-            "--runner-webhook-port",
-            "0",
-            "--bootstrap-port",
-            "0",
-        ]
-    )
+    flags = [word for flag in PORT_FLAGS[1:-1] for word in (flag, "0")]
+    run(["doctor", *flags])
     table = capsys.readouterr().out
     assert "file quarterdeck.yaml" in table and "flag --http-port" in table
     (tmp_path / "quarterdeck.yaml").write_text("port: x\n")
