@@ -5,7 +5,6 @@ Schema validation, CEL rules, the server's own checks and our builders all repor
 """
 
 import enum
-import json
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -108,7 +107,14 @@ def _show_json(value: object) -> str:
         case float():
             return format_go_float(value)
         case _:
-            return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+            return go_literal.encode(_sort_members(value))
+
+
+def _sort_members(value: object) -> object:
+    """A value with the members of maps in the order in which Go writes them."""
+    if isinstance(value, dict):
+        return {name: _sort_members(value[name]) for name in sorted(value)}
+    return [_sort_members(each) for each in value] if isinstance(value, list) else value
 
 
 def prints_json() -> bool:

@@ -14,6 +14,7 @@ _TYPE = re.compile(r"&?(?:\[\]|map\[[\w.]+\]|\*)*(?:interface \{\}|[A-Za-z_][\w.
 _POINTER = re.compile(r"\(\*[\w.\[\]]+\)\((?:nil|0x[0-9a-f]+)\)")
 _NUMBER = re.compile(r"0x[0-9a-f]+|-?\d+(?:\.\d+)?")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_ESCAPES = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
 _NIL = "(nil)"
 
 
@@ -26,10 +27,14 @@ def to_json(text: str) -> str:
     try:
         value, end = _parse(text, 0)
     except (_NotALiteral, ValueError, SyntaxError):
-        return json.dumps(text, ensure_ascii=False)
-    if end != len(text):
-        return json.dumps(text, ensure_ascii=False)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return encode(text)
+    return encode(value if end == len(text) else text)
+
+
+def encode(value: Any) -> str:
+    """A value as Go writes JSON: compact, and safe inside of HTML."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.translate(_ESCAPES)
 
 
 def _parse(text: str, at: int) -> tuple[Any, int]:
@@ -64,7 +69,7 @@ def _parse_composite(text: str, kind: str, at: int) -> tuple[Any, int]:
     members: dict[str, Any] = {}
     while not text.startswith("}", at):
         if not kind.startswith("[]"):
-            name, at = _parse_name(text, at, is_map=kind.startswith("map["))
+            name, at = _parse_name(text, at, is_map=text.startswith('"', at))
             members[name], at = _parse(text, at)
         else:
             item, at = _parse(text, at)

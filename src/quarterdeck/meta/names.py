@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
+from quarterdeck.meta.release import is_since
+
 Rule = Callable[[str], list[str]]
 
 LABEL_LIMIT = 63
@@ -118,8 +120,9 @@ def check_qualified_name(text: str) -> list[str]:
         return []
     prefix, slash, name = text.partition("/")
     if "/" in name:
+        what = "a valid label key" if is_since(1, 33) else "a qualified name"
         sentence = _with_regex(
-            f"a qualified name {_QUALIFIED_TEXT}", _QUALIFIED, "MyName", "my.name", "123-abc"
+            f"{what} {_QUALIFIED_TEXT}", _QUALIFIED, "MyName", "my.name", "123-abc"
         )
         return [
             f"{sentence} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -130,11 +133,12 @@ def check_qualified_name(text: str) -> list[str]:
     elif not prefix:
         problems.append("prefix part must be non-empty")
     else:
-        problems += [f"prefix part {problem}" for problem in check_dns1123_subdomain(prefix)]
+        found = map(_count_bytes, check_dns1123_subdomain(prefix))
+        problems += [f"prefix part {problem}" for problem in found]
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > LABEL_LIMIT:
-        problems.append(f"name part {_check_length(name, LABEL_LIMIT)[0]}")
+        problems.append(f"name part {_count_bytes(_check_length(name, LABEL_LIMIT)[0])}")
     if not _qualified_matches(name):
         text = _with_regex(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
         problems.append(f"name part {text}")
@@ -145,7 +149,7 @@ def check_label_value(text: str) -> list[str]:
     """Values of labels."""
     if len(text) <= LABEL_LIMIT and _label_value_matches(text):
         return []
-    problems = _check_length(text, LABEL_LIMIT)
+    problems = [*map(_count_bytes, _check_length(text, LABEL_LIMIT))]
     if not _label_value_matches(text):
         problems.append(
             _with_regex(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345")
@@ -197,6 +201,13 @@ def _check_length(text: str, limit: int) -> list[str]:
     if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
         return [f"must be no more than {limit} characters"]
     return []
+
+
+def _count_bytes(problem: str) -> str:
+    """What is wrong with a part of a label, which newer releases count in bytes."""
+    if problem.startswith("must be no more") and is_since(1, 33):
+        return problem.replace("characters", "bytes")
+    return problem
 
 
 def _with_regex(sentence: str, pattern: str, *examples: str) -> str:

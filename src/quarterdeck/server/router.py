@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 
 from quarterdeck.kit import http
 from quarterdeck.meta.identity import GVR
+from quarterdeck.meta.release import is_since
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, check_authorized
 from quarterdeck.server.core import Core
@@ -238,7 +239,7 @@ async def handle(
 
 
 def _negotiate(request: http.Request, route: Route) -> negotiation.Choice:
-    """Choose the form of the answer; what is wrong with the options of a list comes first.
+    """Choose the form of the answer; until 1.32 errors in the options of a list come first.
 
     A log is text, whatever the client accepts.
     """
@@ -255,7 +256,7 @@ def _negotiate(request: http.Request, route: Route) -> negotiation.Choice:
             accept, is_custom=resource.is_custom and route.path.subresource != SCALE
         )
     except NotAcceptable:
-        if options is not None:
+        if options is not None and not is_since(1, 33):
             check_list_request(options)
         raise
 

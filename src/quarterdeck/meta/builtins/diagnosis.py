@@ -10,6 +10,7 @@ from typing import Any
 from quarterdeck.meta.builtins import table
 from quarterdeck.meta.builtins.special import Mismatch, name_json_kind
 from quarterdeck.meta.builtins.structs import build_decoder, format_go_type, list_members
+from quarterdeck.meta.release import is_since
 
 
 def find_first_error(value: Any, expression: str) -> str | None:
@@ -52,7 +53,24 @@ def _walk_members(
     struct = name.rpartition(".")[2]
     for key, part in value.items():
         if key in types:
-            _walk(part, types[key], found, struct=struct, path=(*path, key))
+            _walk(part, types[key], found, struct=struct, path=(*path, *_name(name, key)))
+
+
+def _name(struct: str, key: str) -> tuple[str, ...]:
+    """How Go names a member: since 1.33 with the embedded structures that it is in."""
+    return (*_find_embedding(struct, key), key) if is_since(1, 33) else (key,)
+
+
+@functools.cache
+def _find_embedding(struct: str, key: str) -> tuple[str, ...]:
+    for field in table.get_type(struct).fields:
+        if field.name == key:
+            return ()
+    for field in table.get_type(struct).fields:
+        inner = field.type.lstrip("*#")
+        if not field.name and key in _get_member_types(inner):
+            return (inner.rpartition(".")[2], *_find_embedding(inner, key))
+    return ()
 
 
 def _check(value: Any, expression: str, found: list[str], *, field: str) -> None:

@@ -4,11 +4,12 @@ import msgspec
 
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import FieldError, invalid, not_supported, quote
+from quarterdeck.meta.release import is_since
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.type_meta import explain_non_object
+from quarterdeck.server.request.type_meta import explain_non_object, name_scheme
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import check_dry_run
 from quarterdeck.wire.query import DeleteOptions
@@ -30,8 +31,6 @@ _JOBS = "jobs.batch"
 _ORPHANING = frozenset({_JOBS, "replicationcontrollers"})
 """Resources whose dependents are orphaned by default."""
 _KIND = "DeleteOptions"
-_SCHEME = "pkg/runtime/scheme.go:100"
-"""What Kubernetes calls the kinds that options may be of."""
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -98,7 +97,7 @@ def _with_default_policy(call: Call, options: DeleteOptions) -> DeleteOptions:
 
 
 def _read_body_options(call: Call, body: bytes) -> DeleteOptions:
-    """Read DeleteOptions; Kubernetes answers those it cannot decode with a 500 without reason.
+    """Read DeleteOptions; until 1.32 those that cannot be decoded are a 500 without reason.
 
     Raises:
         ApiError: naming the member or the kind.
@@ -106,19 +105,22 @@ def _read_body_options(call: Call, body: bytes) -> DeleteOptions:
     try:
         document = decoder.decode_document(body, decoder.get_content_type(call))
     except BadRequest as error:
-        raise ApiError(f"couldn't get version/kind; {error.message}", code=500) from error
+        raise _refuse(f"couldn't get version/kind; {error.message}") from error
     if not isinstance(document, dict):
         problem = explain_non_object(document)
-        raise ApiError(f"couldn't get version/kind; json parse error: {problem}", code=500)
+        raise _refuse(f"couldn't get version/kind; json parse error: {problem}")
     kind = document.get("kind") or _KIND
     if kind != _KIND:
         version = document.get("apiVersion") or "meta.k8s.io/v1"
-        raise ApiError(
+        raise _refuse(
             f"no kind {quote(str(kind))} is registered for version {quote(str(version))} in scheme"
-            f" {quote(_SCHEME)}",
-            code=500,
+            f" {quote(name_scheme())}"
         )
     try:
         return DeleteOptions.from_body(document)
     except BadRequest as error:
-        raise ApiError(error.message, code=500) from error
+        raise _refuse(error.message) from error
+
+
+def _refuse(message: str) -> ApiError:
+    return BadRequest(message) if is_since(1, 33) else ApiError(message, code=500)

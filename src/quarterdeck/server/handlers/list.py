@@ -5,6 +5,7 @@ so that others get their turns; all of it is read from one snapshot.
 """
 
 from quarterdeck.meta.field import quote
+from quarterdeck.meta.release import is_since
 from quarterdeck.server.core import Core
 from quarterdeck.server.read import continue_token
 from quarterdeck.server.read.options import EXACT, NOT_OLDER
@@ -93,14 +94,14 @@ def _parse_list_version(selection: Selection, options: ListOptions) -> int:
     """The version a list is read at.
 
     Kubernetes words a bad one by where it reads: its cache, or the store behind it, which pages,
-    exact versions and events are read from.
+    exact versions and events are read from; since 1.33 in the words of the latter.
     """
     match = options.resource_version_match
     is_cached = match == NOT_OLDER or (not options.limit and match != EXACT)
     try:
         return parse_version(options.resource_version)
     except ApiError as error:
-        if is_cached and selection.resource.stored_name != "events":
+        if is_cached and selection.resource.stored_name != "events" and not is_since(1, 33):
             raise
         raise BadRequest(f"invalid resource version: {error.message}") from error
 

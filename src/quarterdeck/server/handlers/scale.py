@@ -17,7 +17,7 @@ from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.request.object_key import check_name, fill_name
-from quarterdeck.server.request.type_meta import check_builtin_type, explain_non_object
+from quarterdeck.server.request.type_meta import check_builtin_type, explain_non_object, name_scheme
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.forms import build_partial
 from quarterdeck.server.write import field_managers
@@ -270,7 +270,7 @@ def _decode_sent(call: Call, document: object, validation: str) -> Object:
         if not call.resource.is_custom or "strict decoding error" in error.message:
             raise
         raise BadRequest(
-            'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:100"'
+            f'no kind is registered for the type v1.Scale in scheme "{name_scheme()}"'
         ) from error
 
 

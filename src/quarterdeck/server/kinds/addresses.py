@@ -65,6 +65,11 @@ def validate_network(path: str, text: str) -> Iterator[FieldError]:
 
 def validate_endpoint_address(path: str, text: str, *, family: str = "") -> Iterator[FieldError]:
     """Check an address that traffic is sent to; `family` is IPv4, IPv6 or either."""
+    if family and features.is_on("StrictIPCIDRValidation"):
+        problems = [*validate_address(path, text)]
+        yield from problems
+        if problems:
+            return
     address = parse_address(text)
     if address is None or (family and f"IPv{address.version}" != family):
         yield invalid(path, text, f"must be a valid {family} address" if family else VALID_ADDRESS)

@@ -32,12 +32,18 @@ def validate_autoscaler(spec: Object, *, least: int) -> Iterator[FieldError]:
     low, high = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if low is not None and low < least:
         yield invalid("spec.minReplicas", low, f"must be greater than or equal to {least}")
-    if high < 1:
-        yield invalid("spec.maxReplicas", high, "must be greater than 0")
+    if high == 0 and features.is_on("GroupsOfScaleTargets"):
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif high < 1:
+        is_newer = features.is_on("GroupsOfScaleTargets")
+        text = "must be greater than or equal to 1" if is_newer else "must be greater than 0"
+        yield invalid("spec.maxReplicas", high, text)
     if low is not None and high < low:
         text = "must be greater than or equal to `minReplicas`"
         yield invalid("spec.maxReplicas", high, text)
-    yield from _validate_reference(get_mapping(spec, "scaleTargetRef"), "spec.scaleTargetRef")
+    target = get_mapping(spec, "scaleTargetRef")
+    yield from _validate_reference(target, "spec.scaleTargetRef")
+    yield from _validate_group(target, "spec.scaleTargetRef.apiVersion")
     metrics = get_items(spec, "metrics")
     for index, metric in enumerate(metrics):
         yield from _validate_metric(metric, f"spec.metrics[{index}]")
@@ -68,6 +74,19 @@ def _validate_reference(reference: Object, path: str) -> Iterator[FieldError]:
             yield from (invalid(place, given, each) for each in names.check_path_segment(given))
 
 
+def _validate_group(
+    reference: Object, path: str, *, needs_group: bool = True
+) -> Iterator[FieldError]:
+    """Check the version of a target, which newer releases look at."""
+    version = reference.get("apiVersion") or ""
+    if not features.is_on("GroupsOfScaleTargets"):
+        return
+    if version.count("/") > 1:
+        yield invalid(path, version, f"unexpected GroupVersion string: {version}")
+    elif needs_group and not version.partition("/")[1]:
+        yield invalid(path, version, "apiVersion must specify API group")
+
+
 def _validate_metric(metric: Object, path: str) -> Iterator[FieldError]:
     kind = metric.get("type") or ""
     unknown = not_supported(f"{path}.type", kind, sorted(_SOURCES))
@@ -95,6 +114,8 @@ def _validate_source(source: Object, path: str, member: str) -> Iterator[FieldEr
     if member == "object":
         described = get_mapping(source, "describedObject")
         yield from _validate_reference(described, f"{path}.describedObject")
+        place = f"{path}.describedObject.apiVersion"
+        yield from _validate_group(described, place, needs_group=False)
     if member in ("object", "external", "pods"):
         yield from _validate_metric_name(source, path)
     else:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK
+from quarterdeck.server.kinds import features
 from quarterdeck.server.kinds.strategy import BuiltinStrategy
 from quarterdeck.server.registry.resource import STATUS, Resource, Subresource
 
@@ -140,4 +141,12 @@ def _build_resource(declared: builtins.Resource, gates: Collection[str]) -> Reso
         verbs=declared.verbs,
         subresources=parts,
         storage=_SHARED_STORAGE.get(declared.gvr.group_resource, ""),
+        deprecation=_find_deprecation(declared.gvr.group_resource),
     )
+
+
+def _find_deprecation(resource: str) -> str:
+    """What every answer about a deprecated resource warns of."""
+    if resource == "endpoints" and features.is_on("EndpointsAreDeprecated"):
+        return "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    return ""

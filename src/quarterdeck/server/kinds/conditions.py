@@ -12,6 +12,7 @@ from quarterdeck.meta.field import (
     required,
     too_long,
 )
+from quarterdeck.meta.release import is_since
 from quarterdeck.server.registry.resource import Object
 
 _STATUSES = ("False", "True", "Unknown")
@@ -42,7 +43,7 @@ def _validate_condition(condition: Object, path: str) -> Iterator[FieldError]:
         text = "must be greater than or equal to zero"
         yield invalid(f"{path}.observedGeneration", generation, text)
     if not condition.get("lastTransitionTime"):
-        yield required(f"{path}.lastTransitionTime", "must be set")
+        yield required(f"{path}.lastTransitionTime", _describe_absence())
     yield from _validate_reason(condition.get("reason") or "", f"{path}.reason")
     if len((condition.get("message") or "").encode()) > _LONGEST_MESSAGE:
         yield too_long(f"{path}.message", "", _LONGEST_MESSAGE)
@@ -50,7 +51,7 @@ def _validate_condition(condition: Object, path: str) -> Iterator[FieldError]:
 
 def _validate_reason(reason: str, path: str) -> Iterator[FieldError]:
     if not reason:
-        yield required(path, "must be set")
+        yield required(path, _describe_absence())
         return
     if not re.fullmatch(_REASON, reason):
         text = (
@@ -62,3 +63,7 @@ def _validate_reason(reason: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, reason, text)
     if len(reason.encode()) > _LONGEST_REASON:
         yield too_long(path, "", _LONGEST_REASON)
+
+
+def _describe_absence() -> str:
+    return "" if is_since(1, 33) else "must be set"

@@ -132,7 +132,7 @@ SECRET = Rules(
 
 def _build_account_cells(value: Object, now: datetime) -> Sequence[object]:
     name, age = value["metadata"].get("name", ""), format_creation_age(value, now)
-    if features.is_on("TablesAsOf136"):
+    if features.is_on("NewerTablesAndWords"):
         return (name, age)
     return (name, len(get_items(value, "secrets")), age)
 
@@ -163,7 +163,9 @@ SERVICE_ACCOUNT = Rules(
     prepare_update=_keep_secret_names,
     warn=_warn_of_annotations,
     columns=(
-        (NAME, AGE) if features.is_on("TablesAsOf136") else (NAME, build_column("Secrets"), AGE)
+        (NAME, AGE)
+        if features.is_on("NewerTablesAndWords")
+        else (NAME, build_column("Secrets"), AGE)
     ),
     cells=_build_account_cells,
 )

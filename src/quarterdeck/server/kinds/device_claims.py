@@ -1,12 +1,11 @@
 """Claims of devices, and the templates that claims of pods are made from."""
 
 import functools
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from quarterdeck.meta import names
+from quarterdeck.meta import go_literal, names
 from quarterdeck.meta.field import Verbatim, forbidden, invalid, not_supported, required
 from quarterdeck.server.kinds import device_fields, validators
 from quarterdeck.server.kinds.device_fields import FieldErrors
@@ -219,7 +218,7 @@ def _validate_claim_status(value: Object, old: Object, context: Context) -> Fiel
             )
             yield invalid(
                 path,
-                Verbatim(json.dumps(shown, separators=(",", ":"))),
+                Verbatim(go_literal.encode(shown)),
                 "must be an allocated device in the claim",
             )
     if status.get("reservedFor") and status.get("allocation") is None:

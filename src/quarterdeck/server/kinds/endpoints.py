@@ -13,7 +13,7 @@ from quarterdeck.meta.field import (
     required,
     too_many,
 )
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import validate_domain_name, validate_endpoint_address
 from quarterdeck.server.kinds.fields import get_items, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
@@ -56,12 +56,6 @@ def _build_endpoints_cells(value: Object, now: datetime) -> Sequence[object]:
         format_first(shown, 3, empty=NONE),
         format_creation_age(value, now),
     )
-
-
-def _find_endpoints_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
-    if not features.is_on("EndpointsAreDeprecated"):
-        return ()
-    return ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)
 
 
 def _validate_endpoints(value: Object, context: Context) -> Iterator[FieldError]:
@@ -118,7 +112,6 @@ def _validate_protocols(path: str, port: Object) -> Iterator[FieldError]:
 ENDPOINTS = Rules(
     default=_default_endpoints,
     validate=_validate_endpoints,
-    warn=_find_endpoints_warnings,
     allows_create_on_update=True,
     columns=(NAME, build_column("Endpoints"), AGE),
     cells=_build_endpoints_cells,

@@ -6,7 +6,7 @@ from typing import Any
 
 from quarterdeck.kit.rfc3339 import parse as parse_time
 from quarterdeck.meta import names
-from quarterdeck.meta.field import Bare, FieldError, invalid, quote, required
+from quarterdeck.meta.field import Bare, FieldError, Verbatim, invalid, prints_json, quote, required
 from quarterdeck.server.kinds.fields import get_field, get_mapping
 from quarterdeck.server.kinds.strategy import Rules, get_text
 from quarterdeck.server.registry.printer import (
@@ -165,6 +165,8 @@ def _show_member(member: str, value: Any) -> object:
         component, host = source.get("component") or "", source.get("host") or ""
         return Bare(f"core.EventSource{{Component:{quote(component)}, Host:{quote(host)}}}")
     if member.endswith(("Time", "Timestamp")):
+        if prints_json():
+            return Verbatim(f'"{value}"' if value else "null")
         return Bare(_show_time(value))
     return value if value is not None else (0 if member == "count" else "")
 

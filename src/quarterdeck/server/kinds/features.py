@@ -39,12 +39,16 @@ _ON_SINCE = {
     "UserNamespacesSupport": (1, 33),
     "VolumeAttributesClass": (1, 34),
     # without a gate
+    "ChangesAreCheckedOnce": (1, 36),
+    "ClassesAreImmutable": (1, 36),
     "ComparisonOperatorsAreNamed": (1, 35),
     "EndpointsAreDeprecated": (1, 33),
+    "FinalizersAreCheckedTwice": (1, 36),
+    "GroupsOfScaleTargets": (1, 36),
     "LabelValuesOfNodeAffinity": (1, 33),
     "RevisionHistoryIsMutable": (1, 33),
-    "ServiceNameOfStatefulSet": (1, 33),
-    "TablesAsOf136": (1, 36),
+    "StatefulSetsAreChecked": (1, 36),
+    "NewerTablesAndWords": (1, 36),
 }
 """The release in which a feature was first on by default."""
 

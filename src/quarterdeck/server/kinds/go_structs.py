@@ -3,9 +3,9 @@
 Kubernetes checks objects in an internal form that has no JSON names, and prints all of its members.
 """
 
-import json
 from typing import Any
 
+from quarterdeck.meta import go_literal
 from quarterdeck.meta.builtins.table import SPECIAL, get_type
 from quarterdeck.meta.field import Verbatim
 
@@ -28,7 +28,7 @@ def format_go_struct(name: str, value: Any, member: str = "") -> Verbatim:
     expanded = _expand(f"#{name}", value)
     if member:
         expanded = expanded[_to_go_name(name, member)]
-    return Verbatim(json.dumps(expanded, separators=(",", ":"), ensure_ascii=False))
+    return Verbatim(go_literal.encode(expanded))
 
 
 def _to_go_name(kind: str, name: str) -> str:

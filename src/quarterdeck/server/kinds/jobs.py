@@ -239,6 +239,7 @@ JOB = Rules(
     validate_change=_validate_job_update,
     validate_status=validate_job_status,
     validates_twice=True,
+    validates_twice_still=True,
     required_lists=(("spec", "podFailurePolicy", "rules"),),
     generation_fields=("spec",),
     selectable={"status.successful": "0"},

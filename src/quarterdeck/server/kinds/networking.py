@@ -207,7 +207,8 @@ def _validate_parameters(parameters: Object, path: str) -> Iterator[FieldError]:
     for member in ("kind", "name"):
         text = parameters.get(member)
         if not text:
-            yield required(f"{path}.{member}", f"{member} is required")
+            text = "" if features.is_on("NewerTablesAndWords") else f"{member} is required"
+            yield required(f"{path}.{member}", text)
         else:
             for problem in names.check_path_segment(text):
                 yield invalid(f"{path}.{member}", text, problem)
@@ -241,7 +242,7 @@ def _build_class_cells(value: Object, now: datetime) -> Sequence[object]:
         shown = f"{kind}/{parameters.get('name')}"
     name = value["metadata"].get("name", "")
     notes = get_mapping(value, "metadata", "annotations")
-    if notes.get(_DEFAULT_CLASS) == "true" and features.is_on("TablesAsOf136"):
+    if notes.get(_DEFAULT_CLASS) == "true" and features.is_on("NewerTablesAndWords"):
         name += " (default)"
     return (
         name,

@@ -129,7 +129,7 @@ def _validate_node_status(value: Object, old: Object, context: Context) -> Itera
 
 def _format_kernel(info: Object) -> str:
     version, machine = info.get("kernelVersion") or UNKNOWN, info.get("architecture")
-    if machine and features.is_on("TablesAsOf136"):
+    if machine and features.is_on("NewerTablesAndWords"):
         version += f" ({machine})"
     return str(version)
 

@@ -11,6 +11,7 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     FieldError,
     duplicate,
+    forbidden,
     invalid,
     not_supported,
     required,
@@ -214,6 +215,9 @@ def _validate_spread(spec: Object, path: str) -> Iterator[FieldError]:
         yield from validators.validate_label_selector(
             f"{place}.labelSelector", each.get("labelSelector")
         )
+        if each.get("matchLabelKeys") and each.get("labelSelector") is None:
+            text = "must not be specified when labelSelector is not set"
+            yield forbidden(f"{place}.matchLabelKeys", text)
 
 
 _CHECKS: dict[str, Callable[[Object, str], Iterable[FieldError]]] = {

@@ -187,14 +187,14 @@ def _build_cells(value: Object, now: datetime) -> Sequence[object]:
     limits = [text for name, text in texts.items() if name.startswith("limits.")]
     others = [text for name, text in texts.items() if not name.startswith("limits.")]
     name, age = value["metadata"].get("name", ""), format_creation_age(value, now)
-    if features.is_on("TablesAsOf136"):
+    if features.is_on("NewerTablesAndWords"):
         return (name, ", ".join(others), ", ".join(limits), age)
     return (name, age, ", ".join(others), ", ".join(limits))
 
 
 def _list_columns() -> tuple[Column, ...]:
     amounts = (build_column("Request"), build_column("Limit"))
-    return (NAME, *amounts, AGE) if features.is_on("TablesAsOf136") else (NAME, AGE, *amounts)
+    return (NAME, *amounts, AGE) if features.is_on("NewerTablesAndWords") else (NAME, AGE, *amounts)
 
 
 QUOTA = Rules(

@@ -6,8 +6,10 @@ from datetime import datetime
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid
 from quarterdeck.server.kinds import features, replica_status, validators
+from quarterdeck.server.kinds.claim_validation import validate_claim_spec
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
+from quarterdeck.server.kinds.pod_validation import validate_spec
 from quarterdeck.server.kinds.pod_warnings import find_template_warnings
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.templates import (
@@ -119,15 +121,41 @@ def _validate_template(spec: Object, path: str) -> Iterator[FieldError]:
 
 def _validate_new_stateful_set(value: Object, context: Context) -> Iterator[FieldError]:
     name = get_field(value, "spec", "serviceName")
-    if name and features.is_on("ServiceNameOfStatefulSet"):
+    if not features.is_on("StatefulSetsAreChecked"):
+        return
+    if name:
         for problem in names.check_dns1123_label(name):
             yield invalid("spec.serviceName", name, problem)
+    claims = get_items(value, "spec", "volumeClaimTemplates")
+    for index, claim in enumerate(claims):
+        path = f"spec.volumeClaimTemplates[{index}].spec"
+        yield from validate_claim_spec(get_mapping(claim, "spec"), path)
+    yield from _validate_pods(get_mapping(value, "spec"))
+
+
+def _validate_pods(spec: Object) -> Iterator[FieldError]:
+    """Check the template with the volumes that its pods get from the claims."""
+    pod = {**get_mapping(spec, "template", "spec")}
+    for member in ("subdomain", "hostname"):  # the controller sets them
+        pod.pop(member, None)
+    claimed = [
+        each["metadata"].get("name") or ""
+        for each in get_items(spec, "volumeClaimTemplates")
+        if each.get("metadata")
+    ]
+    own = [each for each in get_items(pod, "volumes") if each.get("name") not in claimed]
+    added = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claimed]
+    pod["volumes"] = [*added, *own]
+    yield from validate_spec(pod, "spec.template.spec")
 
 
 def _validate_stateful_set_update(
     value: Object, old: Object, context: Context
 ) -> Iterator[FieldError]:
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
+    is_changed = get_field(spec, "template", "spec") != get_field(before, "template", "spec")
+    if is_changed and features.is_on("StatefulSetsAreChecked"):
+        yield from _validate_pods(spec)
     mutable = _list_mutable_fields()
     members = (spec.keys() | before.keys()) - set(mutable)
     if any(spec.get(member) != before.get(member) for member in members):

@@ -74,6 +74,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Asked of changes through the status endpoint only."""
     validates_twice: bool = False
     """Whether Kubernetes checks changed objects twice, and lists what it finds twice."""
+    validates_twice_still: bool = False
+    """Whether newer releases do so too."""
     warn: Callable[[Object, Object | None, Context], Sequence[str]] = find_no_warnings
 
     required_lists: tuple[tuple[str, ...], ...] = ()
@@ -255,9 +257,14 @@ class BuiltinStrategy:
         if context.subresource == STATUS:
             return [*self.rules.validate_status(value, old, context)]
         errors = [*self.rules.validate(value, context)]
-        if errors and self.rules.validates_twice:
+        if errors and self._validates_twice():
             errors *= 2
         return [*errors, *self.rules.validate_change(value, old, context)]
+
+    def _validates_twice(self) -> bool:
+        if features.is_on("ChangesAreCheckedOnce"):
+            return self.rules.validates_twice_still
+        return self.rules.validates_twice
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """One of the counted members changed."""

@@ -10,9 +10,11 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     Bare,
     FieldError,
+    Verbatim,
     forbidden,
     invalid,
     not_supported,
+    prints_json,
     quote,
     required,
 )
@@ -264,7 +266,7 @@ def format_go_map(texts: Mapping[str, str] | None) -> Bare:
 def format_go_label_selector(selector: Mapping[str, Any] | None) -> Bare:
     """Format a label selector as Go prints it."""
     if selector is None:
-        return Bare('"null"')
+        return Verbatim("null") if prints_json() else Bare('"null"')
     labels, terms = selector.get("matchLabels"), selector.get("matchExpressions")
     shown_labels = format_go_map(labels) if labels else "map[string]string(nil)"
     kind = "[]v1.LabelSelectorRequirement"

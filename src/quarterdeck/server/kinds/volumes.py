@@ -213,6 +213,7 @@ VOLUME = Rules(
     prepare_update=_prepare_volume_update,
     validate=_validate_volume,
     validates_twice=True,
+    validates_twice_still=True,
     validate_change=_validate_volume_update,
     status_updates_labels=True,
     columns=(

@@ -27,10 +27,10 @@ def parse_version(text: str) -> int:
 
 
 def _build_version_error(text: str, problem: str) -> ApiError:
-    return ApiError(
-        f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {problem}',
-        code=500,
+    message = (
+        f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {problem}'
     )
+    return ApiError(message, code=500)
 
 
 async def wait_for_version(core: Core, text: str) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from quarterdeck.meta.field import FieldError
+from quarterdeck.meta.release import is_since
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.resource import Resource
 
@@ -70,7 +71,10 @@ def get_kind_checks(resource: Resource, subresource: str = "") -> KindChecks:
     name = resource.gvr.group_resource
     if subresource:
         return _NONE if name in _UNCHECKED_STATUS else _CHANGE_ONLY
-    return _RESOURCES.get(name, _DEFAULT)
+    found = _RESOURCES.get(name, _DEFAULT)
+    if found is _OBJECT_TWICE and name.endswith(".rbac.authorization.k8s.io") and is_since(1, 36):
+        return _DEFAULT
+    return found
 
 
 def checks_metadata(resource: Resource) -> bool:

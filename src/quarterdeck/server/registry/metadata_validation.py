@@ -82,8 +82,8 @@ def validate_immutables(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[
 
 
 def _show_member(value: object) -> object:
-    """A time as Go prints it, without quotes; others as they are."""
-    if not isinstance(value, str):
+    """A time as Go prints it, until 1.32 without quotes; others as they are."""
+    if not isinstance(value, str) or prints_json():
         return value
     try:
         return Bare(f"{parse_time(value):%Y-%m-%d %H:%M:%S} +0000 UTC")

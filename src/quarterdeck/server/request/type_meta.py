@@ -3,13 +3,12 @@
 from quarterdeck.meta import builtins
 from quarterdeck.meta.field import invalid, quote
 from quarterdeck.meta.identity import GVK
+from quarterdeck.meta.release import is_since
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.wire.status import BadRequest, Invalid
 
 _SHOWN_BYTES = 30
-_SCHEME = "pkg/runtime/scheme.go:100"
-"""What Kubernetes calls its table of kinds."""
 _GO_STRUCT = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\"";'
     ' Kind string "json:\\"kind,omitempty\\"" }'
@@ -22,6 +21,11 @@ _JSON_NAMES = {
     int: "number",
     float: "number",
 }
+
+
+def name_scheme() -> str:
+    """What Kubernetes calls the kinds that it knows: a line of its source."""
+    return f"pkg/runtime/scheme.go:{111 if is_since(1, 33) else 100}"
 
 
 def check_type(call: Call, value: Object, gvk: GVK, *, body: bytes) -> None:
@@ -88,7 +92,7 @@ def check_builtin_type(kind: str, api_version: str, gvk: GVK) -> None:
         raise BadRequest(
             f"{kind} in version {quote(version)} cannot be handled as a {gvk.kind}: no kind"
             f" {quote(kind)} is registered for version {quote(api_version)} in scheme"
-            f" {quote(_SCHEME)}"
+            f" {quote(name_scheme())}"
         )
     if kind == gvk.kind:
         raise BadRequest(
