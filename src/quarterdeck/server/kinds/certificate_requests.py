@@ -52,7 +52,7 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
     yield from _validate_request(str(spec.get("request") or ""))
     usages = spec.get("usages") or []
     if not usages:
-        yield required("spec.usages", "usages must be provided")
+        yield required("spec.usages")
     for index, usage in enumerate(usages):
         if usage not in _USAGES:
             yield not_supported(f"spec.usages[{index}]", usage, _USAGES)

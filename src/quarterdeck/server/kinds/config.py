@@ -10,6 +10,7 @@ from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
+from quarterdeck.wire.json_errors import find_syntax_error
 
 _SIZE_LIMIT = 1024 * 1024
 _IMMUTABLE_MESSAGE = "field is immutable when `immutable` is set"
@@ -68,6 +69,7 @@ _REQUIRED_KEYS: dict[str, tuple[str, ...]] = {
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
+_DOCKER_TYPES = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 _ACCOUNT = "kubernetes.io/service-account.name"
 
 
@@ -94,6 +96,8 @@ def _validate_secret(value: Object, context: Context) -> Iterator[FieldError]:
     for key in _REQUIRED_KEYS.get(kind, ()):
         if key not in data:
             yield required(f"data[{key}]")
+        elif kind in _DOCKER_TYPES:
+            yield from _validate_docker_config(data[key] or "", f"data[{key}]")
     if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
         yield required("data[username]")
         yield required("data[password]")
@@ -101,6 +105,13 @@ def _validate_secret(value: Object, context: Context) -> Iterator[FieldError]:
         annotations = get_mapping(value, "metadata", "annotations")
         if not annotations.get(_ACCOUNT):
             yield required(f"metadata.annotations[{_ACCOUNT}]")
+
+
+def _validate_docker_config(data: str, path: str) -> Iterator[FieldError]:
+    """Check that registry credentials are JSON, without a word of them."""
+    text = base64.b64decode(data).decode("utf-8", "replace")
+    if problem := find_syntax_error(text):
+        yield invalid(path, "<secret contents redacted>", problem)
 
 
 def _validate_secret_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:

@@ -76,7 +76,10 @@ def _validate_daemon_set(value: Object, context: Context) -> Iterator[FieldError
     strategy = get_mapping(spec, "updateStrategy")
     if strategy.get("type") not in ("OnDelete", ROLLING):
         choices = ("RollingUpdate", "OnDelete")
-        yield not_supported("spec.updateStrategy.type", strategy.get("type") or "", choices)
+        shown = validators.format_go_strategy(
+            strategy, "DaemonSetUpdateStrategy", "RollingUpdateDaemonSet"
+        )
+        yield not_supported("spec.updateStrategy", shown, choices)
     elif strategy["type"] == ROLLING:
         rolling = get_mapping(strategy, "rollingUpdate")
         yield from _validate_rolling(rolling, "spec.updateStrategy.rollingUpdate")
@@ -170,7 +173,14 @@ def _build_revision_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
+def _validate_revision(value: Object, context: Context) -> Iterator[FieldError]:
+    yield from validators.validate_non_negative("revision", value.get("revision"))
+    if value.get("data") is None:
+        yield required("data", "data is mandatory")
+
+
 CONTROLLER_REVISION = Rules(
+    validate=_validate_revision,
     columns=(NAME, build_column("Controller"), build_column("Revision"), AGE),
     cells=_build_revision_cells,
 )

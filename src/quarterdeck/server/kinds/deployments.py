@@ -71,8 +71,11 @@ def _validate_strategy(strategy: Object, path: str) -> Iterator[FieldError]:
                 yield required(f"{path}.rollingUpdate", text)
             else:
                 yield from _validate_rolling(rolling, f"{path}.rollingUpdate")
-        case other:
-            yield not_supported(f"{path}.type", other or "", ("Recreate", ROLLING))
+        case _:
+            shown = validators.format_go_strategy(
+                strategy, "DeploymentStrategy", "RollingUpdateDeployment"
+            )
+            yield not_supported(path, shown, ("Recreate", ROLLING))
 
 
 def _validate_rolling(rolling: Object, path: str) -> Iterator[FieldError]:

@@ -88,6 +88,19 @@ def _validate_path(entry: Object, path: str) -> Iterator[FieldError]:
         yield from _validate_backend(get_mapping(entry, "backend"), f"{path}.backend")
 
 
+def _validate_reference(reference: Object, path: str) -> Iterator[FieldError]:
+    """Check an object that traffic is sent to in place of a service."""
+    if group := reference.get("apiGroup"):
+        for problem in names.check_dns1123_subdomain(group):
+            yield invalid(f"{path}.apiGroup", group, problem)
+    for member in ("kind", "name"):
+        text = reference.get(member) or ""
+        if not text:
+            yield required(f"{path}.{member}", f"{member} is required")
+        for problem in names.check_path_segment(text):
+            yield invalid(f"{path}.{member}", text, problem)
+
+
 def _validate_backend(backend: Object, path: str) -> Iterator[FieldError]:
     service, resource = backend.get("service"), backend.get("resource")
     if service is not None and resource is not None:
@@ -95,6 +108,8 @@ def _validate_backend(backend: Object, path: str) -> Iterator[FieldError]:
         yield invalid(path, "", text)
     elif service is None and resource is None:
         yield invalid(path, "", "resource or service backend is required")
+    if resource is not None:
+        yield from _validate_reference(resource, f"{path}.resource")
     if service is None:
         return
     name = service.get("name") or ""

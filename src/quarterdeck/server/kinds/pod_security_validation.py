@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, required
 from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items
+from quarterdeck.server.kinds.pod_system_validation import validate_parameters
 from quarterdeck.server.registry.resource import Object
 
 _LARGEST_ID = 2**31 - 1
@@ -52,6 +53,8 @@ def validate_pod_context(spec: Object, path: str) -> Iterator[FieldError]:
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{place}.shareProcessNamespace", value=True, detail=text)
+    if context.get("sysctls"):
+        yield from validate_parameters(context, place)
     policies = ("Always", "OnRootMismatch")
     policy = context.get("fsGroupChangePolicy")
     yield from validators.validate_enum(f"{place}.fsGroupChangePolicy", policy, policies)

@@ -11,7 +11,6 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     FieldError,
     duplicate,
-    forbidden,
     invalid,
     not_supported,
     required,
@@ -23,6 +22,11 @@ from quarterdeck.server.kinds.container_validation import validate_containers, v
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.pod_resources import validate_pod_resources
 from quarterdeck.server.kinds.pod_security_validation import validate_pod_context
+from quarterdeck.server.kinds.pod_system_validation import (
+    validate_host_network,
+    validate_system_members,
+)
+from quarterdeck.server.kinds.spread_validation import validate_spread
 from quarterdeck.server.kinds.volume_source_validation import validate_volumes
 from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.resource import Object
@@ -33,9 +37,9 @@ _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _COMPARISONS = ("Lt", "Gt")
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _SYSTEMS = ("linux", "windows")
-_INCLUSION_POLICIES = ("Honor", "Ignore")
 _LARGEST = 2**31 - 1
 _MOST_NAME_SERVERS = 3
+_MOST_SEARCHES = 32
 
 
 def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
@@ -87,7 +91,11 @@ def _validate_name_servers(spec: Object, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.nameservers", validators.format_go_strings(servers), text)
     for index, server in enumerate(servers):
         yield from validate_address(f"{path}.nameservers[{index}]", server)
-    for index, domain in enumerate(get_items(spec, "dnsConfig", "searches")):
+    searches = get_items(spec, "dnsConfig", "searches")
+    if len(searches) > _MOST_SEARCHES:
+        text = f"must not have more than {_MOST_SEARCHES} search paths"
+        yield invalid(f"{path}.searches", validators.format_go_strings(searches), text)
+    for index, domain in enumerate(searches):
         yield from _validate_search(domain, f"{path}.searches[{index}]")
     for index, option in enumerate(get_items(spec, "dnsConfig", "options")):
         if not option.get("name"):
@@ -131,6 +139,8 @@ def _validate_system(spec: Object, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.name", "cannot be empty")
     elif name not in _SYSTEMS:
         yield not_supported(path, name, _SYSTEMS)
+    else:
+        yield from validate_system_members(spec, path.removesuffix(".os"), name)
 
 
 def _validate_name(spec: Object, path: str) -> Iterator[FieldError]:
@@ -197,29 +207,6 @@ def _validate_aliases(spec: Object, path: str) -> Iterator[FieldError]:
                 yield invalid(f"{path}[{index}].hostnames[{at}]", host, problem)
 
 
-def _validate_spread(spec: Object, path: str) -> Iterator[FieldError]:
-    for index, each in enumerate(get_items(spec, "topologySpreadConstraints")):
-        place = f"{path}.topologySpreadConstraints[{index}]"
-        if (each.get("maxSkew") or 0) <= 0:
-            text = "must be greater than zero"
-            yield invalid(f"{place}.maxSkew", each.get("maxSkew") or 0, text)
-        if not each.get("topologyKey"):
-            yield required(f"{place}.topologyKey", "can not be empty")
-        choices = ("DoNotSchedule", "ScheduleAnyway")
-        yield from validators.validate_required_enum(
-            f"{place}.whenUnsatisfiable", each.get("whenUnsatisfiable"), choices
-        )
-        for member in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            policy = each.get(member)
-            yield from validators.validate_enum(f"{place}.{member}", policy, _INCLUSION_POLICIES)
-        yield from validators.validate_label_selector(
-            f"{place}.labelSelector", each.get("labelSelector")
-        )
-        if each.get("matchLabelKeys") and each.get("labelSelector") is None:
-            text = "must not be specified when labelSelector is not set"
-            yield forbidden(f"{place}.matchLabelKeys", text)
-
-
 _CHECKS: dict[str, Callable[[Object, str], Iterable[FieldError]]] = {
     "dnsConfig": _validate_name_servers,
     "nodeSelector": lambda spec, path: validate_labels(
@@ -232,7 +219,7 @@ _CHECKS: dict[str, Callable[[Object, str], Iterable[FieldError]]] = {
         get_items(spec, "tolerations"), f"{path}.tolerations"
     ),
     "hostAliases": _validate_aliases,
-    "topologySpreadConstraints": _validate_spread,
+    "topologySpreadConstraints": validate_spread,
     "preemptionPolicy": lambda spec, path: validators.validate_enum(
         f"{path}.preemptionPolicy", spec["preemptionPolicy"], _PREEMPTION_POLICIES
     ),
@@ -240,6 +227,9 @@ _CHECKS: dict[str, Callable[[Object, str], Iterable[FieldError]]] = {
         {"limits": get_mapping(spec, "overhead")}, f"{path}.overhead"
     ),
     "os": _validate_system,
+    "hostNetwork": lambda spec, path: (
+        validate_host_network(spec, path) if spec["hostNetwork"] else ()
+    ),
     "affinity": lambda spec, path: validate_affinity(
         get_mapping(spec, "affinity"), f"{path}.affinity"
     ),

@@ -70,7 +70,10 @@ def _validate_stateful_set(value: Object, context: Context) -> Iterator[FieldErr
     strategy = get_mapping(spec, "updateStrategy")
     if strategy.get("type") not in ("OnDelete", ROLLING):
         text = f"must be '{ROLLING}' or 'OnDelete'"
-        yield invalid("spec.updateStrategy", strategy.get("type") or "", text)
+        shown = validators.format_go_strategy(
+            strategy, "StatefulSetUpdateStrategy", "RollingUpdateStatefulSetStrategy"
+        )
+        yield invalid("spec.updateStrategy", shown, text)
     elif strategy.get("type") == "OnDelete" and strategy.get("rollingUpdate") is not None:
         text = "only allowed for updateStrategy 'RollingUpdate'"
         shown = _format_go_rolling(strategy["rollingUpdate"])

@@ -250,6 +250,13 @@ def format_selector(selector: Mapping[str, Any] | None) -> str:
     return ",".join(sorted(part for part in parts if part))
 
 
+def format_go_strategy(strategy: Mapping[str, Any], kind: str, rolling: str) -> Bare:
+    """Format how a workload is updated as Go prints it: what a pointer points to is not shown."""
+    pointer = "nil" if strategy.get("rollingUpdate") is None else GO_POINTER
+    shown = quote(strategy.get("type") or "")
+    return Bare(f"apps.{kind}{{Type:{shown}, RollingUpdate:(*apps.{rolling})({pointer})}}")
+
+
 def format_go_strings(texts: Sequence[str]) -> Bare:
     """Format a list of strings as Go prints it."""
     return Bare("[]string{" + ", ".join(quote(text) for text in texts) + "}")
