@@ -64,7 +64,7 @@ _RULES: dict[tuple[str, str], str] = {
     ("apiregistration.k8s.io/v1", "APIService"): "components.API_SERVICE",
     ("v1", "ComponentStatus"): "components.COMPONENT_STATUS",
     ("scheduling.k8s.io/v1", "PriorityClass"): "cluster.PRIORITY_CLASS",
-    ("node.k8s.io/v1", "RuntimeClass"): "cluster.RUNTIME_CLASS",
+    ("node.k8s.io/v1", "RuntimeClass"): "runtime_classes.RUNTIME_CLASS",
     ("coordination.k8s.io/v1", "Lease"): "cluster.LEASE",
     ("rbac.authorization.k8s.io/v1", "Role"): "rbac.ROLE",
     ("rbac.authorization.k8s.io/v1", "ClusterRole"): "rbac.CLUSTER_ROLE",

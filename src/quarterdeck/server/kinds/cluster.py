@@ -1,4 +1,4 @@
-"""Namespaces, leases, priority classes and runtime classes."""
+"""Namespaces, leases and priority classes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -183,23 +183,4 @@ PRIORITY_CLASS = Rules(
         build_column("PreemptionPolicy"),
     ),
     cells=_build_priority_cells,
-)
-
-
-# runtime classes --------------------------------------------------------------------------------
-
-
-def _build_runtime_class_cells(value: Object, now: datetime) -> Sequence[object]:
-    return (
-        value["metadata"].get("name", ""),
-        value.get("handler") or "",
-        format_creation_age(value, now),
-    )
-
-
-RUNTIME_CLASS = Rules(
-    allows_unconditional_update=False,
-    allows_create_on_update=True,
-    columns=(NAME, build_column("Handler"), AGE),
-    cells=_build_runtime_class_cells,
 )

@@ -1,12 +1,13 @@
 """API services and component statuses: what kubectl shows of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.meta.field import FieldError, invalid, quote
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
-from quarterdeck.server.registry.resource import STATUS, Object
+from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 
 def _find_condition(conditions: Sequence[Object], kind: str) -> Object:
@@ -38,7 +39,23 @@ def _build_component_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
+def _validate_service(value: Object, context: Context) -> Iterator[FieldError]:
+    """Check where a group is served, and how it ranks among others."""
+    spec = get_mapping(value, "spec")
+    group, version = spec.get("group") or "", spec.get("version") or ""
+    name = value["metadata"].get("name") or ""
+    if name != (expected := f"{version}.{group}"):
+        text = f'must be `spec.version+"."+spec.group`: {quote(expected)}'
+        yield invalid("metadata.name", name, text)
+    for member, limit in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+        number = spec.get(member) or 0
+        if not 0 < number <= limit:
+            text = f"must be positive and less than {limit}"
+            yield invalid(f"spec.{member}", number, text)
+
+
 API_SERVICE = Rules(
+    validate=_validate_service,
     allows_unconditional_update=False,
     columns=(
         NAME,
