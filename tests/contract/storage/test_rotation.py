@@ -7,6 +7,7 @@ import pytest
 
 from quarterdeck.storage import OpenFailed, StoreKey, open_sqlite
 from quarterdeck.storage.encryption import MARK, Cipher, SealingKey
+from quarterdeck.storage.sqlite.rotation import seal_values
 
 OLD, NEW = SealingKey("old", b"o" * 32), SealingKey("new", b"n" * 32)
 SECRET, POD = StoreKey("secrets", "a", "x"), StoreKey("pods", "a", "x")
@@ -61,3 +62,33 @@ async def test_plain_values_are_sealed_and_sealed_ones_opened_again(database: Pa
     await reopen(database, Cipher({"secrets": None}, [OLD]))
     assert stored(database)["secrets"] == b"plain text"
     assert b"aesgcm" not in database.read_bytes(), "what stood there is overwritten"
+
+
+async def test_sealing_counts_rows_and_overwrites_what_stood_there(database: Path) -> None:
+    await write(database, None)
+    connection = sqlite3.connect(database, isolation_level=None)
+    cipher = Cipher({"secrets": OLD, "pods": OLD}, [OLD])
+    try:
+        assert seal_values(connection, cipher) == 2
+        log = database.with_name(f"{database.name}-wal")
+        for file in (database, log):  # still open: nothing waits for the end of the connection
+            assert not file.exists() or b"plain text" not in file.read_bytes()
+        assert seal_values(connection, cipher) == 0
+    finally:
+        connection.close()
+
+
+async def test_sealing_that_fails_changes_nothing(database: Path) -> None:
+    await write(database, None)
+    connection = sqlite3.connect(database, isolation_level=None)
+    connection.execute(
+        "CREATE TRIGGER refuse BEFORE UPDATE ON log WHEN old.resource = 'secrets' "
+        "BEGIN SELECT RAISE(ABORT, 'refused'); END"
+    )
+    try:
+        with pytest.raises(sqlite3.IntegrityError, match="refused"):
+            seal_values(connection, Cipher({"pods": OLD, "secrets": OLD}, [OLD]))
+        assert not connection.in_transaction
+    finally:
+        connection.close()
+    assert stored(database) == {"secrets": b"plain text", "pods": b"plain text"}
