@@ -198,7 +198,7 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
                 "INGESTER_TLS_CLIENT_CA",
                 "Authority of collectors' certificates; collectors must show one.",
                 "FILE",
-                "none; tokens alone are asked for",
+                "none; a token is enough",
             )
         ),
     ] = ""

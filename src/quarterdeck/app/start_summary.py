@@ -37,14 +37,14 @@ def print_summary(
             commands=[
                 # --demo has applied them
                 *([] if settings.demo else [f"{command} manifests --samples | kubectl apply -f -"]),
-                _suggest_look(parts),
+                _suggest_command(parts),
                 *([f"curl -N {facade}/watch"] if facade else ["kubectl get events -w"]),
             ],
         )
     )
 
 
-def _suggest_look(parts: Sequence[Part]) -> str:
+def _suggest_command(parts: Sequence[Part]) -> str:
     """A command that shows what the operators that run work on."""
     names = {part.name for part in parts}
     if "applications" not in names and "machines" in names:

@@ -46,17 +46,17 @@ class Workload(NamedTuple):
             "apiVersion": f"{RBAC}/v1",
             "kind": "ClusterRoleBinding",
             "metadata": {"name": role or self.name, "labels": dict(self.labels)},
-            **self._refer("ClusterRole", role or self.name, account or self.name),
+            **self._build_binding("ClusterRole", role or self.name, account or self.name),
         }
 
     def bind_role(self, role: str = "") -> Document:
         """Give a Role of the namespace to the workload's account."""
         return {
             **self.build_object(f"{RBAC}/v1", "RoleBinding", role),
-            **self._refer("Role", role or self.name, self.name),
+            **self._build_binding("Role", role or self.name, self.name),
         }
 
-    def _refer(self, kind: str, role: str, account: str) -> Document:
+    def _build_binding(self, kind: str, role: str, account: str) -> Document:
         subject = {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
         return {
             "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role},

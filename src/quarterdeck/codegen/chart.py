@@ -163,10 +163,10 @@ def _ingester() -> list[Conditional]:
     apart["deployment"] = _open_deployment(dict(apart["deployment"]), _INGESTER)
     part = f".Values.operators.clusters.enabled {_INGESTER}.enabled (not {_INGESTER}.ownDeployment)"
     own = f"{_INGESTER}.enabled {_INGESTER}.ownDeployment"
-    return [*_conditional(inside, f"and {part}"), *_conditional(apart, f"and {own}")]
+    return [*_add_conditions(inside, f"and {part}"), *_add_conditions(apart, f"and {own}")]
 
 
-def _conditional(
+def _add_conditions(
     documents: Mapping[str, Mapping[str, Any]], enabled: str
 ) -> "Iterator[Conditional]":
     """Documents with their conditions; `enabled` is one that begins with `and`."""

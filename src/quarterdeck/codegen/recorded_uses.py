@@ -102,12 +102,12 @@ def compare(operator: str, rules: Iterable[rbac.Rule], uses: set[RecordedUse]) -
         if right not in _ALWAYS and use.verb not in allowed.get(right, set()):
             name = f"{use.group}/{use.resource}"
             yield f"{PATH}: {operator} uses {use.verb} of {name} without a rule; {hint}"
-    needed = {(use.group, use.resource, _name_right(use.verb)) for use in uses}
+    needed = {(use.group, use.resource, _get_right(use.verb)) for use in uses}
     for (group, resource), verbs in sorted(allowed.items()):
         if (group, resource) in _ALWAYS or resource.endswith(_NEVER_ASKED):
             continue
         known = UNRECORDED.get((operator, group, resource), ())
-        for name in sorted({_name_right(verb) for verb in verbs}):
+        for name in sorted({_get_right(verb) for verb in verbs}):
             if name not in known and (group, resource, name) not in needed:
                 yield (
                     f"{PATH}: {operator} may {name} {group}/{resource} and no test needs it;"
@@ -115,7 +115,7 @@ def compare(operator: str, rules: Iterable[rbac.Rule], uses: set[RecordedUse]) -
                 )
 
 
-def _name_right(verb: str) -> str:
+def _get_right(verb: str) -> str:
     """The right that a verb belongs to."""
     if verb in _READS:
         return "read"

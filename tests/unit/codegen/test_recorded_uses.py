@@ -22,7 +22,7 @@ def test_roles_are_what_was_recorded() -> None:
 
 def test_exceptions_are_still_needed() -> None:
     uses = recorded_uses.parse_table((ROOT / recorded_uses.PATH).read_text())
-    needed = {(use[:3], recorded_uses._name_right(use.verb)) for use in uses}
+    needed = {(use[:3], recorded_uses._get_right(use.verb)) for use in uses}
     known = {
         (place, right) for place, rights in recorded_uses.UNRECORDED.items() for right in rights
     }

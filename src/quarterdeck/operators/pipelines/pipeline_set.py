@@ -107,7 +107,7 @@ async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet)
     if (name := await find_left_out(fleet.api, listed, source)) is not None:
         text = (
             f"the server's list leaves out pipeline {name!r} of this source, which it has: nothing "
-            "is sent, for the sync would delete it"
+            "is sent, because the sync would delete it"
         )
         raise Waiting(Reason.SYNC_FAILED, text, after_s=30.0)
 

@@ -62,13 +62,15 @@ async def read_contents(pipeline: Pipeline, ctx: Context[Pipeline]) -> Contents:
         name, key = source.config_map_key_ref.name, source.config_map_key_ref.key
         values = await _config_map_values(Key(namespace, name), ctx)
         if values is None or key not in values:
-            raise _missing("ConfigMap", source.config_map_key_ref, is_there=values is not None)
+            raise _build_missing(
+                "ConfigMap", source.config_map_key_ref, is_there=values is not None
+            )
         return Contents(values[key], origin=f"ConfigMap {name}, key {key}")
     assert source.secret_key_ref is not None  # the schema wants exactly one of the two
     name, key = source.secret_key_ref.name, source.secret_key_ref.key
     secrets = await secret_values(Key(namespace, name), ctx)
     if secrets is None or key not in secrets:
-        raise _missing("Secret", source.secret_key_ref, is_there=secrets is not None)
+        raise _build_missing("Secret", source.secret_key_ref, is_there=secrets is not None)
     return Contents(
         _text(secrets[key], "Secret", name, key), is_secret=True, origin=f"Secret {name}"
     )
@@ -90,7 +92,7 @@ async def _config_map_values(key: Key, ctx: Context[Pipeline]) -> Mapping[str, s
         return None
 
 
-def _missing(
+def _build_missing(
     kind: str, reference: ConfigMapKeySelector | SecretKeySelector, *, is_there: bool
 ) -> Stalled:
     name, key = reference.name, reference.key

@@ -46,7 +46,7 @@ async def collect_members(set_: PipelineSet, ctx: Context[Any]) -> list[Member]:
     for member, found in members:
         problems += [f"{member.desired.name}: {text}" for text in found]
         if member.desired.name in seen:
-            problems.append(f"{member.desired.name}: the name is there twice")
+            problems.append(f"{member.desired.name}: the name is used twice")
         seen.add(member.desired.name)
     if problems:
         raise Stalled(Reason.VALIDATION_ERROR, "; ".join(problems[:MAX_SHOWN]))

@@ -135,7 +135,7 @@ def _check_set(set_: PipelineSet) -> Iterator[Finding]:
     for index, member in enumerate(spec.pipelines):
         field = f"spec.pipelines[{index}]"
         if member.name in seen:
-            yield Finding(f"{field}.name: {member.name!r} is there twice")
+            yield Finding(f"{field}.name: {member.name!r} is used twice")
         seen.add(member.name)
         yield from _errors(find_matcher_problems(member.matchers, f"{field}.matchers"))
         yield from _errors(find_isolation_problems(member, field))

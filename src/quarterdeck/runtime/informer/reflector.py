@@ -282,17 +282,17 @@ class Reflector:
     def _watch_failed(self, failure: Failure, now: float) -> None:
         if failure.code in (0, 429):
             self._retries.delay(failure, now)  # same version: nothing is lost
-        elif failure.is_expired and self._retries.may_hurry(now):
+        elif failure.is_expired and self._retries.may_retry_now(now):
             self._relist(now)
         elif self._is_passing(failure, now):
-            self._retries.hurry_after_failure(now)  # same version: the error is not about it
+            self._retries.retry_now_after_failure(now)  # same version: the error is not about it
         else:
             self._schedule_resync(failure, now)
 
     def _relist(self, now: float) -> None:
         """The version is too old, which is nobody's failure: waiting would only make it older."""
         self._phase = _Phase.SYNC
-        self._retries.hurry(now)
+        self._retries.retry_now(now)
 
     def _is_passing(self, failure: Failure, now: float) -> bool:
         return self._retries.is_passing(failure, now, last_heard_at=self.last_heard_at)
@@ -316,7 +316,7 @@ class Reflector:
         elif failure.is_expired or failure.is_too_large:
             self._version_refused(failure, now)
         elif self._is_passing(failure, now):
-            self._retries.hurry_after_failure(now)
+            self._retries.retry_now_after_failure(now)
         else:
             self._retries.delay(failure, now)
 

@@ -22,15 +22,15 @@ class RetrySchedule:
         )
         self._ready_at = float("-inf")
         self._failed_at = float("-inf")
-        self._hurried_at = float("-inf")
+        self._retried_at = float("-inf")
 
     def get_wait_s(self, now: float) -> float:
         """How long to wait now; 0 or less for not at all."""
         return self._ready_at - now
 
-    def may_hurry(self, now: float) -> bool:
+    def may_retry_now(self, now: float) -> bool:
         """Whether a request may be sent without a delay: the last such one is long enough ago."""
-        return now - self._hurried_at >= self._settings.relist_interval_s
+        return now - self._retried_at >= self._settings.relist_interval_s
 
     def is_passing(self, failure: Failure, now: float, *, last_heard_at: float) -> bool:
         """Whether a server that answered a moment ago failed once: others may have succeeded."""
@@ -39,18 +39,18 @@ class RetrySchedule:
             and not failure.is_too_large
             and not failure.retry_after_s
             and last_heard_at > self._failed_at
-            and self.may_hurry(now)
+            and self.may_retry_now(now)
         )
 
-    def hurry(self, now: float) -> None:
+    def retry_now(self, now: float) -> None:
         """Wait only for a jitter: many clients lose their watches at one moment."""
-        self._hurried_at = now
+        self._retried_at = now
         self._ready_at = now + self._random.random() * self._settings.relist_jitter_s
 
-    def hurry_after_failure(self, now: float) -> None:
-        """As `hurry`, and a next failure finds that one came before it."""
+    def retry_now_after_failure(self, now: float) -> None:
+        """As `retry_now`, and a next failure finds that one came before it."""
         self._note_failure(now)
-        self.hurry(now)
+        self.retry_now(now)
 
     def delay(self, failure: Failure, now: float, *, cap_s: float = float("inf")) -> None:
         """Wait longer after each failure, and at least as long as the server said (R4)."""

@@ -33,7 +33,7 @@ class LoopWatchdog:
         """Measure until cancelled."""
         loop, loop_thread = asyncio.get_running_loop(), threading.get_ident()
         thread = threading.Thread(
-            target=self._look, args=(loop, loop_thread), name="loop-watchdog", daemon=True
+            target=self._watch_loop, args=(loop, loop_thread), name="loop-watchdog", daemon=True
         )
         thread.start()
         try:
@@ -53,7 +53,7 @@ class LoopWatchdog:
             self._lag.observe(max(0.0, self._clock.monotonic() - self._asked_at))
             self._asked_at = None
 
-    def _look(self, loop: asyncio.AbstractEventLoop, loop_thread: int) -> None:
+    def _watch_loop(self, loop: asyncio.AbstractEventLoop, loop_thread: int) -> None:
         is_reported = False
         while not self._stop.wait(self._limit_s / 2):
             now, asked_at = self._clock.monotonic(), self._asked_at

@@ -49,7 +49,7 @@ class Conversion(Generic[H]):
         """Collect the versions.
 
         Raises:
-            ValueError: if a spoke is of another kind, or a version is there twice.
+            ValueError: if a spoke is of another kind, or a version is declared twice.
         """
         self.hub = hub
         self._spokes: dict[str, Spoke[Any, H]] = {}
@@ -61,7 +61,7 @@ class Conversion(Generic[H]):
                     f" {info.kind}.{info.group}: a spoke must be a version of the same kind"
                 )
             if info.version in self._spokes or info.version == hub.KIND.version:
-                raise ValueError(f"version {info.version} of {info.kind} is there twice")
+                raise ValueError(f"version {info.version} of {info.kind} is declared twice")
             self._spokes[info.version] = spoke
 
     @property

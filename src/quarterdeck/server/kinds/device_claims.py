@@ -82,7 +82,7 @@ def _validate_request(request: Object, path: str) -> FieldErrors:
         )
         yield invalid(path, None, text)
     elif exact is not None:
-        yield from _validate_wish(exact, f"{path}.exactly")
+        yield from _validate_device_choice(exact, f"{path}.exactly")
     else:
         yield from device_fields.validate_unique(
             alternatives,
@@ -95,10 +95,10 @@ def _validate_request(request: Object, path: str) -> FieldErrors:
 
 def _validate_alternative(request: Object, path: str) -> FieldErrors:
     yield from device_fields.validate_label(request.get("name") or "", f"{path}.name")
-    yield from _validate_wish(request, path)
+    yield from _validate_device_choice(request, path)
 
 
-def _validate_wish(request: Object, path: str) -> FieldErrors:
+def _validate_device_choice(request: Object, path: str) -> FieldErrors:
     """Check which devices are wanted, and how many."""
     name = request.get("deviceClassName") or ""
     if not name:

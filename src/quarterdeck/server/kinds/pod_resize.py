@@ -120,7 +120,7 @@ def _validate_containers(spec: Object, before: Object) -> Iterator[FieldError]:
         path = f"spec.containers[{index}].resources"
         yield from _find_removed(get_mapping(new, "resources"), old.get("resources"), path)
     for new, old in pairs["containers"]:
-        if not _keeps_the_rest(new, old):
+        if not _changes_only_resources(new, old):
             yield forbidden("spec", "only cpu and memory resources are mutable")
     for index, (new, old) in enumerate(pairs["initContainers"]):
         yield from _validate_init_container(new, old, f"spec.initContainers[{index}]")
@@ -133,7 +133,7 @@ def _validate_init_container(new: Object, old: Object, path: str) -> Iterator[Fi
             text = "resources for non-sidecar init containers are immutable"
             yield forbidden("spec", text)
         return
-    if not _keeps_the_rest(new, old):
+    if not _changes_only_resources(new, old):
         text = "only cpu and memory resources for init or sidecar containers are mutable"
         yield forbidden(path, text)
     if is_changed and not _is_sidecar(new):
@@ -162,7 +162,7 @@ def _find_removed(
             yield forbidden(f"{path}.{member}", f"{words} {member} cannot be removed")
 
 
-def _keeps_the_rest(new: Object, old: Object) -> bool:
+def _changes_only_resources(new: Object, old: Object) -> bool:
     """Whether a container changed in its processors and memory only."""
     fixed = [_get_fixed(get_mapping(each, "resources")) for each in (new, old)]
     if claims := get_field(old, "resources", "claims"):

@@ -47,12 +47,12 @@ def sum_requests(spec: Object) -> dict[str, Quantity]:
         if container.get("restartPolicy") == "Always":
             _add(total, own)
             _add(sidecars, own)
-            _raise_to(peak, sidecars)
+            _raise_amounts(peak, sidecars)
         else:
             while_it_runs = dict(sidecars)
             _add(while_it_runs, own)
-            _raise_to(peak, while_it_runs)
-    _raise_to(total, peak)
+            _raise_amounts(peak, while_it_runs)
+    _raise_amounts(total, peak)
     return total
 
 
@@ -71,7 +71,7 @@ def _add(total: dict[str, Quantity], more: dict[str, Quantity]) -> None:
         total[name] = total[name] + amount if name in total else amount
 
 
-def _raise_to(total: dict[str, Quantity], other: dict[str, Quantity]) -> None:
+def _raise_amounts(total: dict[str, Quantity], other: dict[str, Quantity]) -> None:
     for name, amount in other.items():
         if name not in total or amount > total[name]:
             total[name] = amount

@@ -90,7 +90,7 @@ class PluggedAttestation:
         self._limiter.check_failures(session.claim_uid, caller.address)
         known = await self._find_claim(session.claim_uid, method)
         if session.method != method:
-            text = f"the challenge was one of method {session.method}"
+            text = f"the challenge was issued for method {session.method}"
             raise self._fail(known.claim, text, caller)
         digest = hashlib.sha256(session.request).digest()
         try:

@@ -159,7 +159,7 @@ class Session:
     async def _answer(self, data: bytes) -> None:
         request = _decode(data, decode_request_head)
         if request.metrics is not None:
-            await self._take(request.metrics, data)
+            await self._ingest_batch(request.metrics, data)
         elif request.health is not None:
             await self._renew(request.health)
         elif request.register is not None:
@@ -172,7 +172,7 @@ class Session:
             _log.info("collector sent no heartbeat", cluster=self.cluster)
             return None
 
-    async def _take(self, head: MetricsBatch, data: bytes) -> None:
+    async def _ingest_batch(self, head: MetricsBatch, data: bytes) -> None:
         metrics, began = self._ingest.metrics, self._clock.monotonic()
         metrics.count_bytes(len(data))
         try:

@@ -90,7 +90,7 @@ STEPS = [{"weight": 50, "duration": "5m"}, {"weight": 10, "duration": "5m"}]
         pytest.param(
             "PipelineSet",
             {"pipelines": [GOOD["PipelineSet"]["pipelines"][0]] * 2},
-            "is there twice",
+            "is used twice",
             id="member twice",
         ),
         pytest.param("PipelineSet", {"pipelines": []}, "allowEmpty", id="empty set"),

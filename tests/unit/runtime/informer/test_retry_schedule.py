@@ -39,17 +39,17 @@ def test_what_the_server_asks_for_is_the_least_and_a_cap_the_most() -> None:
 
 def test_one_request_in_an_interval_goes_without_a_delay() -> None:
     schedule = build_schedule()
-    assert schedule.may_hurry(0.0)
-    schedule.hurry(0.0)
+    assert schedule.may_retry_now(0.0)
+    schedule.retry_now(0.0)
     assert 0 <= schedule.get_wait_s(0.0) <= SETTINGS.relist_jitter_s
-    assert not schedule.may_hurry(0.9)
-    assert schedule.may_hurry(1.0)
+    assert not schedule.may_retry_now(0.9)
+    assert schedule.may_retry_now(1.0)
 
 
 def test_a_failure_is_passing_if_the_server_answered_since_the_last_one() -> None:
     schedule = build_schedule()
     assert schedule.is_passing(BROKEN, 10.0, last_heard_at=9.0)
-    schedule.hurry_after_failure(10.0)
+    schedule.retry_now_after_failure(10.0)
     assert not schedule.is_passing(BROKEN, 10.5, last_heard_at=10.2), "within the interval"
     assert not schedule.is_passing(BROKEN, 20.0, last_heard_at=9.0), "no answer in between"
     assert schedule.is_passing(BROKEN, 20.0, last_heard_at=15.0)

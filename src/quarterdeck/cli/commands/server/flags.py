@@ -199,7 +199,7 @@ class ApiFlags(NamedTuple):
         AuthorizationMode,
         Option(
             "--authorization-mode",
-            help="Who may do what: by roles, or everybody everything, with the roles or without.",
+            help="Authorize by roles (RBAC), or allow every request (AlwaysAllow).",
         ),
     ] = AuthorizationMode.RBAC
     simulate_workloads: Annotated[

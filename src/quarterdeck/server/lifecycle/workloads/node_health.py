@@ -111,7 +111,7 @@ class NodeHealth:
         noticed = self._note_heartbeat(view, key, node)
         left = noticed + (_MONITOR_GRACE if has_reported else _STARTUP_GRACE) - view.now
         if left <= timedelta():
-            return list(_update_node(view, node, _give_up(node, conditions, view.now)))
+            return list(_update_node(view, node, _mark_unknown(node, conditions, view.now)))
         return [*_update_node(view, node, conditions), Requeue(left.total_seconds())]
 
     def _note_heartbeat(self, view: View, key: StoreKey, node: Object) -> datetime:
@@ -138,7 +138,7 @@ def _is_entry_ready(entry: Entry | None) -> bool:
     )
 
 
-def _give_up(node: Object, conditions: list[Object], now: datetime) -> list[Object]:
+def _mark_unknown(node: Object, conditions: list[Object], now: datetime) -> list[Object]:
     """The conditions of a node that is silent: nobody knows any more."""
     moment = format_moment(now)
     missing = [each for each in _KUBELET_CONDITIONS if get_condition(conditions, each) is None]

@@ -54,7 +54,7 @@ class VolumeClaims:
         """Bind a claim, or release a volume."""
         value = view.get(key)
         if value is not None and key.resource == VOLUMES:
-            return list(_look_after(view, value))
+            return list(_reconcile_volume(view, value))
         if value is None or is_deleting(value):
             self._pending.pop(key, None)
             return ()
@@ -74,7 +74,7 @@ def _bind(view: View, claim: Object) -> Iterator[Action]:
     if volume is not None:
         if (get_spec(volume).get("claimRef") or {}).get("uid", get_uid(claim)) != get_uid(claim):
             return
-        yield from _take(volume, claim)
+        yield from _bind_volume(volume, claim)
         yield _bind_claim(claim, volume)
     elif not chosen and get_spec(claim).get("storageClassName") != "":
         volume = _build_volume(claim)
@@ -96,7 +96,7 @@ def _bind_claim(claim: Object, volume: Object) -> Action:
     )
 
 
-def _take(volume: Object, claim: Object) -> Iterator[Action]:
+def _bind_volume(volume: Object, claim: Object) -> Iterator[Action]:
     is_known = (get_spec(volume).get("claimRef") or {}).get("uid") == get_uid(claim)
     if is_known and get_status(volume).get("phase") == "Bound":
         return
@@ -172,7 +172,7 @@ def _is_deleted_with_claim(volume: Object) -> bool:
     return policy == "Delete" and _PROVISIONER in get_annotations(volume)
 
 
-def _look_after(view: View, volume: Object) -> Iterator[Action]:
+def _reconcile_volume(view: View, volume: Object) -> Iterator[Action]:
     """A volume is available, bound or released; one that was made for a claim goes with it."""
     reference = get_spec(volume).get("claimRef")
     if reference is None or not reference.get("uid"):

@@ -47,7 +47,7 @@ class KubeProxy:
         if masked:  # what is hidden must be JSON; Tables are
             headers = [each for each in headers if each[0] != "accept" or "json" in each[1]]
         asked = ApiRequest(
-            verb="watch" if _follows(target, path) else request.method.lower(),
+            verb="watch" if _is_followed_log(target, path) else request.method.lower(),
             method=request.method,
             path=path or ResourcePath("", "", ""),
             target=target,
@@ -110,7 +110,7 @@ def _find_refusal(request: Request, target: str, path: ResourcePath | None) -> s
     return ""
 
 
-def _follows(target: str, path: ResourcePath | None) -> bool:
+def _is_followed_log(target: str, path: ResourcePath | None) -> bool:
     """Whether an answer goes on for ever: a log that is followed."""
     if path is None or path.subresource != "log":
         return False

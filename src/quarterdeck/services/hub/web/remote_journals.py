@@ -49,7 +49,9 @@ class RemoteJournals:
         problems = [each for each in found if isinstance(each, str)]
         answers = [each for each in found if not isinstance(each, str)]
         if problems and not answers:
-            raise JournalsUnreachable(f"cannot read why from any operator: {'; '.join(problems)}")
+            raise JournalsUnreachable(
+                f"cannot read explanations from any operator: {'; '.join(problems)}"
+            )
         return merge_controllers(each for answer in answers for each in answer)
 
     async def _ask(

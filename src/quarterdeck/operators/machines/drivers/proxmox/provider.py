@@ -108,7 +108,7 @@ class ProxmoxProvider:
         if vm.lock == CLONE_LOCK and ownership.read_owner(vm) is None:
             raise make_error(
                 Code.LOCKED,
-                f"VM {vmid} is being cloned; whose it is is known when the clone task has ended",
+                f"VM {vmid} is being cloned; its owner is known when the clone task has ended",
                 operation="get_vm",
                 retry_after_s=2.0,
             )
