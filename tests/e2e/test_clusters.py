@@ -225,7 +225,7 @@ def test_the_quick_start_of_existing_users_works(tmp_path: Path) -> None:
         stack.callback(process.wait, timeout=240)
         stack.callback(process.terminate)
         cli = programs.require("redis-cli")
-        deadline = time.monotonic() + 100
+        deadline = time.monotonic() + 240
         while True:
             get = [cli, "-p", str(port), "GET", "cluster:test-cluster:status"]
             found = subprocess.run(get, capture_output=True, text=True, check=True).stdout.strip()

@@ -77,7 +77,7 @@ def ask(url: str, token: str = "") -> tuple[int, Any]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=240) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -154,7 +154,7 @@ def test_a_hub_serves_tls_and_shows_its_metrics(start: Start, tmp_path: Path) ->
         trust.check_hostname = False
         with urllib.request.urlopen(f"{url}/readyz", timeout=30, context=trust) as response:
             assert json.load(response) == {"status": "ready"}
-        with urllib.request.urlopen(f"{metrics}/metrics", timeout=30) as response:
+        with urllib.request.urlopen(f"{metrics}/metrics", timeout=240) as response:
             page = response.read().decode()
         assert (
             'clusterpulse_hub_api_requests_total{method="GET",path="/readyz",code="200"} 1' in page

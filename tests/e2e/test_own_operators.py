@@ -90,7 +90,7 @@ def developing(
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
+            assert process.wait(240) == 0
 
 
 async def test_dev_runs_the_operator_and_follows_its_source(project: Path, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def application(name: str, **spec: Any) -> dict[str, Any]:
 
 def until_running(up: Up, path: str) -> dict[str, Any]:
     """Read until it runs; the watch is tested elsewhere."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         code, found = up.ask("GET", path)
         if code == 200 and found.get("status", {}).get("phase") == "Running":

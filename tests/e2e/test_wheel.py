@@ -163,8 +163,8 @@ def demo(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iter
         drain.start()
         yield Demo(folder, screen)
         process.send_signal(signal.SIGINT)
-        drain.join(60)
-    assert process.wait(60) == 0, (folder / "errors").read_text()
+        drain.join(240)
+    assert process.wait(240) == 0, (folder / "errors").read_text()
 
 
 def read_next_steps() -> list[str]:

@@ -58,7 +58,7 @@ class Terminal:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGINT)
         try:
-            self._process.wait(60)
+            self._process.wait(240)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             raise

@@ -85,10 +85,10 @@ informer = SharedInformer(list_func=core.list_namespaced_config_map, namespace="
 informer.add_event_handler(ADDED, lambda each: each.metadata.name == "late" and arrived.set())
 informer.start()
 core.create_namespaced_config_map("shop", {"metadata": {"name": "late"}})
-assert arrived.wait(20), "the informer saw nothing"
+assert arrived.wait(240), "the informer saw nothing"
 stopper = threading.Thread(target=informer.stop)  # waits for the stream's next event
 stopper.start()
 core.create_namespaced_config_map("shop", {"metadata": {"name": "last"}})
-stopper.join(20)
+stopper.join(240)
 assert not stopper.is_alive(), "the informer did not stop"
 print("ok")

@@ -28,10 +28,10 @@ def provider(tmp_path: Path) -> Iterator[tuple[OpenIdProvider, Path]]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
     thread.start()
-    assert ready.wait(60)
+    assert ready.wait(240)
     yield found[0]
     loop.call_soon_threadsafe(done.set)
-    thread.join(60)
+    thread.join(240)
     loop.close()
 
 

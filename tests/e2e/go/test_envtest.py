@@ -123,11 +123,11 @@ async def test_server_needs_its_etcd_and_both_end_on_sigterm(tmp_path: Path) -> 
         assert any("--unheard-of" in line for line in lines)
         assert (tmp_path / "data" / "state.db").is_file()
         server.terminate()
-        assert server.wait(60) == 0
+        assert server.wait(240) == 0
         server.stderr.close()
     finally:
         etcd.terminate()
-        assert etcd.wait(60) == 0
+        assert etcd.wait(240) == 0
 
 
 def answers(url: str) -> bool:

@@ -89,7 +89,7 @@ class Up:
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(signal.SIGINT)
-            process.wait(60)
+            process.wait(240)
 
     def log(self) -> str:
         if self._process is not None and self._process.poll() is not None:

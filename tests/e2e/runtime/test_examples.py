@@ -62,7 +62,7 @@ async def test_it_runs_as_a_script_and_ends_gracefully(
 
             await eventually(is_done)
         operator.send_signal(signal.SIGTERM)
-        assert operator.wait(60) == 0
+        assert operator.wait(240) == 0
     finally:
         operator.kill()
         operator.wait()
