@@ -62,7 +62,8 @@ async def test_deleted_job_orphans_its_pods_with_a_warning() -> None:
     [
         pytest.param({"op": "replace", "path": "/data/b", "value": "2"}, 200, id="replace adds"),
         pytest.param({"op": "copy", "from": "/data/x", "path": "/data/b"}, 200, id="copy of none"),
-        pytest.param({"op": "test", "path": "/data/x", "value": None}, 422, id="test of none"),
+        pytest.param({"op": "test", "path": "/data/x", "value": None}, 200, id="test of none"),
+        pytest.param({"op": "test", "path": "/x/y", "value": None}, 422, id="test without parent"),
         pytest.param({"op": "add", "path": "", "value": {}}, 422, id="add of everything"),
     ],
 )
