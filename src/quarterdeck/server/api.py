@@ -5,7 +5,7 @@ It owns no socket and no process: `app` binds `handle` to listeners, and keeps `
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
@@ -223,14 +223,19 @@ class ApiServer:
         self.core.metrics.observe(labels, response.status, duration)
         return response
 
-    async def _run(
+    def _run(
         self, request: http.Request, route: Route, user: User, annotations: dict[str, str]
-    ) -> responses.Response:
+    ) -> Awaitable[responses.Response]:
         """Run the verb of a request; too many at once are refused, watches aside."""
         if route.verb == "watch" or MASTERS_GROUP in user.groups:
-            return await router.handle(
+            return router.handle(
                 self.core, request, route, user=user, audit_annotations=annotations
             )
+        return self._run_in_turn(request, route, user, annotations)
+
+    async def _run_in_turn(
+        self, request: http.Request, route: Route, user: User, annotations: dict[str, str]
+    ) -> responses.Response:
         async with self.fairness.admit(user):
             return await router.handle(
                 self.core, request, route, user=user, audit_annotations=annotations

@@ -8,7 +8,7 @@ no such list nothing is checked.
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -41,15 +41,15 @@ class OwnerGuard:
         self._user = os.geteuid() if user is None and hasattr(os, "geteuid") else user
         self._tables = tables
 
-    async def handle(self, request: Request) -> Response | StreamResponse:
+    def handle(self, request: Request) -> Awaitable[Response | StreamResponse]:
         """Answer a request, with 403 if another user sent it."""
+        return self._handler(request) if request.peer.secure else self._check(request)
+
+    async def _check(self, request: Request) -> Response | StreamResponse:
         peer = request.peer
-        if not peer.secure:
-            if peer.is_admitted is None:  # once a connection: reading the table takes a while
-                peer.is_admitted = self._admits(peer)
-            if not peer.is_admitted:
-                return _build_refusal()
-        return await self._handler(request)
+        if peer.is_admitted is None:  # once a connection: reading the table takes a while
+            peer.is_admitted = self._admits(peer)
+        return await self._handler(request) if peer.is_admitted else _build_refusal()
 
     def _admits(self, peer: Peer) -> bool:
         ends = _parse_address(peer.address), _parse_address(peer.local_address)

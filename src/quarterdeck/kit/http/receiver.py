@@ -49,7 +49,6 @@ class Receiver:
     __slots__ = (
         "_discard_left",
         "_got",
-        "_is_paused",
         "_owner",
         "_reader",
         "_since",
@@ -58,6 +57,7 @@ class Receiver:
         "_transport",
         "incoming",
         "is_closed",
+        "is_paused",
         "received",
     )
 
@@ -67,7 +67,8 @@ class Receiver:
         self._reader = RequestReader(self, state.limits, state.names)
         self._transport: asyncio.Transport | None = None
         self._stash: deque[bytes] = deque()
-        self._is_paused = False
+        self.is_paused = False
+        """Bytes are left with the peer."""
         self._since = 0.0
         self._got = 0
         self._discard_left: int | None = None
@@ -128,7 +129,7 @@ class Receiver:
     def check(self, now: float) -> None:
         """Fail a body that arrives too slowly."""
         incoming = self.incoming
-        if incoming is None or self._is_paused or incoming.expects_continue:
+        if incoming is None or self.is_paused or incoming.expects_continue:
             return
         limits = self._state.limits
         deadline = self._since + limits.body_timeout_s
@@ -147,16 +148,16 @@ class Receiver:
         wanted = self._owner.waiting >= self._state.limits.pipeline or (
             incoming is not None and incoming.body_buffer is not None and incoming.body_buffer.full
         )
-        if wanted == self._is_paused:
+        if wanted == self.is_paused:
             return
         if wanted:
             self._pause(wanted=True)
             return
-        self._is_paused = False
+        self.is_paused = False
         self.restart_clock()
         self._parse_stash()
-        if not self._is_paused:
-            self._is_paused = True
+        if not self.is_paused:
+            self.is_paused = True
             self._pause(wanted=False)
 
     def hold(self) -> None:
@@ -169,9 +170,9 @@ class Receiver:
 
     def _pause(self, *, wanted: bool) -> None:
         transport = self._transport
-        if wanted == self._is_paused or transport is None:
+        if wanted == self.is_paused or transport is None:
             return
-        self._is_paused = wanted
+        self.is_paused = wanted
         if transport.is_closing():
             return
         if wanted:
@@ -180,7 +181,7 @@ class Receiver:
             transport.resume_reading()
 
     def _parse_stash(self) -> None:
-        while self._stash and not self._is_paused and not self.is_closed:
+        while self._stash and not self.is_paused and not self.is_closed:
             self._parse(self._stash.popleft())
 
     def _parse(self, data: bytes) -> None:

@@ -200,12 +200,13 @@ class ServerConnection(asyncio.Protocol):
         elif self._eof or self._state.draining:
             self._close(linger=False)
         else:
-            inside = self._receiver.is_inside_head
-            limits = self._state.limits
+            receiver, limits = self._receiver, self._state.limits
+            inside = receiver.is_inside_head
             self.phase = Phase.HEAD if inside else Phase.IDLE
             wait = limits.header_timeout_s if inside else limits.idle_timeout_s
             self._deadline = self._state.now + wait
-            self._receiver.update()
+            if receiver.is_paused:
+                receiver.update()
 
     # --- Carrier --------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ not bounded, so that somebody can always repair things.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from quarterdeck.kit.metrics import Registry
@@ -64,6 +63,28 @@ class _Flow:
                 return
 
 
+class _Turn:
+    """One request, from its wait to its end; masters have nothing to wait for.
+
+    A class, since a generator as a context manager costs as much as the routing of a request.
+    """
+
+    __slots__ = ("_fairness", "_flow", "_user")
+
+    def __init__(self, fairness: "Fairness", user: User) -> None:
+        self._fairness = fairness
+        self._user = user
+        self._flow: _Flow | None = None
+
+    async def __aenter__(self) -> None:
+        if MASTERS_GROUP not in self._user.groups:
+            self._flow = await self._fairness.enter(self._user)
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._flow is not None:
+            self._fairness.leave(self._user, self._flow)
+
+
 class Fairness:
     """Counts the requests that run, and lets others wait."""
 
@@ -73,16 +94,19 @@ class Fairness:
         self._sum = 0
         self._refused = 0
 
-    @contextlib.asynccontextmanager
-    async def admit(self, user: User) -> AsyncIterator[None]:
-        """Count a request while it waits and runs.
+    def admit(self, user: User) -> "_Turn":
+        """Count a request while it waits and runs: `async with fairness.admit(user)`.
+
+        Entering raises `TooManyRequests` if the user, or all together, have too many.
+        """
+        return _Turn(self, user)
+
+    async def enter(self, user: User) -> _Flow:
+        """Count a request, and wait for its turn; `leave` must follow.
 
         Raises:
             TooManyRequests: if the user, or all together, have too many.
         """
-        if MASTERS_GROUP in user.groups:
-            yield
-            return
         flow = self._flows.get(user.name) or _Flow()
         if flow.size >= self._limits.per_user or self._sum >= self._limits.total:
             self._refused += 1
@@ -91,20 +115,27 @@ class Fairness:
             )
         self._flows[user.name] = flow
         self._sum += 1
+        if flow.running < self._limits.running_per_user:
+            flow.running += 1
+            return flow
         try:
-            if flow.running < self._limits.running_per_user:
-                flow.running += 1
-            else:
-                await self._wait(flow)
-            try:
-                yield
-            finally:
-                flow.running -= 1
-                flow.start_next()
-        finally:
-            self._sum -= 1
-            if not flow.size:
-                self._flows.pop(user.name, None)
+            await self._wait(flow)
+        except BaseException:
+            self._forget(user, flow)
+            raise
+        return flow
+
+    def leave(self, user: User, flow: _Flow) -> None:
+        """End a request: the next one of the user may run."""
+        flow.running -= 1
+        flow.start_next()
+        self._forget(user, flow)
+
+    def _forget(self, user: User, flow: _Flow) -> None:
+        """Count a request no more, and drop the flow of a user who has no other."""
+        self._sum -= 1
+        if not flow.size:
+            self._flows.pop(user.name, None)
 
     async def _wait(self, flow: _Flow) -> None:
         """Wait for a turn; the turn of a request that is given up goes to the next."""

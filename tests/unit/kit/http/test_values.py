@@ -26,6 +26,13 @@ def test_headers_ignore_case_and_keep_every_value() -> None:
     assert headers == http.Headers(headers.items()) and headers != 1
 
 
+def test_headers_know_the_beginning_of_a_name() -> None:
+    headers = http.Headers([("Impersonate-User", "jane"), ("Accept", "*/*")])
+    assert headers.has_prefix("impersonate-")
+    assert not headers.has_prefix("user")
+    assert not http.Headers().has_prefix("")
+
+
 def test_headers_never_show_values() -> None:
     assert "secret" not in repr(http.Headers([("Authorization", "secret")]))
 
