@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from quarterdeck.services.hub.web.consoles import Consoles
 from quarterdeck.services.hub.web.dashboard import Dashboard
 from quarterdeck.services.hub.web.explanations import Explanations
 from quarterdeck.services.hub.web.sessions import Sessions
+from quarterdeck.services.hub.web.stream_limit import MAX_STREAMS, StreamLimit
 from quarterdeck.services.hub.web.viewer import Transports
 from quarterdeck.services.hub.web.watches import Watches
 
@@ -54,8 +55,11 @@ async def explain(kind: str, key: Key) -> list[dict[str, Any]]:
 class World:
     """A dashboard, and a browser that is logged in."""
 
-    def __init__(self, url: str, client: http.Client, sessions: Sessions) -> None:
+    def __init__(
+        self, url: str, client: http.Client, sessions: Sessions, streams: StreamLimit
+    ) -> None:
         self.url, self.client, self.sessions = url, client, sessions
+        self.streams = streams
         self.cookie = ""
 
     def log_in(self, token: str) -> None:
@@ -101,7 +105,7 @@ async def serving(
         )
         async with http.Server(dashboard.handle) as server:
             listener = await server.listen("127.0.0.1", 0)
-            yield World(listener.url, client, sessions)
+            yield World(listener.url, client, sessions, dashboard.streams)
         await dashboard.aclose()
 
 
@@ -225,6 +229,31 @@ async def test_streams_end_with_the_session() -> None:
             await clock.advance(1.0)
             await asyncio.sleep(0.001)
         await reading
+
+
+async def test_one_viewer_has_so_many_streams_and_others_have_theirs() -> None:
+    async with serving() as world:
+        world.log_in("admin")
+        path = "/watch?w=a~object~/api/v1/namespaces"
+        kept = []
+        async with AsyncExitStack() as stack:
+
+            async def open_stream() -> None:
+                answer = await stack.enter_async_context(await world.send(path))
+                kept.append(answer.chunks())
+                assert b"open" in await anext(kept[-1])
+
+            for _ in range(MAX_STREAMS):
+                await open_stream()
+            status, body = await world.read(path)
+            assert (status, json.decode(body)["reason"]) == (429, "TooManyRequests")
+            pods = "/k8s/api/v1/namespaces/default/pods"
+            assert (await world.read(f"{pods}/a/log?follow=1"))[0] == 429
+            assert (await world.read(pods))[0] == 200
+            world.log_in("reader")
+            await open_stream()
+        while len(world.streams):  # noqa: ASYNC110 -- until the server has noticed
+            await asyncio.sleep(0.001)
 
 
 async def test_console_ends_with_the_session(

@@ -36,6 +36,7 @@ from quarterdeck.services.hub.web.kube_proxy import KubeProxy, fail
 from quarterdeck.services.hub.web.oidc_login import OidcLogin
 from quarterdeck.services.hub.web.requests import copy_request
 from quarterdeck.services.hub.web.sessions import Session, Sessions
+from quarterdeck.services.hub.web.stream_limit import StreamLimit
 from quarterdeck.services.hub.web.viewer import IsValid, Transports, Viewer
 from quarterdeck.services.hub.web.watches import Watches
 from quarterdeck.wire.status import ApiError, BadRequest, Forbidden, Unauthorized
@@ -76,6 +77,8 @@ class Dashboard:
         self._consoles = consoles
         self._comparisons = comparisons
         self._watches = watches
+        self.streams = StreamLimit()
+        """The streams that are open now."""
         self._assets = assets or Assets()
         self._is_loopback = is_loopback
         self._hint = hint
@@ -110,12 +113,17 @@ class Dashboard:
                     return await self._explanations.handle(request, await self._require(request))
                 case consoles.PATH:
                     viewer = await self._require(request)
+                    self.streams.check(viewer)
                     is_valid = self._build_check(request, viewer)
-                    return await self._consoles.handle(request, viewer, is_valid=is_valid)
+                    answer = await self._consoles.handle(request, viewer, is_valid=is_valid)
+                    return self.streams.hold(viewer, answer)
                 case comparisons.PATH:
                     return await self._comparisons.handle(request, await self._require(request))
                 case _ if path.startswith(f"{kube_proxy.PREFIX}/"):
-                    return await self._proxy.handle(request, await self._require(request))
+                    viewer = await self._require(request)
+                    if kube_proxy.may_be_endless(request):
+                        self.streams.check(viewer)
+                    return self.streams.hold(viewer, await self._proxy.handle(request, viewer))
                 case _:
                     return self._assets.answer(request)
         except ApiError as error:
@@ -179,13 +187,15 @@ class Dashboard:
 
     async def _open_watches(self, request: Request) -> Answer:
         viewer = await self._require(request)
+        self.streams.check(viewer)
         hub = None
         if parse_qs(request.query).get("hub") == ["1"]:
             asked = copy_request(_authorize(request, viewer), path=routes.STREAM)
             answer = await self._hub(asked)
             hub = answer if isinstance(answer, StreamResponse) else None
         is_valid = self._build_check(request, viewer)
-        return await self._watches.open(request, viewer, is_valid=is_valid, hub=hub)
+        answer = await self._watches.open(request, viewer, is_valid=is_valid, hub=hub)
+        return self.streams.hold(viewer, answer)
 
     def _build_check(self, request: Request, viewer: Viewer) -> IsValid:
         """Whether the viewer of a request is still logged in, for streams."""

@@ -47,7 +47,7 @@ class KubeProxy:
         if masked:  # what is hidden must be JSON; Tables are
             headers = [each for each in headers if each[0] != "accept" or "json" in each[1]]
         asked = ApiRequest(
-            verb="watch" if _is_followed_log(target, path) else request.method.lower(),
+            verb="watch" if _is_log(path) else request.method.lower(),
             method=request.method,
             path=path or ResourcePath("", "", ""),
             target=target,
@@ -81,6 +81,11 @@ class KubeProxy:
         return StreamResponse(answered.status, head, run)
 
 
+def may_be_endless(request: Request) -> bool:
+    """Whether the answer to a request may go on for ever."""
+    return _is_log(paths.parse(request.path.removeprefix(PREFIX)))
+
+
 def fail(error: ApiError) -> Response:
     """A failure as the API server would write it."""
     return Response(error.code, [JSON, *HEADERS], error.encode())
@@ -110,11 +115,12 @@ def _find_refusal(request: Request, target: str, path: ResourcePath | None) -> s
     return ""
 
 
-def _is_followed_log(target: str, path: ResourcePath | None) -> bool:
-    """Whether an answer goes on for ever: a log that is followed."""
-    if path is None or path.subresource != "log":
-        return False
-    return dict(parse_qsl(target.partition("?")[2])).get("follow") == "true"
+def _is_log(path: ResourcePath | None) -> bool:
+    """Whether an answer is a log, which may be followed, or too large to keep.
+
+    Whether it is followed is for the API server to say: `follow=1` means the same as `follow=true`.
+    """
+    return path is not None and path.subresource == "log"
 
 
 def _choose_headers(items: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
