@@ -29,6 +29,8 @@ MAX_ATTRIBUTES = 100
 MAX_MESSAGE = 4 * 1024 * 1024
 """What one agent may say at once: its description, and the configuration that it runs."""
 _LARGE_BYTES = 32 * 1024
+_LARGE_AT_ONCE = 2
+"""Large messages that are read at once: others must not keep every thread of the process busy."""
 _ALIASES = {"os.type": "collector.os", "service.version": "collector.version"}
 """Attributes of OpenTelemetry's conventions that pipelines know by another name."""
 
@@ -48,6 +50,7 @@ class OpampCalls:
         self._configs = configs
         self._reports = reports
         self._now = now
+        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     async def answer(self, data: bytes) -> bytes:
         """The answer to one message.
@@ -65,7 +68,8 @@ class OpampCalls:
         """
         try:
             if len(data) > _LARGE_BYTES:
-                message = await asyncio.to_thread(protobuf.decode, "opamp.AgentToServer", data)
+                async with self._large:
+                    message = await asyncio.to_thread(protobuf.decode, "opamp.AgentToServer", data)
             else:
                 message = protobuf.decode("opamp.AgentToServer", data)
         except ProtobufError as error:

@@ -72,6 +72,7 @@ class OpampSocket:
             while data := await tunnel.receive():
                 for opcode, payload in reader.feed(data):
                     self._heard_at = self._clock.monotonic()
+                    share.resize(reader.held + len(payload))
                     if not await self._take(opcode, payload, tunnel):
                         return
                 share.resize(reader.held)

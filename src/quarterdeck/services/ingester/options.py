@@ -35,6 +35,10 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_chunks: int = 1024
     max_streams: int = 10_000
     """Streams at once, those that have not registered included; others are refused."""
+    max_registering: int = 64
+    """Streams that register at once; others wait their turn, and nothing of them is read."""
+    max_registering_of_peer: int = 8
+    """The same for one address: who never registers keeps only its neighbours waiting."""
     max_parallel_batches: int = 8
     """Batches that are decoded and stored at once; others wait as the bytes they came in."""
     register_timeout_s: float = 10.0

@@ -9,9 +9,11 @@ from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.ports import History, StateStore
 from quarterdeck.inventory.push.messages import METHOD
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.ingester.configs import Configs
+from quarterdeck.services.ingester.entrance import Entrance
 from quarterdeck.services.ingester.errors import ProtocolError, TokenRefused, TooMuchHeld
 from quarterdeck.services.ingester.ingest import Ingest
 from quarterdeck.services.ingester.metrics import IngesterMetrics
@@ -65,6 +67,9 @@ class Ingester:
         self._configs = Configs(state, clock=clock)
         self._configs.on_change = self._take_intervals
         self._sessions: dict[str, Session] = {}
+        self._entrance = Entrance(
+            of_peer=options.max_registering_of_peer, of_all=options.max_registering
+        )
         self._metrics.follow_connections(lambda: len(self._sessions))
         self._is_draining = False
         self.port = 0
@@ -100,6 +105,7 @@ class Ingester:
             "stored": self._ingest.stored,
             "duplicates": self._ingest.duplicates,
             "refused": self._ingest.refused,
+            "registering": self._entrance.inside,
             "held_bytes": self._ingest.held.held,
         }
 
@@ -165,7 +171,7 @@ class Ingester:
             clock=self._clock,
         )
         try:
-            await self._serve(session)
+            await self._serve(session, context.peer())
         except TokenRefused as error:
             self._metrics.count_refusal("token")
             _log.warning("a collector was refused", peer=context.peer())
@@ -185,8 +191,12 @@ class Ingester:
         if self._is_draining:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the hub stops; connect again")
 
-    async def _serve(self, session: Session) -> None:
-        cluster = await session.register()
+    async def _serve(self, session: Session, peer: str) -> None:
+        try:
+            limit_s = 2 * self._options.register_timeout_s  # one for its turn, one for itself
+            cluster = await run_within(self._clock, limit_s, self._register(session, peer))
+        except TimeoutError:
+            raise ProtocolError("the collector did not get a turn to register in time") from None
         before = self._sessions.get(cluster)
         if before is not None:
             before.ending.set()
@@ -200,6 +210,10 @@ class Ingester:
             if self._sessions.get(cluster) is session:
                 del self._sessions[cluster]
             _log.info("collector disconnected", cluster=cluster)
+
+    async def _register(self, session: Session, peer: str) -> str:
+        async with self._entrance.enter(peer):
+            return await session.register()
 
 
 class _GrpcStream:

@@ -1,6 +1,7 @@
 """Collectors that lie, and a hub that dies."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -115,6 +116,43 @@ async def test_a_stream_must_begin_with_who_it_is(hub: Hub, request_: ConnectReq
     async with hub.dial("t") as wire:
         await wire.send(request_)
         assert (await wire.wait_refused())[0] is INVALID
+
+
+@with_hub
+async def test_streams_that_never_register_keep_only_their_neighbours_waiting(hub: Hub) -> None:
+    options = IngesterOptions(port=0, max_registering_of_peer=2, register_timeout_s=3600)
+    small = Hub(hub.state, hub.history, options)
+    token = await hub.issue("east")
+    async with small.ingester.running(), contextlib.AsyncExitStack() as stack:
+        silent = []
+        for _ in range(3):
+            wire = await stack.enter_async_context(small.dial("t"))
+            await wire.call.wait_for_connection()
+            silent.append(wire)
+        while small.ingester.statistics()["registering"] < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        # the same address waits; silent streams that end give their turn away
+        joining = asyncio.ensure_future(_join(small, token))
+        for wire in silent:
+            wire.call.cancel()
+        await joining
+        while small.ingester.statistics()["registering"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def _join(hub: Hub, token: str) -> None:
+    async with hub.connect("east", token):
+        pass
+
+
+@with_hub
+async def test_stream_waits_for_its_turn_so_long_and_no_longer(hub: Hub) -> None:
+    options = IngesterOptions(port=0, max_registering_of_peer=0, register_timeout_s=0.05)
+    small = Hub(hub.state, hub.history, options)
+    async with small.ingester.running(), small.dial("t") as wire:
+        code, text = await wire.wait_refused()
+    assert code is INVALID
+    assert "turn to register" in text
 
 
 @with_hub
