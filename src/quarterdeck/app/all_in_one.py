@@ -4,7 +4,6 @@ Read it from top to bottom: what is constructed, and in which order.
 """
 
 import contextlib
-import gc
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +32,7 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.kit.gc_tuning import tune_gc
+from quarterdeck.kit.gc_tuning import resume_gc
 from quarterdeck.kit.private_file import write_private_file
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.kit.tasks import Supervisor
@@ -219,8 +218,7 @@ async def _start_parts(host: Host, server: Embedded, parts: Sequence[Part]) -> N
         await part.attach(host)
     await grant_simulators(host.admin, parts, host.manager.controllers)
     await host.stack.enter_async_context(host.manager.running())
-    tune_gc()
-    gc.enable()
+    resume_gc()
 
 
 async def _start_server(

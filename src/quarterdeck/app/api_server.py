@@ -12,7 +12,7 @@ from quarterdeck.app.identities import Identities
 from quarterdeck.app.serving_certificate import ServingFiles
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit.clock import SystemClock
-from quarterdeck.kit.gc_tuning import tune_gc
+from quarterdeck.kit.gc_tuning import resume_gc
 from quarterdeck.server.options import ServerOptions
 
 
@@ -79,5 +79,5 @@ async def serve(
                 print_line(f"listening on http://{HOST}:{plain.port}")
         print_line(f"kubeconfig is {server.kubeconfig}")
         print_line(f"ready in {(clock.monotonic() - started) * 1000:.0f} ms")
-        tune_gc()
+        resume_gc()
         await stop.wait()

@@ -19,7 +19,7 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import is_in_cluster, load_config
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.kit.gc_tuning import tune_gc
+from quarterdeck.kit.gc_tuning import resume_gc, tune_gc
 from quarterdeck.meta import names
 from quarterdeck.runtime.endpoints.certificate import CertificateError
 from quarterdeck.runtime.endpoints.server import BindAddress
@@ -72,6 +72,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
             for part in chosen:
                 await part.attach(host)
             watch_settings(manager, settings, log=log)
+            resume_gc()
             try:
                 await stack.enter_async_context(manager.running())
             except CertificateError as error:

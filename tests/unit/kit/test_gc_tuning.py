@@ -26,3 +26,28 @@ def test_what_is_loaded_is_set_aside_and_later_garbage_is_collected(before: str)
     script = SCRIPT.format(before=before)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+PAUSE = """
+import gc
+from quarterdeck.kit.gc_tuning import pause_gc, resume_gc
+with pause_gc():
+    assert not gc.isenabled()
+    resume_gc()
+    assert gc.isenabled()
+assert gc.isenabled()
+try:
+    with pause_gc():
+        raise ValueError
+except ValueError:
+    assert gc.isenabled()
+gc.disable()
+with pause_gc():
+    pass
+assert not gc.isenabled()
+"""
+
+
+def test_a_start_is_not_collected_and_its_end_or_failure_turns_the_collector_on() -> None:
+    done = subprocess.run([sys.executable, "-c", PAUSE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

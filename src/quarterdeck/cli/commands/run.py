@@ -11,6 +11,13 @@ def run(effective: Effective) -> None:
 
     Exits with 1 if the lease is lost.
     """
+    from quarterdeck.kit.gc_tuning import pause_gc
+
+    with pause_gc():
+        _run(effective)
+
+
+def _run(effective: Effective) -> None:
     from quarterdeck.app.run import run as run_operators
     from quarterdeck.runtime import LostLeadership
     from quarterdeck.runtime.observability import logging

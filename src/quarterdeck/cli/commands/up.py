@@ -1,6 +1,5 @@
 """`quarterdeck up`: everything in one process, on this machine."""
 
-import gc
 import sys
 
 from quarterdeck.app.resolution import DEFAULT, Effective
@@ -10,7 +9,13 @@ from quarterdeck.cli.loop import run_loop
 
 def up(effective: Effective, started: StartTime) -> None:
     """Run the API server and every operator, on loopback, until a signal."""
-    gc.disable()  # nothing made during the start is garbage; enabled when everything is ready
+    from quarterdeck.kit.gc_tuning import pause_gc
+
+    with pause_gc():
+        _up(effective, started)
+
+
+def _up(effective: Effective, started: StartTime) -> None:
     from quarterdeck.app.all_in_one import up as run_up
     from quarterdeck.app.console import Console
     from quarterdeck.runtime.observability import logging

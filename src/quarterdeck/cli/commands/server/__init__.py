@@ -15,10 +15,13 @@ COMMANDS = {
 
 def server(started: StartTime, flags: ServerFlags) -> None:
     """Run the API server alone, on loopback, until a signal."""
-    from quarterdeck.app.api_server import serve
-    from quarterdeck.cli.commands.server.options import build_settings
+    from quarterdeck.kit.gc_tuning import pause_gc
 
-    run_loop(serve(build_settings(flags), print_line=print_line, started=started))
+    with pause_gc():
+        from quarterdeck.app.api_server import serve
+        from quarterdeck.cli.commands.server.options import build_settings
+
+        run_loop(serve(build_settings(flags), print_line=print_line, started=started))
 
 
 COMMAND = Command(server)
