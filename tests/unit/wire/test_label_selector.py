@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.wire import label_selector
+from quarterdeck.wire.label_requirement import build_requirement
 from quarterdeck.wire.label_selector import (
     EVERYTHING,
     NOTHING,
@@ -164,7 +164,7 @@ def test_other_broken_texts_are_explained_too(text: str, message: str) -> None:
 
 def test_a_number_needs_exactly_one_bound() -> None:
     with pytest.raises(SelectorError, match="exactly one value is required"):
-        label_selector._build_requirement("a", Operator.GREATER_THAN, ("1", "2"))
+        build_requirement("a", Operator.GREATER_THAN, ("1", "2"))
 
 
 def test_selectors_are_values() -> None:
