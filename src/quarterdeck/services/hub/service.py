@@ -222,7 +222,22 @@ class HubServer:
         async def look() -> Viewer:
             return await self.policies.viewer(principal, self._clock.now())
 
-        return self._streams.open(request, look, count=self._metrics.count_stream)
+        async def is_valid() -> bool:
+            nonlocal principal
+            try:
+                found = await self._authenticator.authenticate(request)
+            except Unauthenticated:
+                return False
+            except Unavailable:
+                return True  # whoever could tell does not answer; the next heartbeat asks again
+            if found is None or found.username != principal.username:
+                return False
+            principal = found  # in the groups of this moment
+            return True
+
+        return self._streams.open(
+            request, look, is_valid=is_valid, count=self._metrics.count_stream
+        )
 
     async def _openapi(self, _: Call) -> dict[str, object]:
         return self._describe()

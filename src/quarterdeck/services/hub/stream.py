@@ -1,7 +1,8 @@
 """Server-sent events: what changed on clusters, registries and MetricSources, as it happens.
 
 Events say that something changed; what it is now is read from the other endpoints. Policies are
-looked at for every event, so a viewer whose access is revoked hears nothing more.
+looked at for every event, so a viewer whose access is revoked hears nothing more. At every
+heartbeat the viewer is asked for again: a stream ends with the token that opened it.
 """
 
 import asyncio
@@ -28,6 +29,8 @@ _HEARTBEAT = b": heartbeat\n\n"
 
 Look = Callable[[], Awaitable[Viewer]]
 """The viewer with the policies of this moment."""
+IsValid = Callable[[], Awaitable[bool]]
+"""Whether the viewer can still prove who they are."""
 
 
 class Streams:
@@ -49,7 +52,12 @@ class Streams:
         self._heartbeat_s = heartbeat_s
 
     def open(
-        self, request: Request, look: Look, *, count: Callable[[int], None] = lambda _: None
+        self,
+        request: Request,
+        look: Look,
+        *,
+        is_valid: IsValid,
+        count: Callable[[int], None] = lambda _: None,
     ) -> StreamResponse:
         """The endless answer to one request; `count` is told of a listener that comes or goes."""
 
@@ -58,7 +66,7 @@ class Streams:
             try:
                 with contextlib.suppress(PeerGone, HubStateError):
                     async with self._state.subscribe(*CHANNELS) as messages:
-                        await self._run(request, writer, messages, look)
+                        await self._run(request, writer, messages, look=look, is_valid=is_valid)
             finally:
                 count(-1)
 
@@ -69,22 +77,27 @@ class Streams:
         request: Request,
         writer: BodyWriter,
         messages: AsyncIterator[Message],
+        *,
         look: Look,
+        is_valid: IsValid,
     ) -> None:
         await writer.write(_RETRY)
         over = asyncio.Event()
         async with Supervisor("hub-listener") as tasks:
             tasks.spawn(_set_after(request.wait_disconnect(), over), name="listener-peer")
             tasks.spawn(_set_after(writer.closing.wait(), over), name="listener-closing")
-            tasks.spawn(self._send_heartbeats(writer, over), name="listener-heartbeat")
+            tasks.spawn(self._send_heartbeats(writer, is_valid, over), name="listener-heartbeat")
             tasks.spawn(self._send_events(writer, messages, look, over), name="listener-events")
             await over.wait()
 
-    async def _send_heartbeats(self, writer: BodyWriter, over: asyncio.Event) -> None:
-        with contextlib.suppress(PeerGone):
-            while True:
-                await self._clock.sleep(self._heartbeat_s)
+    async def _send_heartbeats(
+        self, writer: BodyWriter, is_valid: IsValid, over: asyncio.Event
+    ) -> None:
+        with contextlib.suppress(PeerGone, HubStateError):
+            await self._clock.sleep(self._heartbeat_s)
+            while await is_valid():
                 await writer.write(_HEARTBEAT)
+                await self._clock.sleep(self._heartbeat_s)
         over.set()
 
     async def _send_events(

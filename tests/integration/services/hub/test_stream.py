@@ -9,8 +9,12 @@ from tests.integration.services.hub.conftest import World
 from tests.integration.services.hub.test_endpoints import rule
 
 from quarterdeck.hubstate.notices import build_source_notice, plan_notice
+from quarterdeck.inventory.access.principal import Principal
 from quarterdeck.kit import http
 from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.services.hub.errors import Unavailable
+from quarterdeck.services.hub.identity import Authenticator
+from quarterdeck.services.hub.stream import HEARTBEAT_S
 from quarterdeck.testing.poll import eventually
 
 Make = Callable[[], AbstractAsyncContextManager[World]]
@@ -72,6 +76,45 @@ async def test_a_viewer_whose_access_is_revoked_hears_nothing_more(world: Make) 
             await happen(w, "prod-west")
             assert await anext(lines) == "event: cluster.reconciled"
             assert '"cluster":"prod-west"' in await anext(lines)
+
+
+class Issuer:
+    """Knows one token, with groups that change, until it is revoked."""
+
+    def __init__(self) -> None:
+        self.principal: Principal | None = Principal(username="carol", groups=("prod",))
+        self.is_away = False
+
+    async def verify(self, token: str) -> Principal | None:
+        if self.is_away:
+            raise Unavailable("the issuer does not answer")
+        return self.principal if token == "carol-token" else None
+
+
+async def test_a_stream_follows_its_token_and_ends_with_it(world: Make) -> None:
+    async with world() as w, asyncio.timeout(240):
+        issuer = Issuer()
+        w.hub = w.server(authenticator=Authenticator(verifiers=[issuer]))
+        await w.policy("p", subjects={"groups": ["prod"]}, rules=[rule("prod-*")])
+        await w.policy("d", subjects={"groups": ["dev"]}, rules=[rule("dev-*")])
+        async with listening(w, "carol") as lines:
+            await happen(w, "prod-east")
+            assert await anext(lines) == "event: cluster.reconciled"
+            assert '"cluster":"prod-east"' in await anext(lines)
+            issuer.is_away = True
+            await w.clock.advance(HEARTBEAT_S)
+            assert await anext(lines) == ": heartbeat"
+            issuer.is_away = False
+            issuer.principal = Principal(username="carol", groups=("dev",))
+            await w.clock.advance(HEARTBEAT_S)
+            assert await anext(lines) == ": heartbeat"
+            await happen(w, "prod-east")
+            await happen(w, "dev-1")
+            assert await anext(lines) == "event: cluster.reconciled"
+            assert '"cluster":"dev-1"' in await anext(lines)
+            issuer.principal = None
+            await w.clock.advance(HEARTBEAT_S)
+            assert await anext(lines, "ended") == "ended"
 
 
 async def test_events_of_sources_carry_no_numbers(world: Make) -> None:
