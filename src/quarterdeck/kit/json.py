@@ -96,6 +96,36 @@ def find_duplicate_keys(text: bytes | str) -> list[str]:
     return found
 
 
+def decode_merged(text: bytes | str) -> Any:
+    """Read JSON, and merge the objects of a key that comes twice, as Go does for its structs.
+
+    Raises:
+        JsonError: if it is not JSON.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_merge_pairs)
+    except (ValueError, RecursionError) as error:
+        raise JsonError(str(error)) from error
+
+
+def _merge_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        before = result.get(key)
+        result[key] = _merge(before, value) if isinstance(before, dict) else value
+    return result
+
+
+def _merge(before: dict[str, Any], after: Any) -> Any:
+    if not isinstance(after, dict):
+        return after
+    merged = dict(before)
+    for key, value in after.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, dict) else value
+    return merged
+
+
 def _collect_pairs(pairs: list[tuple[str, Any]]) -> _Pairs:
     result = _Pairs(pairs)
     result.twice = ()

@@ -132,12 +132,13 @@ def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> O
         raise build_unrecognized(
             f"couldn't get version/kind; json parse error: {problem}", gvk, body
         )
-    check_type(call, value, gvk, body=body)
     if repeated and field_validation == "Strict":
         repeated = [format_yaml_duplicates(repeated)]
-    if media == JSON:
-        duplicates = find_duplicate_fields(body, value, field_validation)
-        repeated = [f'duplicate field "{path}"' for path in duplicates]
+    if media == JSON and _loses_keys(body, value):
+        repeated = [f'duplicate field "{path}"' for path in kit_json.find_duplicate_keys(body)]
+        if not call.resource.is_custom:
+            value = kit_json.decode_merged(body)  # into one struct, as Go reads it
+    check_type(call, value, gvk, body=body)
     return shape_object(call, value, gvk, field_validation=field_validation, problems=repeated)
 
 
@@ -265,13 +266,16 @@ def _merge_duplicate_owners(call: Call, metadata: Object) -> None:
 
 
 def find_duplicate_fields(body: bytes, value: Object, field_validation: str) -> list[str]:
-    """Find the paths of keys that came twice.
-
-    A fast reader keeps the last one silently. Writing the value again and counting quotes tells
-    cheaply that nothing was lost; only where the counts differ is the body scanned properly.
-    """
-    if field_validation == "Ignore":
-        return []
-    if kit_json.encode(value).count(b'"') == body.count(b'"'):
+    """Find the paths of keys that came twice."""
+    if field_validation == "Ignore" or not _loses_keys(body, value):
         return []
     return kit_json.find_duplicate_keys(body)
+
+
+def _loses_keys(body: bytes, value: Object) -> bool:
+    """Whether keys may have come twice: a fast reader keeps the last one silently.
+
+    Writing the value again and counting quotes tells cheaply that nothing was lost; only where the
+    counts differ is the body scanned properly.
+    """
+    return kit_json.encode(value).count(b'"') != body.count(b'"')
