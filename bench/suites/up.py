@@ -190,7 +190,7 @@ def _converging(converge: Converge, count: int) -> Iterator[Runs]:
         with tempfile.TemporaryDirectory() as folder, Up(f"{folder}/data") as up:
             accounting.pin(up.pid, SERVER_CORE)
             machine.pin(LOAD_CORE)
-            before, own = accounting.cpu_s(up.pid), time.process_time()
+            before, own = up.wait_for_rest(), time.process_time()
             seconds = asyncio.run(converge(Path(folder) / "data" / "kubeconfig", count))
             figures["seconds"] = seconds
             figures["cpu"] = (accounting.cpu_s(up.pid) - before) / count * 1e3
