@@ -12,6 +12,7 @@ data:
   actions: '[{id: a1, action: kill-node, node: sim-1}]'
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.kit import yaml
@@ -37,7 +38,6 @@ class Controls:
 
     def __init__(self, simulators: Simulators) -> None:
         self._simulators = simulators
-        self._done: set[tuple[Key, str]] = set()
         self._rules: dict[Key, str] = {}
 
     async def reconcile(self, record: ConfigRecord, ctx: Context[ConfigRecord]) -> None:
@@ -51,10 +51,8 @@ class Controls:
         except BadControl as error:
             ctx.event("BadControl", str(error), warning=True)
             return
-        for action in actions:
-            if (record.key, action.id) not in self._done:
-                self._done.add((record.key, action.id))
-                self._perform(world, action, ctx)
+        for action in _choose_new(world, record.key, actions):
+            self._perform(world, action, ctx)
 
     def _perform(self, world: Simulator, action: Action, ctx: Context[ConfigRecord]) -> None:
         """One that cannot be done does not hold up the others."""
@@ -85,6 +83,16 @@ def controller(simulators: Simulators) -> Controller[ConfigRecord]:
         ready=None,
         workers=1,
     )
+
+
+def _choose_new(world: Simulator, key: Key, actions: Sequence[Action]) -> list[Action]:
+    """Actions that were not done yet; they are from now on. Those that are gone are forgotten."""
+    named = {f"{key} {action.id}": action for action in actions}
+    earlier = {each for each in world.performed if each.partition(" ")[0] == str(key)}
+    if earlier != named.keys():
+        world.performed = (world.performed - earlier) | named.keys()
+        world.changes += 1
+    return [action for mark, action in named.items() if mark not in earlier]
 
 
 def _read(record: ConfigRecord, key: str) -> Any:

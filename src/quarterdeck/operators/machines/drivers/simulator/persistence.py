@@ -20,7 +20,8 @@ def dump(world: Simulator) -> bytes:
         if not vm.is_template
     ]
     offline = [node.name for node in world.nodes.values() if not node.is_online]
-    return msgspec.json.encode({"vms": vms, "offline": offline, "token": world.token})
+    stored = {"vms": vms, "offline": offline, "token": world.token}
+    return msgspec.json.encode({**stored, "performed": sorted(world.performed)})
 
 
 def load(world: Simulator, data: bytes) -> None:
@@ -31,6 +32,7 @@ def load(world: Simulator, data: bytes) -> None:
     """
     stored: dict[str, Any] = msgspec.json.decode(data)
     world.token = stored["token"]
+    world.performed = set(stored.get("performed", ()))
     world.random.seed(data)  # identities that were given out before do not come again
     for name in stored["offline"]:
         if name in world.nodes:

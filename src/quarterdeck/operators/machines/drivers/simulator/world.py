@@ -104,6 +104,8 @@ class Simulator:
         """What credentials must carry; empty accepts all."""
         self.consoles: Consoles | None = None
         """Where machines write their consoles; None keeps nothing."""
+        self.performed: set[str] = set()
+        """Actions that were done, by ConfigMap and id; kept, so that a restart repeats none."""
         self.changes = 0
         """Counts what happened, so that a keeper knows when to save."""
         self._tasks: dict[str, SimulatedTask] = {}
