@@ -75,3 +75,9 @@ def build_refusal(attributes: AdmissionAttributes, why: str) -> Forbidden:
     """Build a 403 for the object that was to be written."""
     gvr = attributes.resource.gvr
     return Forbidden.of(gvr.resource, attributes.name or "Unknown", why, group=gvr.group)
+
+
+def is_resize(attributes: AdmissionAttributes) -> bool:
+    """Whether a write changes the resources of a pod in place."""
+    is_pod = attributes.resource.gvr.group_resource == "pods"
+    return is_pod and (attributes.subresource, attributes.verb) == ("resize", "update")

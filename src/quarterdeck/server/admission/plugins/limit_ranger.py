@@ -4,7 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.kit.quantity import Quantity
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal, is_creation
+from quarterdeck.server.admission.attributes import (
+    AdmissionAttributes,
+    build_refusal,
+    is_creation,
+    is_resize,
+)
 from quarterdeck.server.admission.plugins.lookup import list_objects
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.registry.resource import Object
@@ -37,7 +42,7 @@ class LimitRanger:
         Raises:
             Forbidden: naming every limit.
         """
-        is_pod = is_creation(attributes, "pods")
+        is_pod = is_creation(attributes, "pods") or is_resize(attributes)
         is_claim = attributes.resource.gvr.group_resource == "persistentvolumeclaims"
         if not is_pod and (not is_claim or attributes.subresource or attributes.value is None):
             return

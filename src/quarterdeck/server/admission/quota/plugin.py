@@ -8,7 +8,7 @@ change of the quota makes its controller count again.
 from collections.abc import Callable, Sequence
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.attributes import AdmissionAttributes, is_resize
 from quarterdeck.server.admission.quota.check import Charge, QuotaExceeded, compute_charges
 from quarterdeck.server.admission.quota.usage import is_charged
 from quarterdeck.server.registry.codec import build_encoder
@@ -44,11 +44,12 @@ class ResourceQuota:
             Forbidden: if a quota has no room.
         """
         keys = self._keys.get(attributes.namespace)
-        if not keys or attributes.subresource or attributes.value is None:
+        if not keys or attributes.value is None:
             return
         gvr = attributes.resource.gvr
         resource = gvr.group_resource
-        if not is_charged(resource, attributes.verb):
+        can_charge = not attributes.subresource and is_charged(resource, attributes.verb)
+        if not can_charge and not is_resize(attributes):
             return
         old = attributes.old if attributes.verb == "update" else None
         try:
