@@ -72,20 +72,24 @@ share of the requests to built-in kinds:
 RELEASES = """## Releases
 `quarterdeck server --kubernetes-version 1.36` is Kubernetes 1.36.3: the newest release whose
 kube-apiserver can be built from published modules, so that its answers could be recorded.
-`tests/golden/newest-v1.36.3.jsonl` has them (`tools/record_answers.py` records them again), and
+`tests/golden/newest-v1.36.3.jsonl` has 337 of them (`tools/record.sh` records them again), and
 discovery is the same. It serves resource claims, device classes and slices, mutating policies,
 volume attributes classes, service CIDRs and IP addresses with their rules, `pods/resize`, and the
-new fields of old kinds; messages show structures as JSON, as they do since 1.33.
+new fields of old kinds; messages show structures as JSON, as they do since 1.33. Of 3,001 random
+requests to the built-in kinds that 1.32 has too, 99.2 % had the same status and 92.2 % the same
+answer; of 1,500 to custom resources 99.7 % and 95.7 %.
 
 `--kubernetes-version 1.37` serves the kinds of 1.37.2 besides, from its published types: pod
-certificates, trust bundles, device taint rules and storage migrations. These are decoded, pruned,
-stored and watched by their types, without rules of their own and without recorded answers; all
-other kinds follow the rules of 1.36.
+certificates, trust bundles, device taint rules and storage migrations. They follow the rules that
+1.36 has for their beta versions (`tests/golden/beta-v1.36.3.jsonl`), but for what an issued
+certificate must contain; all other kinds follow the rules of 1.36. No answer of a real 1.37 is
+recorded.
 
 Rules that differ by release are asked of `server/kinds/features.py`. `pods/resize` changes the
-resources of containers, and simulated pods take them at once; in 1.32 the gate
-`InPlacePodVerticalScaling` serves it. Not as in 1.36: the difference between two pod specs is
-printed as in 1.32, and requests for admin access to devices do not need the label on the namespace.
+resources of containers within quotas and limit ranges, and simulated pods take them at once; in
+1.32 the gate `InPlacePodVerticalScaling` serves it, and simulated pods that run cannot be resized.
+Not as in 1.36: the difference between two pod specs is printed as in 1.32, requests for admin
+access to devices do not need the label on the namespace, and a default taint time has no owner.
 """
 SIMULATED = """## Simulated
 - Garbage collection, namespace termination, the end of definitions and the expiry of events happen

@@ -52,6 +52,13 @@ _RULES: dict[tuple[str, str], str] = {
     ("storage.k8s.io/v1", "VolumeAttributesClass"): "storage_classes.VOLUME_ATTRIBUTES_CLASS",
     ("networking.k8s.io/v1", "ServiceCIDR"): "service_ranges.SERVICE_RANGE",
     ("networking.k8s.io/v1", "IPAddress"): "service_ranges.ADDRESS",
+    ("certificates.k8s.io/v1", "ClusterTrustBundle"): "trust_bundles.TRUST_BUNDLE",
+    ("certificates.k8s.io/v1", "PodCertificateRequest"): "trust_bundles.POD_CERTIFICATE_REQUEST",
+    (
+        "storagemigration.k8s.io/v1",
+        "StorageVersionMigration",
+    ): "storage_migrations.STORAGE_MIGRATION",
+    ("resource.k8s.io/v1", "DeviceTaintRule"): "device_taints.DEVICE_TAINT_RULE",
     ("resource.k8s.io/v1", "DeviceClass"): "device_classes.DEVICE_CLASS",
     ("resource.k8s.io/v1", "ResourceClaim"): "device_claims.CLAIM",
     ("resource.k8s.io/v1", "ResourceClaimTemplate"): "device_claims.CLAIM_TEMPLATE",

@@ -18,7 +18,7 @@ _NAMES = {
     "uid": "UID",
 }
 _ZEROS = {"string": "", "bool": False, "int32": 0, "int64": 0, "uint32": 0, "float64": 0}
-_WITH_JSON_NAMES = frozenset({"meta/v1.LabelSelector"})
+_WITH_JSON_NAMES = frozenset({"meta/v1.GroupResource", "meta/v1.LabelSelector"})
 """Types that leave out what is absent, and have names for JSON."""
 _ABSENT = object()
 
