@@ -6,14 +6,24 @@
 # Kubernetes' module names its libraries by folders of its repository. They are published as modules
 # of the same version, which this script names instead; where a proxy lacks that version of a
 # library, an older one of the same minor version takes its place.
+#
+# KUBERNETES_VERSION=1.36.3 builds another release into .tools/kubernetes-1.36.3, and of that only
+# what tools/record.sh needs: etcd and kube-apiserver.
 set -euo pipefail
 # shellcheck source=tools/go.sh
 source "$(dirname "$0")/go.sh"
-target=$(mkdir -p "$1/kubernetes" && cd "$1/kubernetes" && pwd)
-version=1.32.10
+usual=1.32.10
+version=${KUBERNETES_VERSION:-$usual}
+folder=kubernetes
 older=(0.32.9 0.32.5)
 etcd=go.etcd.io/etcd/server/v3@v3.5.16 # what this Kubernetes is tested with
 programs=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet)
+if [ "$version" != "$usual" ]; then
+    folder=kubernetes-$version older=() programs=(kube-apiserver)
+fi
+minor=${version#1.}
+minor=${minor%%.*}
+target=$(mkdir -p "$1/$folder" && cd "$1/$folder" && pwd)
 
 missing=0
 for each in etcd "${programs[@]}"; do
@@ -50,7 +60,7 @@ for library in $(sed -n 's#^\tk8s.io/\([a-z-]*\) => ./staging.*#\1#p' "$source/g
 done
 "$go" mod edit -require "k8s.io/kubernetes@v$version" -require "$etcd"
 stamp="-s -w -X k8s.io/component-base/version.gitVersion=v$version"
-stamp+=" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=32"
+stamp+=" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$minor"
 for each in "${programs[@]}"; do
     nice -n 19 "$go" build -trimpath -ldflags "$stamp" -o "$target/$each" "k8s.io/kubernetes/cmd/$each" || {
         echo "tools: $each could not be built; tests that need it are skipped" >&2
