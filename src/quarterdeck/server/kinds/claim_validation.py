@@ -41,6 +41,16 @@ def validate_claim_spec(spec: Object, path: str) -> Iterator[FieldError]:
     for member in ("dataSource", "dataSourceRef"):
         if (source := spec.get(member)) is not None:
             yield from _validate_data_source(source, f"{path}.{member}")
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and reference is not None and not _is_same(source, reference):
+        pointer = f"(*field.Path)({validators.GO_POINTER})"
+        shown = Bare(f'field.Path{{name:"dataSource", index:"", parent:{pointer}}}')
+        yield invalid(path, shown, "must match dataSourceRef")
+
+
+def _is_same(source: Object, reference: Object) -> bool:
+    members = ("apiGroup", "kind", "name")
+    return all((source.get(name) or "") == (reference.get(name) or "") for name in members)
 
 
 def _validate_data_source(source: Object, path: str) -> Iterator[FieldError]:
