@@ -61,8 +61,10 @@ share of the requests to built-in kinds:
   cannot serve yet, and quantities in resource lists, which it rounds up to thousandths.
 - Server-side apply names one of several unknown fields, which Kubernetes picks at random: 0.2 %.
 - Strategic merge patches that make kube-apiserver close the connection are answered: 0.1 %.
-- Rules not checked: names of claims that ephemeral volumes lead to, and allocated resources in the
-  status of containers. Volumes from images and trust bundles are kept, where 1.32 drops them.
+- Rules not checked: Windows options, annotations of seccomp and AppArmor, names of claims that
+  ephemeral volumes lead to, subjects of flow schemas, volume specs inside of attachments, and
+  allocated resources in the status of containers. Volumes from images and trust bundles, claims of
+  devices and resize policies are kept, where 1.32 drops them.
 - Server-side apply of null to a field of any type stores null; Kubernetes drops it when it reads
   the object again. A merge patch that puts a list in the place of an object drops nulls in it.
 - Expressions say `invalid data, expected …` of a value that does not have its declared type, but
