@@ -3,15 +3,28 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+
+from quarterdeck.meta import release
+
+
+@contextlib.contextmanager
+def being(name: str) -> Iterator[None]:
+    """Be a release in this process; tables of kinds that were read stay those they are."""
+    before = release.get_release()
+    release.set_release(name)
+    try:
+        yield
+    finally:
+        release.set_release(before)
 
 
 @contextlib.asynccontextmanager
-async def serving(release: str, *flags: str) -> AsyncIterator[str]:
+async def serving(name: str, *flags: str) -> AsyncIterator[str]:
     """Run `quarterdeck server` as a release; yields its address."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "quarterdeck.cli", "server", "--in-memory"),
-        *("--port", "0", "--http-port", "0", "--kubernetes-version", release, *flags),
+        *("--port", "0", "--http-port", "0", "--kubernetes-version", name, *flags),
         stdout=asyncio.subprocess.PIPE,
     )
     try:

@@ -11,13 +11,12 @@ type, and the scalars `string bool int32 int64 uint32 float64 bytes`.
 """
 
 import functools
-import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from quarterdeck.meta.release import RELEASES, VARIABLE, get_release
+from quarterdeck.meta.release import RELEASES, get_release, set_release
 
 SPECIAL = frozenset(
     {
@@ -88,7 +87,7 @@ def choose_release(release: str) -> None:
             f"cannot change the Kubernetes version to {release}: built-in kinds of"
             f" {get_release()} were read already; start another process"
         )
-    os.environ[VARIABLE] = release
+    set_release(release)
 
 
 @functools.cache

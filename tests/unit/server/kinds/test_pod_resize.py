@@ -1,8 +1,10 @@
 """What `pods/resize` changes and what it refuses, as the newest release does."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
+import newest
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +18,9 @@ AMOUNTS = st.fixed_dictionaries(
 
 
 @pytest.fixture(autouse=True)
-def _newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUARTERDECK_KUBERNETES_VERSION", "1.37")
+def _newest() -> Iterator[None]:
+    with newest.being("1.37"):
+        yield
 
 
 def make_pod(*requests: dict[str, str], **members: Any) -> dict[str, Any]:
