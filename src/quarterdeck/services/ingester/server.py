@@ -175,21 +175,23 @@ class Ingester:
         except TokenRefused as error:
             self._metrics.count_refusal("token")
             _log.warning("a collector was refused", peer=context.peer())
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+            await _end_stream(context, grpc.StatusCode.UNAUTHENTICATED, str(error))
         except ProtocolError as error:
             self._metrics.count_refusal("protocol")
             _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await _end_stream(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except TooMuchHeld as error:
             self._metrics.count_refusal("memory")
             _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+            await _end_stream(context, grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
         except HubStateError as error:
             self._metrics.count_refusal("store")
             _log.warning("the store does not answer", cluster=session.cluster, reason=str(error))
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "the hub's store does not answer")
+            await _end_stream(
+                context, grpc.StatusCode.UNAVAILABLE, "the hub's store does not answer"
+            )
         if self._is_draining:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "the hub stops; connect again")
+            await _end_stream(context, grpc.StatusCode.UNAVAILABLE, "the hub stops; connect again")
 
     async def _serve(self, session: Session, peer: str) -> None:
         try:
@@ -214,6 +216,16 @@ class Ingester:
     async def _register(self, session: Session, peer: str) -> str:
         async with self._entrance.enter(peer):
             return await session.register()
+
+
+async def _end_stream(
+    context: "grpc.aio.ServicerContext[bytes, bytes]", code: "grpc.StatusCode", text: str
+) -> None:
+    """End a stream with a status, which raises; one that its peer has ended already takes none."""
+    import grpc.aio
+
+    with contextlib.suppress(grpc.aio.InternalError, grpc.aio.UsageError):
+        await context.abort(code, text)
 
 
 class _GrpcStream:
