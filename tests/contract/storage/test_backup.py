@@ -26,3 +26,23 @@ async def test_a_restored_database_has_what_the_snapshot_had(
     entry = again.get(KEY)
     assert entry is not None and entry.value == b"before"
     await again.close()
+
+
+async def test_a_restore_keeps_the_database_that_it_replaces(
+    database: Path, tmp_path: Path
+) -> None:
+    store = open_sqlite(database)
+    await store.put(KEY, lambda _: b"before")
+    copy = tmp_path / "copy.db"
+    assert (await asyncio.to_thread(snapshot, database, copy)).objects == 1
+    await store.put(KEY, lambda _: b"after")
+    newest = store.revision
+    await store.close()
+    report = await asyncio.to_thread(restore, copy, database)
+    assert (report.objects, report.revision) == (1, newest + 1), "above what was acknowledged"
+    kept = database.with_name(f"{database.name}.replaced")
+    for path, value in ((database, b"before"), (kept, b"after")):
+        again = open_sqlite(path)
+        entry = again.get(KEY)
+        assert entry is not None and entry.value == value
+        await again.close()
