@@ -32,7 +32,8 @@ class Replace(NamedTuple):
     snapshots: Sequence[Snapshot]
     version: int
     is_reset: bool = False
-    """The server went back to an earlier version: older states than ours are right now."""
+    """The history of our states is no more, as the server went back or serves the kind no longer:
+    this is right, also where ours is newer."""
 
 
 Delta = Upsert | Remove | Progress | Replace

@@ -328,7 +328,10 @@ class Reflector:
         self._phase = _Phase.SYNC
 
     def _handle_absence(self, failure: Failure, now: float) -> Replace | None:
-        """The kind is not served. After the second 404 its objects count as deleted; ask again."""
+        """The kind is not served. After the second 404 its objects count as deleted; ask again.
+
+        So do those that we wrote last: no event of a kind that is gone will tell.
+        """
         self.health = Health.ABSENT
         self._initial = None
         self._pages, self._continue = self._retention.make_store(), ""
@@ -336,7 +339,7 @@ class Reflector:
         self._ask_newest = True
         self._absences += 1
         self._retries.delay(failure, now, cap_s=self._settings.absent_cap_s)
-        return Replace((), self.version) if self._absences == 2 else None
+        return Replace((), self.version, is_reset=True) if self._absences == 2 else None
 
     def _fall_back(self, now: float, *, sticky: bool = False) -> None:
         self._initial = None

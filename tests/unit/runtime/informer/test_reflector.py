@@ -493,6 +493,20 @@ def test_a_kind_that_is_not_served_empties_the_cache_and_comes_back() -> None:
     assert len(driver.cache) == 1
 
 
+def test_an_object_whose_write_was_not_seen_yet_goes_with_its_kind() -> None:
+    model = Model()
+    model.write("a")
+    driver = Driver(model)
+    driver.settle()
+    driver.close()  # before the event of the next write
+    driver.cache.record_write(model.write("a"), Author("test", Key("default", "a")))
+    driver.fail(Failure(404))
+    assert len(driver.cache) == 1
+    driver.fail(Failure(404))
+    assert len(driver.cache) == 0
+    assert driver.mirror == {}
+
+
 def test_retry_after_is_a_minimum_and_absence_is_asked_often() -> None:
     reflector = Reflector(WatchSettings(), random.Random(0))
     reflector.on_failure(Failure(429, retry_after_s=120), 0.0)
