@@ -62,14 +62,21 @@ share of the requests to built-in kinds:
 - Server-side apply names one of several unknown fields, which Kubernetes picks at random: 0.2 %.
 - Strategic merge patches that make kube-apiserver close the connection are answered: 0.1 %.
 - Rules not checked: Windows options, annotations of seccomp and AppArmor, names of claims that
-  ephemeral volumes lead to, subjects of flow schemas, volume specs inside of attachments, and
-  allocated resources in the status of containers. Volumes from images and trust bundles, claims of
-  devices and resize policies are kept, where 1.32 drops them.
+  ephemeral volumes lead to, subjects of flow schemas, queues of priority levels, most of API
+  services beyond name and priorities, volume specs inside of attachments, and allocated resources
+  in the status of containers. Volumes from images and trust bundles, claims of devices, resize
+  policies and `hostUsers` are kept, where 1.32 drops them.
+- Keys that are repeated inside a value of a JSON patch, and owners of a patched
+  `deletionTimestamp`, differ. A `test` without a value is answered, where Kubernetes closes the
+  connection.
 - Server-side apply of null to a field of any type stores null; Kubernetes drops it when it reads
   the object again. A merge patch that puts a list in the place of an object drops nulls in it.
 - Expressions say `invalid data, expected …` of a value that does not have its declared type, but
   not of a member that an expression reads.
 - A watch from a version of a deleted definition begins with its events, not with `410 Expired`.
+- A watch of a kind whose definition is being deleted ends at its next event, and the rest comes to
+  whoever watches again in time; one that is open when the definition is gone lasts until its time
+  limit, where Kubernetes ends it.
 """
 RELEASES = """## Releases
 `quarterdeck server --kubernetes-version 1.36` is Kubernetes 1.36.3: the newest release whose
