@@ -4,13 +4,12 @@ Each row has a checksum and names the row it replaced, and the high-water mark n
 row: what is missing or changed is found here, before anything is served.
 """
 
-import gc
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from quarterdeck.kit.gc_tuning import pause_gc
 from quarterdeck.storage.encryption import MARK, Cipher, build_locked
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.sqlite.checksum import compute_checksum
@@ -42,7 +41,7 @@ def load(path: Path, derive: Derive | None, *, keep: int, cipher: Cipher | None 
     events: list[StoreEvent] = []
     findings: list[str] = []
     intern = sys.intern
-    with closing(connect_read_only(path)) as connection, _pause_gc():
+    with closing(connect_read_only(path)) as connection, pause_gc():  # no garbage is made here
         compacted, newest = connection.execute(
             "SELECT value, (SELECT max(revision) FROM log) FROM meta WHERE key = 'compacted'"
         ).fetchone() or (None, None)
@@ -86,15 +85,3 @@ def describe_findings(findings: list[str]) -> str:
 
 def _join(where: tuple[object, ...]) -> str:
     return "/".join(str(part) for part in where if part)
-
-
-@contextmanager
-def _pause_gc() -> Iterator[None]:
-    """Loading makes many objects and no garbage; searching for it would take half the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
