@@ -4,13 +4,13 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineSet
+from quarterdeck.apis.fleetmanagement.pipeline_set import SetMember
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineSet, PipelineSpec
 from quarterdeck.kit import json
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import (
     CONFIG_TYPES,
     SOURCE_TYPES,
-    Contents,
     Desired,
     effective_name,
     find_isolation_problems,
@@ -62,20 +62,7 @@ async def collect_members(set_: PipelineSet, ctx: Context[Any]) -> list[Member]:
 def _inline_members(set_: PipelineSet) -> list[tuple[Member, list[str]]]:
     found: list[tuple[Member, list[str]]] = []
     for each in set_.spec.pipelines:
-        desired = _build(
-            set_,
-            Desired(
-                name=each.name,
-                contents=prepare_contents(each, each.contents, name=each.name),
-                matchers=each.matchers,
-                enabled=each.enabled,
-                config_type=CONFIG_TYPES[each.config_type],
-                source_type="",
-                source_namespace="",
-                owner="",
-                hash="",
-            ),
-        )
+        desired = _build(set_, each, name=each.name, text=each.contents)
         found.append((Member(desired), find_isolation_problems(each, each.name)))
     return found
 
@@ -86,34 +73,26 @@ async def _selected_members(set_: PipelineSet, ctx: Context[Any]) -> list[tuple[
         if not is_member(pipeline, set_):
             continue
         contents = await read_contents(pipeline, ctx)
-        desired = _build(set_, _describe_pipeline(pipeline, contents))
+        name = effective_name(pipeline)
+        desired = _build(set_, pipeline.spec, name=name, text=contents.text)
         member = Member(desired, str(pipeline.key), pipeline.metadata.uid)
         found.append((member, find_problems(pipeline, contents)))
     return sorted(found, key=lambda each: each[0].desired.name)
 
 
-def _describe_pipeline(pipeline: Pipeline, contents: Contents) -> Desired:
-    spec = pipeline.spec
+def _build(set_: PipelineSet, spec: PipelineSpec | SetMember, *, name: str, text: str) -> Desired:
+    """What the server should have of one pipeline of a set; the hash is that of the whole set."""
+    source = source_of(set_)
     return Desired(
-        name=effective_name(pipeline),
-        contents=prepare_contents(spec, contents.text, name=effective_name(pipeline)),
-        matchers=spec.matchers,
+        name=name,
+        contents=prepare_contents(spec, text, name=name),
+        matchers=tuple(dict.fromkeys((*set_.spec.matchers, *spec.matchers))),
         enabled=spec.enabled,
         config_type=CONFIG_TYPES[spec.config_type],
-        source_type="",
-        source_namespace="",
-        owner="",
-        hash="",
-    )
-
-
-def _build(set_: PipelineSet, desired: Desired) -> Desired:
-    source = source_of(set_)
-    return desired._replace(
-        matchers=tuple(dict.fromkeys((*set_.spec.matchers, *desired.matchers))),
         source_type=source["type"],
         source_namespace=source["namespace"],
         owner=set_.metadata.uid,
+        hash="",
     )
 
 
