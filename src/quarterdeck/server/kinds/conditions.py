@@ -15,7 +15,8 @@ from quarterdeck.meta.field import (
 from quarterdeck.meta.release import is_since
 from quarterdeck.server.registry.resource import Object
 
-_STATUSES = ("False", "True", "Unknown")
+STATUSES = ("False", "True", "Unknown")
+"""Of every condition."""
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _LONGEST_REASON = 1024
 _LONGEST_MESSAGE = 32 * 1024
@@ -36,8 +37,8 @@ def _validate_condition(condition: Object, path: str) -> Iterator[FieldError]:
     kind, status = condition.get("type") or "", condition.get("status") or ""
     for problem in names.check_qualified_name(kind):
         yield invalid(f"{path}.type", kind, problem)
-    if status not in _STATUSES:
-        yield not_supported(f"{path}.status", status, _STATUSES)
+    if status not in STATUSES:
+        yield not_supported(f"{path}.status", status, STATUSES)
     generation = condition.get("observedGeneration") or 0
     if generation < 0:
         text = "must be greater than or equal to zero"

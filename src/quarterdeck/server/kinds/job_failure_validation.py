@@ -14,12 +14,12 @@ from quarterdeck.meta.field import (
     required,
     too_many,
 )
+from quarterdeck.server.kinds.conditions import STATUSES
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.registry.resource import Object
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
-_STATUSES = ("False", "True", "Unknown")
 _MOST_RULES = 20
 _MOST_CODES = 255
 _MOST_CONDITIONS = 20
@@ -58,7 +58,7 @@ def _validate_rule(rule: Object, path: str, containers: set[str]) -> Iterator[Fi
         place, kind = f"{path}.onPodConditions[{index}]", condition.get("type") or ""
         for problem in names.check_qualified_name(kind):
             yield invalid(f"{place}.type", kind, problem)
-        yield from _validate_choice(condition.get("status") or "", f"{place}.status", _STATUSES)
+        yield from _validate_choice(condition.get("status") or "", f"{place}.status", STATUSES)
     if codes is not None and conditions:
         text = "specifying both OnExitCodes and OnPodConditions is not supported"
         yield invalid(path, OMITTED, text)
