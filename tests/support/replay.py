@@ -5,6 +5,29 @@ import re
 from typing import Any
 from urllib.parse import quote
 
+from quarterdeck.kit import http
+
+
+async def send_recorded(
+    client: http.Client, url: str, pair: dict[str, Any], known: dict[str, str]
+) -> tuple[http.ClientResponse, Any]:
+    """Send the request of a pair to our server, and learn from the answer; it, and its body."""
+    request = pair["request"]
+    headers = [("User-Agent", "replay/1"), ("Accept", request["accept"])]
+    if request.get("contentType"):
+        headers.append(("Content-Type", request["contentType"]))
+    if request.get("identity"):
+        headers.append(("X-Identity", request["identity"]))
+    response = await client.request(
+        request["method"],
+        url + translated(request["path"], known),
+        headers=headers,
+        body=encode_body(request["body"], known),
+    )
+    body = parse_body(await response.read())
+    learn(pair["body"], body, known)
+    return response, body
+
 
 def encode_body(body: Any, known: dict[str, str]) -> bytes | None:
     if body is None:

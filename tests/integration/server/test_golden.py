@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from replay import encode_body, learn, masked, parse_body, translated
+from replay import masked, send_recorded
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
@@ -59,23 +59,10 @@ async def _replay() -> dict[str, tuple[int, dict[str, str], Any]]:
         http.Client() as client,
     ):
         for pair in PAIRS:
-            request = pair["request"]
             if pair["title"] == "watch too old":
                 # the recording server had forgotten its first revisions by then
                 await cluster.api.core.store.compact(cluster.api.core.store.revision)
-            headers = [("User-Agent", "replay/1"), ("Accept", request["accept"])]
-            if request.get("contentType"):
-                headers.append(("Content-Type", request["contentType"]))
-            if request.get("identity"):
-                headers.append(("X-Identity", request["identity"]))
-            response = await client.request(
-                request["method"],
-                cluster.url + translated(request["path"], known),
-                headers=headers,
-                body=encode_body(request["body"], known),
-            )
-            body = parse_body(await response.read())
-            learn(pair["body"], body, known)
+            response, body = await send_recorded(client, cluster.url, pair, known)
             found = {name: response.headers.get(name) or "" for name in HEADERS}
             results[pair["title"]] = (response.status, found, body)
     return results

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from replay import encode_body, learn, masked, parse_body, translated
+from replay import masked, send_recorded, sort_causes
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
@@ -35,18 +35,7 @@ async def _replay() -> dict[str, tuple[int, dict[str, str], Any]]:
     options = ServerOptions(future_revision_wait_s=0.1, lifecycle=False)
     async with Cluster(options=options) as cluster, http.Client() as client:
         for pair in PAIRS:
-            request = pair["request"]
-            headers = [("User-Agent", "replay/1"), ("Accept", request["accept"])]
-            if request["contentType"]:
-                headers.append(("Content-Type", request["contentType"]))
-            response = await client.request(
-                request["method"],
-                cluster.url + translated(request["path"], known),
-                headers=headers,
-                body=encode_body(request["body"], known),
-            )
-            body = parse_body(await response.read())
-            learn(pair["body"], body, known)
+            response, body = await send_recorded(client, cluster.url, pair, known)
             found = {name: ", ".join(response.headers.get_all(name)) for name in HEADERS}
             results[pair["title"]] = (response.status, found, body)
     return results
@@ -66,12 +55,8 @@ def _sort_causes(body: Any) -> Any:
     if not isinstance(details, dict) or not details.get("causes"):
         return body
     causes = [{**cause, "message": _hide_object(cause["message"])} for cause in details["causes"]]
-    message = "".join(sorted(_hide_object(body["message"])))
-    return {
-        **body,
-        "message": message,
-        "details": {**details, "causes": sorted(causes, key=json.dumps)},
-    }
+    message = _hide_object(body["message"])
+    return sort_causes({**body, "message": message, "details": {**details, "causes": causes}})
 
 
 def _hide_object(message: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import newest
 import pytest
-from replay import encode_body, learn, masked, parse_body, sort_causes, translated
+from replay import masked, parse_body, send_recorded, sort_causes
 
 from quarterdeck.kit import http
 
@@ -55,18 +55,7 @@ async def _replay(release: str, pairs: list[dict[str, Any]]) -> dict[str, Answer
     known: dict[str, str] = {}
     async with newest.serving(release, *FLAGS) as url, http.Client() as client:
         for pair in pairs:
-            request = pair["request"]
-            headers = [("User-Agent", "replay/1"), ("Accept", request["accept"])]
-            if request["contentType"]:
-                headers.append(("Content-Type", request["contentType"]))
-            response = await client.request(
-                request["method"],
-                url + translated(request["path"], known),
-                headers=headers,
-                body=encode_body(request["body"], known),
-            )
-            body = parse_body(await response.read())
-            learn(pair["body"], body, known)
+            response, body = await send_recorded(client, url, pair, known)
             sent = {name: response.headers.get(name) or "" for name in HEADERS}
             results[pair["title"]] = (response.status, sent, body)
     return results
