@@ -77,6 +77,7 @@ class Reflector:
         self._is_open = False
         self._opened_at = 0.0
         self._lines = 0
+        self._short_watches = 0
         self._silences = 0
         self._retried_login = False
         self._absences = 0
@@ -239,11 +240,22 @@ class Reflector:
         self._is_open = False
         if self._initial is not None:
             self._fall_back(now)
-        elif self._lines == 0 and now - self._opened_at < self._settings.short_stream_s:
-            self._schedule_resync(
-                Failure(0, "ShortWatch", "the server closed the watch at once, without an event"),
-                now,
-            )
+        elif self._lines or now - self._opened_at >= self._settings.short_stream_s:
+            self._short_watches = 0
+        else:
+            self._handle_short_watch(now)
+
+    def _handle_short_watch(self, now: float) -> None:
+        """Reopen where we are; if the next watch ends as early, list anew after a delay.
+
+        A server or proxy that restarts ends watches of any age, and the one just opened with them.
+        """
+        self._short_watches += 1
+        if self._short_watches == 1:
+            self._retries.wait_jitter(now)
+        else:
+            text = "the server closed two watches at once, without an event"
+            self._schedule_resync(Failure(0, "ShortWatch", text), now)
 
     def on_silence(self, now: float) -> None:
         """No line for `silence_s`: the stream is dead although it looks open (R7)."""

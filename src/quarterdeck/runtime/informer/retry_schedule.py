@@ -42,10 +42,14 @@ class RetrySchedule:
             and self.may_retry_now(now)
         )
 
-    def retry_now(self, now: float) -> None:
+    def wait_jitter(self, now: float) -> None:
         """Wait only for a jitter: many clients lose their watches at one moment."""
-        self._retried_at = now
         self._ready_at = now + self._random.random() * self._settings.relist_jitter_s
+
+    def retry_now(self, now: float) -> None:
+        """Wait only for a jitter, which is allowed once in an interval."""
+        self._retried_at = now
+        self.wait_jitter(now)
 
     def retry_now_after_failure(self, now: float) -> None:
         """As `retry_now`, and a next failure finds that one came before it."""

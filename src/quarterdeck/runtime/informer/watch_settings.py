@@ -14,6 +14,7 @@ class WatchSettings(NamedTuple):
     initial_events_s: float = 10.0
     """Silence during initial events before falling back to LIST: old servers never end them."""
     short_stream_s: float = 1.0
+    """A stream that ended earlier and brought nothing is short. The first is reopened at once."""
     backoff_initial_s: float = 0.8
     backoff_cap_s: float = 30.0
     backoff_reset_s: float = 120.0

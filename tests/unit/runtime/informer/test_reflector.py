@@ -534,28 +534,47 @@ def test_backoff_doubles_and_is_forgotten_after_two_quiet_minutes() -> None:
     assert wait.seconds < 1.6
 
 
-@pytest.mark.parametrize(
-    ("lasted_s", "waits"),
-    [
-        pytest.param(5.0, False, id="after a while"),
-        pytest.param(0.5, True, id="at once, without a line"),
-    ],
-)
-def test_a_stream_that_is_cut_is_reopened_where_it_was(lasted_s: float, *, waits: bool) -> None:
+def test_a_stream_that_is_cut_is_reopened_where_it_was() -> None:
     reflector = Reflector(WatchSettings(), random.Random(0))
     reflector.on_page(ListPage((), "7"), 0.0)
     for now in (10.0, 20.0, 30.0):
         assert isinstance(reflector.next_action(now), OpenStream)
         reflector.on_opened(now)
-        reflector.on_failure(Failure(0, "PeerGone"), now + lasted_s)
-        action = reflector.next_action(now + lasted_s)
-        if waits:
-            assert isinstance(action, Wait)
-            return
+        reflector.on_failure(Failure(0, "PeerGone"), now + 5.0)
+        action = reflector.next_action(now + 5.0)
         assert isinstance(action, OpenStream)
         assert action.options.resource_version == "7"
     reflector.on_failure(Failure(0, "Refused"), 40.0)
     assert isinstance(reflector.next_action(40.0), Wait), "a refused connection is not a cut stream"
+
+
+def test_one_short_watch_costs_no_list_and_no_wait_and_more_of_them_do() -> None:
+    settings = WatchSettings()
+    driver = Driver(Model(watch_list=False))
+    driver.settle()
+    waits, lists = [], []
+    for lasted_s in (0.5, 0.5, 0.5, 5.0, 0.5):
+        driver.now += lasted_s
+        driver.close()
+        action = driver.reflector.next_action(driver.now)
+        waits.append(action.seconds if isinstance(action, Wait) else 0.0)
+        driver.settle()
+        lists.append(driver.reflector.lists)
+    assert max(waits[0], waits[3], waits[4]) <= settings.relist_jitter_s
+    assert settings.backoff_initial_s <= waits[1] < waits[2], "the server ends every watch at once"
+    assert lists == [1, 2, 3, 3, 3]
+
+
+def test_an_internal_error_right_after_a_short_watch_is_repeated_at_once_too() -> None:
+    settings = WatchSettings()
+    driver = Driver(Model(watch_list=False))
+    driver.settle()
+    driver.now += 0.5
+    driver.close()
+    driver.step()
+    driver.reflector.on_failure(Failure(500), driver.now)
+    action = driver.reflector.next_action(driver.now)
+    assert isinstance(action, Wait) and action.seconds <= settings.relist_jitter_s
 
 
 def test_a_login_failure_is_tried_once_more_at_once() -> None:
