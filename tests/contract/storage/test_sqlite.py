@@ -24,6 +24,7 @@ from quarterdeck.storage import (
     StoreKey,
     open_sqlite,
 )
+from quarterdeck.storage.sqlite.log import INSERT_ROWS
 
 
 def pod(number: int) -> StoreKey:
@@ -245,6 +246,32 @@ async def test_a_full_disk_undoes_and_recovers(database: Path) -> None:
     await store.close()
     store = open_sqlite(database)
     assert store.revision == revision and store.snapshot().count("pods") == 21
+    await store.close()
+
+
+@pytest.mark.parametrize("count", [1, INSERT_ROWS, INSERT_ROWS + 1, 2 * INSERT_ROWS, 100])
+async def test_a_batch_of_any_length_is_committed_whole(database: Path, count: int) -> None:
+    store = open_sqlite(database)
+    await fill(store, count)
+    await store.close()
+    store = open_sqlite(database)
+    kept = [(entry.key, entry.value) for entry in store.snapshot().range("pods")]
+    assert kept == [(pod(n), b"%d " % (n + 2) + b"x" * 100) for n in range(count)]
+    await store.close()
+
+
+async def test_a_batch_of_several_statements_is_undone_whole(database: Path) -> None:
+    store = open_sqlite(database, max_bytes=400_000)
+    tickets = [
+        store.put(pod(number), lambda r: b"x" * (10 if number < INSERT_ROWS else 60_000))  # noqa: B023
+        for number in range(INSERT_ROWS + 10)
+    ]
+    for ticket in tickets:
+        with pytest.raises(DiskFull):
+            await ticket
+    await store.close()
+    store = open_sqlite(database)
+    assert not list(store.snapshot().range("pods"))
     await store.close()
 
 

@@ -4,7 +4,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from quarterdeck.storage.encryption import Cipher
@@ -25,7 +25,9 @@ READ_BYTES: Final = 4 * 1024 * 1024
 VACUUM_PAGES: Final = 256
 """Pages given back to the file system at once."""
 
-INSERT: Final = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_ROWS: Final = 32
+"""Rows inserted by one statement. Each statement gives the interpreter's lock away and takes it
+back from the event loop, so a statement for each row would cost both threads more than the row."""
 READ: Final = """
 SELECT new.*, old.* FROM log AS new
 LEFT JOIN log AS old ON old.revision = new.replaced
@@ -93,11 +95,25 @@ class SqliteLog:
             self._lock.release()
 
     def _append(self, events: Sequence[StoreEvent]) -> None:
-        rows = [_to_row(event, self._cipher) for event in events]
+        cipher = self._cipher
+        columns: list[object] = []
+        size = 0
+        for event in events:
+            columns += (row := _to_row(event, cipher))
+            size += len(row[6])
+        if len(events) <= INSERT_ROWS:
+            self._connection.execute(_build_insert(len(events)), columns)
+        else:
+            self._insert_in_parts(columns)
+        self._mark.write(events[-1].revision)
+        self._grown += 2 + len(events) // 16 + size // PAGE
+
+    def _insert_in_parts(self, columns: list[object]) -> None:
+        """Insert more rows than one statement has, all or none."""
         with self._transaction() as connection:
-            connection.executemany(INSERT, rows)
-        self._mark.write(rows[-1][0])
-        self._grown += 2 + len(rows) // 16 + sum(len(row[6]) for row in rows) // PAGE
+            for at in range(0, len(columns), INSERT_ROWS * _COLUMNS):
+                part = columns[at : at + INSERT_ROWS * _COLUMNS]
+                connection.execute(_build_insert(len(part) // _COLUMNS), part)
 
     def _read_page(self, after: int, limit: int) -> list[StoreEvent]:
         events: list[StoreEvent] = []
@@ -160,6 +176,14 @@ class SqliteLog:
 
 Row = tuple[int, str, str, str, int, int, bytes, int]
 """Revision, resource, namespace, name, created, replaced, value, checksum."""
+_COLUMNS: Final = 8
+
+
+@cache
+def _build_insert(rows: int) -> str:
+    """The statement that inserts so many rows: a transaction of its own, if there is no other."""
+    row = f"({', '.join('?' * _COLUMNS)})"
+    return f"INSERT INTO log VALUES {', '.join([row] * rows)}"
 
 
 def _to_row(event: StoreEvent, cipher: Cipher | None) -> Row:

@@ -59,8 +59,7 @@ class Mark:
         A failure is not reported: the commit is durable, and the mark is only behind it.
         """
         with suppress(OSError):
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
-            os.write(self._descriptor, encode_mark(revision))
+            os.pwrite(self._descriptor, encode_mark(revision), 0)
             self._unsynced += 1
             if self._unsynced >= SYNC_COMMITS:
                 self.sync()
