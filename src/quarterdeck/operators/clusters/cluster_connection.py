@@ -39,7 +39,13 @@ from quarterdeck.operators.clusters.credentials import (
     find_secret_key,
 )
 from quarterdeck.operators.clusters.deployment import Deployments
-from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe, find_reason
+from quarterdeck.operators.clusters.endpoints import find_endpoint_problem
+from quarterdeck.operators.clusters.failures import (
+    CredentialsUnavailable,
+    InvalidEndpoint,
+    describe,
+    find_reason,
+)
 from quarterdeck.operators.clusters.hub import Hub, Seen, StoreProblem
 from quarterdeck.operators.clusters.options import build_namespace_predicate
 from quarterdeck.operators.clusters.pool import ClusterAccess
@@ -228,6 +234,8 @@ class Clusters:
     async def _read_config(
         self, connection: ClusterConnection, key: Key, ctx: ClusterContext
     ) -> ClusterConfig:
+        if problem := find_endpoint_problem(connection.spec.endpoint):
+            raise InvalidEndpoint(problem)
         values = await read_secret_values(key, ctx)
         if values is None:
             raise CredentialsUnavailable(f"there is no Secret {key}; spec.credentialsRef names it")

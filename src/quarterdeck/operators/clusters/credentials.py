@@ -69,11 +69,6 @@ def build_config(
     Raises:
         CredentialsUnavailable: naming the key that is missing or wrong.
     """
-    endpoint = connection.spec.endpoint.rstrip("/")
-    if not endpoint.startswith(("https://", "http://")):
-        raise CredentialsUnavailable(
-            f"spec.endpoint {endpoint!r} is not a URL; write https://HOST:PORT"
-        )
     base = (
         _from_kubeconfig(values[KUBECONFIG], origin)
         if KUBECONFIG in values
@@ -83,7 +78,7 @@ def build_config(
     return msgspec.structs.replace(
         base,
         name=connection.metadata.name,
-        server=endpoint,
+        server=connection.spec.endpoint.rstrip("/"),
         insecure_skip_tls_verify=is_insecure,
         certificate_authority=Material() if is_insecure else base.certificate_authority,
         user_agent="quarterdeck-hub",

@@ -33,8 +33,14 @@ class CredentialsUnavailable(Exception):
     """Raised when a Secret, or what is in it, cannot be used; the message never contains it."""
 
 
+class InvalidEndpoint(CredentialsUnavailable):
+    """Raised when nothing can be sent to `spec.endpoint`, so no credentials are read for it."""
+
+
 def find_reason(error: Exception) -> Reason:
     """The reason of a failure."""
+    if isinstance(error, InvalidEndpoint):
+        return Reason.INVALID
     if isinstance(error, CredentialsUnavailable):
         return Reason.NO_CREDENTIALS
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.ERROR)

@@ -1,5 +1,6 @@
 """The reconciler of RegistryConnection: check, keep, report, come back."""
 
+import base64
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.clusters import plan, report
 from quarterdeck.operators.clusters.conditions import READY, Reason
 from quarterdeck.operators.clusters.credentials import AUTHORITY, find_secret_key
+from quarterdeck.operators.clusters.endpoints import find_endpoint_problem, find_path_problem
 from quarterdeck.operators.clusters.hub import Hub
 from quarterdeck.operators.clusters.ports import (
     Registry,
@@ -32,6 +34,8 @@ _CATALOG = 100
 _ERROR_S = 60.0
 _SLOW_MS = 2000
 _DOCKER_CONFIG = ".dockerconfigjson"
+_DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")
+"""`docker login` writes one of its names, images another."""
 _RETRY_DELETION_S = 10.0
 
 RegistryContext = Context[RegistryConnection]
@@ -55,7 +59,7 @@ class Registries:
             timeout_s=float(max(5, monitoring.timeout)),
             catalog_limit=limit,
         )
-        found = await self._registry.check(address, wanted)
+        found = await self._check(address, wanted)
         facts = msgspec.structs.replace(found.facts, last_check=rfc3339.format_time(ctx.now()))
         health = plan.judge_registry(
             available=facts.available,
@@ -78,6 +82,15 @@ class Registries:
         except HubStateError as error:
             reason = Reason.STORE_UNAVAILABLE
             raise Waiting(reason, str(error), after_s=_RETRY_DELETION_S) from error
+
+    async def _check(self, address: RegistryAddress, wanted: RegistryCheck) -> RegistryReport:
+        """Ask the registry, if the spec names nothing else."""
+        problem = find_endpoint_problem(address.url) or find_path_problem(wanted.paths)
+        if problem:
+            return RegistryReport(
+                facts=RegistryFacts(available=False, response_time=0, error=problem)
+            )
+        return await self._registry.check(address, wanted)
 
     async def _address(
         self, connection: RegistryConnection, ctx: RegistryContext
@@ -175,13 +188,25 @@ def read_credentials(values: dict[str, bytes], url: str) -> tuple[str, str]:
         return username, password
     try:
         entries = json.decode(values[_DOCKER_CONFIG])["auths"]
-        host = url.split("://", 1)[1]
         entry: dict[str, Any] = next(
-            (e for name, e in entries.items() if host in name or name in host), {}
+            (each for name, each in entries.items() if _get_host(name) == _get_host(url)), {}
         )
-        return str(entry.get("username", "")), str(entry.get("password", ""))
+        if entry.get("username"):
+            return str(entry["username"]), str(entry.get("password", ""))
+        pair = base64.b64decode(entry.get("auth", "")).decode()
+        username, _, password = pair.partition(":")
+        return username, password
     except (ValueError, KeyError, TypeError, AttributeError):
         return "", ""
+
+
+def _get_host(address: str) -> str:
+    """Host and port of an address with or without scheme and path.
+
+    An entry is for one host alone: the password of another must not be sent here.
+    """
+    host = address.rpartition("://")[2].partition("/")[0].lower()
+    return "docker.io" if host in _DOCKER_HUB else host
 
 
 def explain(found: RegistryReport, facts: RegistryFacts, health: Health) -> tuple[Reason, str]:

@@ -161,6 +161,24 @@ async def _says(w: Any, text: str) -> bool:
     return text in (await w.get()).status.message
 
 
+@pytest.mark.parametrize("endpoint", ["https://hub:hunter2@east:6443", "https://east:99999"])
+async def test_wrong_endpoint_is_named_before_its_secret_is_read(
+    world: Make, endpoint: str
+) -> None:
+    async with world() as w:
+        await w.spoke("east")
+        await w.connect("east", endpoint)
+        async with w.operator():
+            found = await w.health("unhealthy")
+            assert w.condition(found, "Reachable").reason == "InvalidSpec"
+            assert found.status.message.startswith("spec.endpoint ")
+            assert "hunter2" not in found.status.message
+            await w.secret("east")
+            gvr, patch = found.KIND.gvr, {"spec": {"endpoint": "http://east"}}
+            await w.client.resource(gvr).patch("east", patch, namespace="default")
+            await w.health("healthy")
+
+
 async def test_a_kubeconfig_in_the_secret_works_but_may_not_run_programs(world: Make) -> None:
     async with world() as w:
         await w.spoke("east")

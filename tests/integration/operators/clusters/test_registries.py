@@ -129,3 +129,22 @@ async def test_credentials_come_from_the_secret_and_their_change_is_noticed(worl
             await w.until(lambda: fake.asked[-1][0].username == "hub")
             assert fake.asked[-1][0].password.reveal() == "hunter2"
             assert "hunter2" not in str(await _registry(w, "healthy"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"endpoint": "registry.example.com:99999"}, "spec.endpoint 'https://registry.example.com"),
+        ({"healthCheckPaths": ["/v2/", "http://metadata.internal/"]}, "spec.healthCheckPaths[1]"),
+    ],
+)
+async def test_registry_is_not_asked_with_a_wrong_address(
+    world: Make, spec: dict[str, Any], text: str
+) -> None:
+    async with world() as w:
+        fake = Fake()
+        await _create(w, **spec)
+        async with w.operator(registry=fake):
+            found = await _registry(w, "unhealthy")
+            assert text in found.status.message
+            assert not fake.asked

@@ -50,7 +50,6 @@ def test_a_token_with_and_without_an_authority() -> None:
     [
         ({}, {}, "no key 'token'"),
         ({"token": b"two words"}, {}, "not a bearer token"),
-        ({"token": b"t"}, {"endpoint": "c:6443"}, "https://HOST:PORT"),
         ({"kubeconfig": b"{"}, {}, "not YAML"),
         ({"kubeconfig": b"[]"}, {}, "not a mapping"),
         ({"kubeconfig": b"clusters: [{name: a, cluster: x}]"}, {}, "no mapping"),

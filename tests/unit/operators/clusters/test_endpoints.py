@@ -1,0 +1,64 @@
+"""Addresses that users give, and the entry of a Docker configuration that belongs to one."""
+
+import base64
+import json
+
+import pytest
+
+from quarterdeck.operators.clusters.endpoints import find_endpoint_problem, find_path_problem
+from quarterdeck.operators.clusters.registry_connection import read_credentials
+
+
+@pytest.mark.parametrize(
+    "url", ["https://c:6443", "http://127.0.0.1:1/path/", "https://[::1]:6443", "https://bücher.de"]
+)
+def test_address_that_can_be_used_has_no_problem(url: str) -> None:
+    assert find_endpoint_problem(url) == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("c:6443", "'c:6443' is not a URL; write https://HOST:PORT"),
+        ("ftp://c", "is not a URL"),
+        ("https://", "has no host"),
+        ("https://c:99999", "Port out of range"),
+        ("https://c:x", "Port could not be cast"),
+        ("https://a b", "contains a space"),
+        ("https://a\nb", "contains a space or a control character"),
+        ("https://user:hunter2@c", "contains a user name or password; put them into the Secret"),
+    ],
+)
+def test_problem_of_an_address_names_the_field(url: str, text: str) -> None:
+    found = find_endpoint_problem(url)
+    assert found.startswith("spec.endpoint ")
+    assert text in found
+    assert "hunter2" not in found
+
+
+def test_health_check_path_is_on_the_registry() -> None:
+    assert find_path_problem(("/v2/", "healthz")) == ""
+    assert "spec.healthCheckPaths[1] 'http://x/'" in find_path_problem(("/v2/", "http://x/"))
+    assert "spec.healthCheckPaths[0] '//x/'" in find_path_problem(("//x/",))
+
+
+def _docker_config(**entries: dict[str, str]) -> dict[str, bytes]:
+    named = {name.replace("_", "."): entry for name, entry in entries.items()}
+    return {".dockerconfigjson": json.dumps({"auths": named}).encode()}
+
+
+def test_docker_password_is_for_one_host_alone() -> None:
+    values = _docker_config(example_com={"username": "u", "password": "p"})
+    assert read_credentials(values, "https://example.com") == ("u", "p")
+    assert read_credentials(values, "https://EXAMPLE.com/v2") == ("u", "p")
+    assert read_credentials(values, "https://registry.example.com") == ("", "")
+    assert read_credentials(values, "https://example.com.attacker.org") == ("", "")
+    assert read_credentials(values, "https://example.com:5000") == ("", "")
+
+
+def test_docker_login_writes_only_auth() -> None:
+    pair = base64.b64encode(b"u:p:q").decode()
+    entry = {"https://index.docker.io/v1/": {"auth": pair}}
+    values = {".dockerconfigjson": json.dumps({"auths": entry}).encode()}
+    assert read_credentials(values, "https://registry-1.docker.io") == ("u", "p:q")
+    assert read_credentials(_docker_config(c={"auth": "%"}), "https://c") == ("", "")
