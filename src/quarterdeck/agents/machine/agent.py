@@ -57,6 +57,8 @@ class Agent:
         except Denied as error:
             self._around.log(f"refused by the bootstrap service: {error}")
             return 5
+        finally:
+            self._service.close()
 
     def _is_attested(self) -> bool:
         times = self._identity.read_times()

@@ -171,7 +171,9 @@ class Runner:
                         raise ArchiveError(f"it is larger than {_LARGEST} bytes")
                     file.write(chunk)
             unpack(archive, config.install_path)
-        except (OSError, urllib.error.URLError, ArchiveError) as error:
+        except (OSError, ArchiveError) as error:
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()  # an answer that is an error keeps its connection
             text = f"{config.download_url} is not installed: {error}"
             raise RunnerError(DOWNLOAD_FAILED, text) from error
         finally:

@@ -93,12 +93,14 @@ def _judge(status: int, text: bytes, what: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError:
+        document = None
+    if not isinstance(document, dict):
         document = {}
-    if status in (200, 201, 202) and isinstance(document, dict):
+    elif status in (200, 201, 202):
         return document
-    code = document.get("code", "") if isinstance(document, dict) else ""
-    request_id = document.get("requestId", "") if isinstance(document, dict) else ""
-    message = f"{what}: {status} {code} (request {request_id})"
+    message = f"{what}: {status} {document.get('code', '')}".rstrip()
+    if request_id := document.get("requestId"):
+        message = f"{message} (request {request_id})"
     if status == 429 or status >= 500:
         raise Unreachable(message)
     raise Denied(message)
