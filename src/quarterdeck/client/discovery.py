@@ -125,7 +125,10 @@ class Discovery:
             NotFound: while its CRD is absent.
         """
         if fresh or gvk not in self._found:
-            await self._load(GroupVersion(gvk.group, gvk.version))
+            try:
+                await self._load(GroupVersion(gvk.group, gvk.version))
+            except NotFound:  # there is nothing of its group
+                self._found.pop(gvk, None)
         if gvk not in self._found:
             raise NotFound(
                 f'no matches for kind "{gvk.kind}" in version "{gvk.api_version}": '

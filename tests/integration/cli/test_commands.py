@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.capture import CaptureResult
 from free_ports import PORT_FLAGS
 
 from quarterdeck.cli.commands.get import get
+from quarterdeck.cli.connection import list_contexts
 from quarterdeck.cli.loop import run_without_loop
 from quarterdeck.cli.main import run
 from quarterdeck.client.blocking import LoopNeeded
+from quarterdeck.kit import yaml
 
 WIDGETS = """
 apiVersion: v1
@@ -31,13 +34,17 @@ class Shell:
     """Calls commands with a kubeconfig, and reads what they print."""
 
     def __init__(self, kubeconfig: Path, capture: pytest.CaptureFixture[str]) -> None:
-        self._kubeconfig = kubeconfig
+        self.kubeconfig = kubeconfig
         self._capture = capture
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
-        assert run([*arguments, "--kubeconfig", str(self._kubeconfig)]) == code
+        assert run([*arguments, "--kubeconfig", str(self.kubeconfig)]) == code
         done = self._capture.readouterr()
         return done.out if code == 0 else done.err
+
+    def read(self) -> CaptureResult[str]:
+        """What was printed since the last call."""
+        return self._capture.readouterr()
 
 
 @pytest.fixture
@@ -317,3 +324,50 @@ def test_get_prints_nothing_before_it_follows_on_a_loop(
     with pytest.raises(LoopNeeded):
         run_without_loop(following)
     assert capsys.readouterr().out == ""
+
+
+def test_objects_are_deleted_by_one_word(shell: Shell, files: str) -> None:
+    shell("apply", "-f", files)
+    deleted = json.loads(shell("delete", "cm/one", "--json"))
+    assert deleted == {"object": "configmap/one", "result": "deleted"}
+    assert "configmap/one not found" in shell("delete", "cm/one", code=1)
+    assert shell("delete", "cm/one", "--ignore-not-found") == ""
+    assert run(["delete", "cm/one", "--json", "--kubeconfig", str(shell.kubeconfig)]) == 1
+    assert json.loads(shell.read().out) == {"object": "configmap/one", "result": "not found"}
+
+
+def test_objects_of_unknown_kinds_are_gone_already(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "other.yaml"
+    file.write_text("apiVersion: example.org/v1\nkind: Other\nmetadata: {name: a}\n---\n")
+    assert shell("delete", "-f", str(file), "--ignore-not-found") == ""
+    assert 'no matches for kind "Other" in version "example.org/v1": install its' in (
+        shell("delete", "-f", str(file), code=1)
+    )
+
+
+def test_changes_are_counted_and_written_in_every_form(shell: Shell, files: str) -> None:
+    shell("apply", "-f", files)
+    lines = shell("watch", "cm", "--count", "2").splitlines()
+    assert len(lines) == 2
+    text = shell("get", "cm", "one", "--watch", "--count", "1", "-o", "yaml")
+    assert yaml.load(text.encode())["metadata"]["name"] == "one"
+    document = json.loads(shell("get", "cm", "one", "--watch", "--count", "1", "-o", "json"))
+    assert document["type"] == "ADDED"
+    names = shell("get", "cm", "--watch", "--count", "2", "-o", "name").split()
+    assert len(names) == 2
+    table = shell("get", "cm", "one", "--watch", "--count", "2").splitlines()
+    assert [line.split()[0] for line in table] == ["NAME", "one"]
+
+
+def test_cluster_of_the_working_directory_is_found(
+    kubeconfig: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / ".quarterdeck").mkdir()
+    shutil.copy(kubeconfig, tmp_path / ".quarterdeck" / "kubeconfig")
+    monkeypatch.chdir(tmp_path)
+    assert run(["get", "ns", "default", "-o", "name"]) == 0
+    assert capsys.readouterr().out == "namespace/default\n"
+    assert list_contexts() == list_contexts(str(kubeconfig)) != []
