@@ -77,6 +77,45 @@ def test_a_cluster_is_added_listed_and_measured(
     assert token not in output
 
 
+def test_hub_without_clusters_says_how_to_connect_one(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _install_kinds(kubeconfig)
+    server = ["--kubeconfig", str(kubeconfig)]
+    for command in ("list", "top"):
+        assert run(["clusters", command, *server]) == 0
+        assert capsys.readouterr().out == (
+            "no clusters; connect one: quarterdeck clusters add --context NAME\n"
+        )
+        assert run(["clusters", command, "--json", *server]) == 0
+        assert capsys.readouterr().out == "[]\n"
+
+
+def _install_kinds(hub: Path) -> None:
+    async def work() -> None:
+        async with Client(load_config(hub)) as client:
+            await definitions.install(client.raw, KINDS)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--name", "--=-"], "'--=-' cannot be the name of a cluster: choose one by --name"),
+        (["--name", "a", "--labels", "env"], "--labels: 'env' is not NAME=VALUE"),
+        (["--name", "a", "--labels", "a=1,=2"], "--labels: '=2' is not NAME=VALUE"),
+    ],
+)
+def test_cluster_with_a_bad_name_or_label_is_refused(
+    flags: list[str], words: str, kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = [f"--name={flags[1]}", *flags[2:]]
+    path = str(kubeconfig)
+    assert run(["clusters", "add", "--kubeconfig", path, "--hub-kubeconfig", path, *flags]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_the_numbers_are_those_that_kubectl_shows(
     kubeconfig: Path, spoke: BackgroundCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

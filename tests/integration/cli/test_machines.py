@@ -188,6 +188,67 @@ def test_ssh_command_has_address_and_user(
     assert "has no VM yet" in capsys.readouterr().err
 
 
+def test_user_of_the_template_is_the_default(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    asyncio.run(_install(kubeconfig))
+    shell(kubeconfig, "machines", "ssh", "m1", "--print")
+    assert capsys.readouterr().out == "ssh 10.0.0.7\n", "the template names no user"
+    asyncio.run(_change(kubeconfig, HypervisorMachineTemplate, "one", {"cloudInit": CLOUD_INIT}))
+    shell(kubeconfig, "machines", "ssh", "m1", "--print")
+    assert capsys.readouterr().out == "ssh core@10.0.0.7\n"
+    asyncio.run(_change(kubeconfig, MachineClaim, "m1", {"networkInfo": None}, "status"))
+    shell(kubeconfig, "machines", "ssh", "m1", "--print", code=1)
+    assert "machine m1 has no address yet: it is Ready" in capsys.readouterr().err
+
+
+CLOUD_INIT = {"user": "core"}
+
+
+async def _change(
+    kubeconfig: Path, kind: type[Any], name: str, values: object, part: str = "spec"
+) -> None:
+    async with Client(load_config(kubeconfig)) as client:
+        objects = client.resource(kind.KIND.gvr)
+        target = objects.subresource("status") if part == "status" else objects
+        await target.patch(name, {part: values}, namespace="default")
+
+
+def test_console_of_a_simulated_machine_is_its_file(
+    kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    asyncio.run(_install(kubeconfig))
+    asyncio.run(_add_hypervisor(kubeconfig))
+    asyncio.run(_change(kubeconfig, MachineClaim, "m1", {"providerID": "mock://u1"}, "status"))
+    command = ["machines", "console", "m1", "--data-dir", str(tmp_path)]
+    shell(kubeconfig, *command, code=1)
+    error = capsys.readouterr().err
+    assert "name the folder of `up` with --data-dir" in error
+    path = Path(error.partition("there is no ")[2].partition(": name")[0])
+    path.parent.mkdir(parents=True)
+    path.write_text("login:\n")
+    shell(kubeconfig, *command)
+    assert capsys.readouterr().out == "login:\n"
+
+
+def test_roll_out_that_takes_too_long_is_left(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    asyncio.run(_install(kubeconfig, conditions=_progress("Updating")))
+    shell(kubeconfig, "machines", "rollout", "status", "web", "--no-wait", "--json", code=1)
+    assert '"isComplete":false' in capsys.readouterr().out
+    shell(kubeconfig, "machines", "rollout", "status", "web", "--timeout", "1", code=1)
+    done = capsys.readouterr()
+    assert "fleet web is not complete after 1 s" in done.err
+    assert len(done.out.splitlines()) == 1, "a line for each change"
+
+
 def test_controls_of_the_simulator_are_kept_in_a_configmap(
     kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.cli.main import run
+from quarterdeck.kit import yaml
 
 SAMPLES = Path(__file__).parents[3] / "config" / "samples"
 CLAIMS = str(SAMPLES / "clusterpulse_v1alpha1_metricsource_default-pvc-capacity.yaml")
@@ -120,3 +121,44 @@ def test_a_manifest_that_does_not_fit_the_schema_is_refused(
     bad.write_text(Path(CLAIMS).read_text().replace("type: quantity", "type: amount", 1))
     assert run(["metrics", "preview", str(bad), "--objects", objects]) == 1
     assert "spec.fields[1].type" in capsys.readouterr().err
+
+
+def test_every_form_of_output_names_the_objects(
+    objects: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["metrics", "preview", USAGE, "--objects", objects]
+    assert run([*command, "-o", "yaml"]) == 0
+    assert yaml.load(capsys.readouterr().out.encode())["resourceCount"] == 2
+    assert run([*command, "-o", "name"]) == 0
+    assert capsys.readouterr().out == "default/data\nkube-system/hidden\n"
+    assert run([*command, "--rows", "0"]) == 0
+    assert capsys.readouterr().out == "2 objects, 0 shown: use --rows for more\n"
+
+
+def test_objects_beyond_the_limit_and_fields_without_values_are_mentioned(
+    tmp_path: Path, objects: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "source.yaml"
+    text = Path(USAGE).read_text()
+    text = text.replace("  fields:", "  collection: {maxResources: 1}\n  fields:", 1)
+    text = text.replace(".status.capacity.storage", ".status.capacity.stroage")
+    text += "  aggregations:\n  - {name: total, function: count}\n"
+    source.write_text(text)
+    assert run(["metrics", "preview", str(source), "--objects", objects]) == 0
+    rows, summary, aggregations, doubts = capsys.readouterr().out.strip().split("\n\n")
+    assert rows.splitlines()[1].split()[:3] == ["default", "data", "<none>"]
+    assert summary == "1 object; collection.maxResources is reached"
+    assert aggregations.split() == ["AGGREGATION", "VALUE", "total", "1"]
+    assert doubts.splitlines()[1].split()[0] == "used"
+
+
+def test_file_without_objects_of_the_kind_names_what_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "maps.yaml"
+    file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    assert run(["metrics", "preview", USAGE, "--objects", str(file)]) == 1
+    assert (
+        "no PersistentVolumeClaim of v1 found in the files of --objects; found: v1 ConfigMap"
+        in (capsys.readouterr().err)
+    )
