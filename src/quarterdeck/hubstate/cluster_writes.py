@@ -76,8 +76,13 @@ def plan_status(name: str, *, health: str, message: str, at: datetime) -> Iterat
     yield SetFields(keys.cluster(name, "meta"), {"last_update": now})
 
 
-def plan_conditions(name: str, verdict: Verdict, stay: Stay) -> Iterator[Write]:
-    """What was judged about the cluster, condition by condition; alerts come from them."""
+def plan_conditions(
+    name: str, verdict: Verdict, stay: Stay, since: Mapping[str, str]
+) -> Iterator[Write]:
+    """What was judged about the cluster, condition by condition; alerts come from them.
+
+    `since` has the time from which on each condition has had its health.
+    """
     found = [
         {
             "type": type_,
@@ -85,6 +90,7 @@ def plan_conditions(name: str, verdict: Verdict, stay: Stay) -> Iterator[Write]:
             "reason": each.reason,
             "message": each.message,
             "health": each.health,
+            "last_transition_time": since[type_],
         }
         for type_, each in verdict.findings
     ]

@@ -157,7 +157,9 @@ def _shares(
 
 def _operators(operators: Sequence[ClusterOperatorFacts]) -> Finding:
     if not operators:
-        return Finding(TRUE, "NoClusterOperators", "", Health.HEALTHY)
+        return Finding(
+            TRUE, "NoClusterOperators", "the cluster has no ClusterOperators", Health.HEALTHY
+        )
     issues = [each.issue for each in operators if each.issue]
     if issues:
         return Finding(FALSE, "OperatorsDegraded", _some(issues, "; "), Health.DEGRADED)
@@ -173,7 +175,8 @@ def _fresh(seen: Observation) -> Finding:
         if seen.age_s < 120:
             text = f"the data is older than {STALE_INTERVALS} intervals"
         return Finding(FALSE, "Stale", text, Health.DEGRADED)
-    return Finding(TRUE, "Fresh", "", Health.HEALTHY)
+    text = f"the data is not older than {STALE_INTERVALS} intervals"
+    return Finding(TRUE, "Fresh", text, Health.HEALTHY)
 
 
 def _some(names: Sequence[str], join: str = ", ") -> str:

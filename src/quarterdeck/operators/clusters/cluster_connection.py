@@ -302,7 +302,11 @@ class Clusters:
         writes += cluster_writes.plan_status(
             name, health=verdict.health, message=verdict.message, at=now
         )
-        writes += cluster_writes.plan_conditions(name, verdict, stay)
+        seen.since = plan.find_since(
+            verdict, seen.since, connection.status.conditions, rfc3339.format_time(now)
+        )
+        since = {type_: each.time for type_, each in seen.since.items()}
+        writes += cluster_writes.plan_conditions(name, verdict, stay, since)
         is_pull = connection.spec.collection_mode != PUSH
         if is_pull and not seen.is_token_revoked:
             writes += self._deployments.plan_revocation(name)

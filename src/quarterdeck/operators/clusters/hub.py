@@ -17,6 +17,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.metrics import HubMetrics
 from quarterdeck.operators.clusters.options import HubOptions
+from quarterdeck.operators.clusters.plan import Since
 from quarterdeck.operators.clusters.pool import ClientPool
 from quarterdeck.runtime import Lookup
 from quarterdeck.runtime.sharding.ownership import Ownership, OwnsAll
@@ -42,6 +43,8 @@ class Seen(msgspec.Struct):
     scanned_at: float | None = None
     """When operators were last read, on the monotonic clock."""
     due_at: float | None = None
+    since: dict[str, Since] = msgspec.field(default_factory=dict)
+    """By condition: from when on it has had its health."""
     failure: str = ""
     """Why the last visit failed; empty if it did not."""
     failure_reason: Reason = Reason.CONNECTED

@@ -1,10 +1,42 @@
 """When to come back, and whether to write: pure."""
 
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
 from quarterdeck.apis.clusterpulse.group import MIN_INTERVAL_S
-from quarterdeck.inventory.health import Health
+from quarterdeck.inventory.health import Health, Verdict
+from quarterdeck.meta.conditions import Condition
 
 MAX_ERROR_S = 60.0
 SLOW_MS = 5000
+
+
+class Since(msgspec.Struct, frozen=True):
+    """From when on a condition has had its health."""
+
+    health: Health
+    time: str
+
+
+def find_since(
+    verdict: Verdict, known: Mapping[str, Since], conditions: Iterable[Condition], now: str
+) -> dict[str, Since]:
+    """From when on each condition has had the health it has now.
+
+    `known` is what the last visit found. After a restart it is empty: then the conditions of the
+    object tell, as long as their reason is still the same.
+    """
+    written = {each.type: each for each in conditions}
+    found = {}
+    for type_, finding in verdict.findings:
+        time, last, before = now, known.get(type_), written.get(type_)
+        if last is not None:
+            time = last.time if last.health is finding.health else now
+        elif before is not None and before.reason == finding.reason:
+            time = before.last_transition_time or now
+        found[type_] = Since(finding.health, time)
+    return found
 
 
 def get_interval(spec: int | None, default: int) -> int:

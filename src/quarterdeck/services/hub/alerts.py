@@ -68,14 +68,16 @@ def sort_alerts(alerts: Iterable[Alert]) -> list[Alert]:
 
 
 def _cluster_alerts(cluster: str, status: Any, conditions: Sequence[Row]) -> Iterator[Alert]:
-    """One alert for each condition that is not True; the health alone if there are none."""
+    """One alert for each condition that is not well; the health alone if there are none.
+
+    Nodes that are ready and have too little CPU left are not well either.
+    """
     since = _text(status.get("last_check")) if isinstance(status, dict) else ""
     for each in conditions:
         severity = _HEALTH.get(_text(each.get("health")))
-        if severity is not None and each.get("status") != "True":
-            stamped = {**each, "last_transition_time": since}
+        if severity is not None:
             yield _condition_alert(
-                stamped, cluster=cluster, source="cluster", object_=cluster, how=severity
+                each, cluster=cluster, source="cluster", object_=cluster, how=severity
             )
     if not conditions and isinstance(status, dict):
         severity = _HEALTH.get(_text(status.get("health")))

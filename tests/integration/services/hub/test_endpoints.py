@@ -331,10 +331,14 @@ async def test_health_needs_no_login(world: Make) -> None:
         assert cleared.body["user"] == "alice"
 
 
+CONDITION_TYPES = ("Reachable", "NodesReady", "OperatorsHealthy", "DataFresh")
+
+
 async def test_alerts_of_a_cluster_come_from_its_conditions(world: Make) -> None:
     async with world() as w:
         finding = Finding(FALSE, "NodesNotReady", "not ready: dev-1-2", Health.DEGRADED)
         good = Finding(TRUE, "Fine", "", Health.HEALTHY)
+        since = dict.fromkeys(CONDITION_TYPES, "2026-04-30T10:00:00Z")
         verdict = Verdict(
             health=Health.DEGRADED,
             message="not ready: dev-1-2",
@@ -344,7 +348,7 @@ async def test_alerts_of_a_cluster_come_from_its_conditions(world: Make) -> None
             data_fresh=good,
         )
         writes = [
-            *cluster_writes.plan_conditions("dev-1", verdict, STAY),
+            *cluster_writes.plan_conditions("dev-1", verdict, STAY, since),
             *cluster_writes.plan_status(
                 "dev-1", health="degraded", message=verdict.message, at=w.clock.now()
             ),
@@ -355,6 +359,7 @@ async def test_alerts_of_a_cluster_come_from_its_conditions(world: Make) -> None
             ("NodeReady", "critical"),
             ("ClusterNodesReady", "warning"),
         ]
+        assert found[1]["since"] == "2026-04-30T10:00:00Z"
         hidden = listed("nodes", names={"denied": ["dev-1-2"]})
         await w.policy("p", rules=[rule("*", resources=[hidden])])
         for path in ("/clusters/dev-1/alerts", "/clusters/dev-1", "/clusters"):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.inventory.health import Health
+from quarterdeck.inventory.health import Health, Observation, Thresholds, judge
+from quarterdeck.meta.conditions import Condition
 from quarterdeck.operators.clusters import plan
 from quarterdeck.operators.clusters.options import build_namespace_predicate
 
@@ -115,3 +116,25 @@ def test_a_registry_may_take_five_seconds() -> None:
 
 def test_a_cluster_was_not_failed_unless_said() -> None:
     assert plan.plan_visit(300, Health.HEALTHY) == 300
+
+
+def test_a_condition_keeps_the_time_since_when_it_has_its_health() -> None:
+    down = judge(Observation(failure="refused"), Thresholds())
+    other = judge(Observation(failure="timed out", failure_reason="Timeout"), Thresholds())
+    up = judge(Observation(), Thresholds())
+    first = plan.find_since(down, {}, (), "10:00")
+    second = plan.find_since(other, first, (), "10:01")
+    assert second["Reachable"].time == "10:00"
+    third = plan.find_since(up, second, (), "10:02")
+    assert third["Reachable"].time == "10:02"
+    assert third["DataFresh"].time == "10:00"
+
+
+def test_after_a_restart_conditions_of_the_object_tell_since_when() -> None:
+    down = judge(Observation(failure="refused"), Thresholds())
+    known = Condition(
+        type="Reachable", status="False", reason="Unreachable", last_transition_time="09:00"
+    )
+    assert plan.find_since(down, {}, [known], "10:00")["Reachable"].time == "09:00"
+    up = judge(Observation(), Thresholds())
+    assert plan.find_since(up, {}, [known], "10:00")["Reachable"].time == "10:00"
