@@ -13,7 +13,7 @@ from quarterdeck.services.hub.errors import BadRequest
 MAX_POINTS = 11_000
 MAX_RANGE = timedelta(days=400)
 MIN_STEP = timedelta(seconds=1)
-_DAYS = re.compile(r"(\d{1,6})d", re.ASCII)
+_DAYS = re.compile(r"(\d{1,9})d", re.ASCII)
 _NUMBER = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
 
 
@@ -49,6 +49,8 @@ def read_range(given: RangeParameters, now: datetime) -> TimeRange:
     """
     end = read_time(given.end, "end") if given.end else now.replace(microsecond=0)
     span = read_span(given.range, "range")
+    if not given.start and span > MAX_RANGE:
+        raise BadRequest(f"range {given.range!r} is longer than {MAX_RANGE.days} days")
     try:
         start = read_time(given.start, "start") if given.start else end - span
     except OverflowError as error:
@@ -75,8 +77,9 @@ def read_span(text: str, name: str) -> timedelta:
     days = _DAYS.fullmatch(text)
     try:
         if days is not None:
-            return timedelta(days=int(days[1]))
-        span = timedelta(microseconds=duration.parse(text) // 1000)
+            span = timedelta(days=int(days[1]))
+        else:
+            span = timedelta(microseconds=duration.parse(text) // 1000)
     except (duration.DurationError, OverflowError) as error:
         raise BadRequest(f"{name} {text!r} is not a duration such as 90m or 7d") from error
     if span <= timedelta(0):

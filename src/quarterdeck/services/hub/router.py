@@ -161,7 +161,23 @@ def read_parameters(kind: type[msgspec.Struct], query: str) -> msgspec.Struct:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise BadRequest(f"invalid parameter: {error}") from error
+        raise BadRequest(_describe(error, kind, values)) from error
+
+
+def _describe(
+    error: msgspec.ValidationError, kind: type[msgspec.Struct], values: Mapping[str, Any]
+) -> str:
+    """Which parameter is wrong, its value, and what may stand there."""
+    text, _, place = str(error).replace("`", "").partition(" - at $.")
+    if not place:
+        return text.replace("Object missing required field", "missing parameter")
+    name = place.partition("[")[0]
+    types = {each.encode_name: each.type for each in msgspec.structs.fields(kind)}
+    if choices := [repr(each) for each in get_args(types[name]) if isinstance(each, str) and each]:
+        text = f"expected one of {', '.join(choices)}"
+    else:
+        text = text.replace("Expected", "expected").removesuffix(", got str")
+    return f"invalid parameter {name}: {values[name]!r}: {text}"
 
 
 def is_list(kind: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal
 
 from quarterdeck.inventory.access.filters import Item
 from quarterdeck.inventory.access.viewer import ClusterAccess, Viewer
@@ -21,7 +22,7 @@ _AT_ONCE = 32
 class AlertParameters(Paging, frozen=True, kw_only=True):
     """Filters of alerts."""
 
-    severity: str = ""
+    severity: Literal["critical", "warning", "info", ""] = ""
 
 
 class FleetAlertParameters(AlertParameters, frozen=True, kw_only=True):
