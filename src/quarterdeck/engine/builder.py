@@ -1,5 +1,6 @@
 """Builds the pieces of a source one after the other, and notes every problem on the way."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from quarterdeck.engine.values import BOOL, LIST, NULL, NUMBER, TEXT
 MAX_ENTRIES = 256
 """Fields, computed fields, aggregations or alerts of one source."""
 
+_API_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _FIELD_KINDS = {"string": TEXT, "timestamp": TEXT, "boolean": BOOL}
 _COMPUTED_KINDS = {"string": TEXT, "boolean": BOOL}
 
@@ -68,10 +70,18 @@ class Builder:
         self.problems.append(Problem(field=field, name=name, message=message, hint=hint))
 
     def _check_source(self) -> None:
-        if not self._spec.source.api_version:
+        source = self._spec.source
+        if not source.api_version:
             self._note("source.apiVersion", "source.apiVersion is required")
-        if not self._spec.source.kind:
+        elif _API_VERSION.fullmatch(source.api_version) is None:
+            message = f"{source.api_version!r} is not an API version"
+            self._note("source.apiVersion", message, hint="write VERSION or GROUP/VERSION")
+        if not source.kind:
             self._note("source.kind", "source.kind is required")
+        is_core = "/" not in source.api_version
+        if is_core and (source.kind.lower() == "secret" or source.resource == "secrets"):
+            hint = "choose another kind"
+            self._note("source.kind", "Secrets are never collected", hint=hint)
         if not self._spec.fields:
             self._note("fields", "at least one field extraction is required")
         lists: tuple[tuple[str, Sequence[Any]], ...] = (
@@ -240,7 +250,7 @@ class Builder:
             seen.add(rule.name)
             try:
                 tree = parse(rule.expression, compat=False)
-                for error in check(tree, kinds):
+                for error in check(tree, kinds, what="aggregation"):
                     self._positioned(f"{place}.expression", rule.name, rule.expression, error)
                 self.alerts.append(CompiledAlert(rule, CompiledExpression(tree, "boolean")))
             except ExpressionError as error:

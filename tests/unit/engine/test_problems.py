@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.engine.sources import NOW, aggregation, collect, computed, evaluate, field, source
 
-from quarterdeck.apis.clusterpulse.metric_source import Collection, MetricSourceSpec, MetricTarget
+from quarterdeck.apis.clusterpulse.metric_source import (
+    AlertRule,
+    Collection,
+    MetricSourceSpec,
+    MetricTarget,
+)
 from quarterdeck.engine import Problem, SourceError, compile_source, validate_fields
 
 
@@ -248,3 +254,30 @@ def test_a_collection_stops_at_its_limit() -> None:
     assert len(collector.feed([{"n": 1}])) == 0
     assert collector.finish() == {"result": 4}
     assert Collection().max_resources == 5000
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (MetricTarget(api_version="v1", kind="Secret"), "Secrets are never collected"),
+        (MetricTarget(api_version="v1", kind="X", resource="secrets"), "Secrets are never"),
+        (MetricTarget(api_version="a/b/c", kind="Pod"), "'a/b/c' is not an API version"),
+        (MetricTarget(api_version="apps/", kind="Pod"), "write VERSION or GROUP/VERSION"),
+    ],
+)
+def test_objects_that_cannot_be_collected_are_refused(target: MetricTarget, text: str) -> None:
+    spec = msgspec.structs.replace(source(field("a")), source=target)
+    [problem] = problems(spec)
+    assert text in str(problem)
+
+
+def test_secrets_of_other_groups_may_be_collected() -> None:
+    target = MetricTarget(api_version="vault.example.com/v1", kind="Secret")
+    compile_source(msgspec.structs.replace(source(field("a")), source=target))
+
+
+def test_alert_names_aggregations() -> None:
+    rule = AlertRule(name="Many", expression="zzz > 1")
+    [problem] = problems(msgspec.structs.replace(source(field("a")), alerts=(rule,)))
+    assert "unknown aggregation 'zzz'" in str(problem)
+    assert problem.hint == "add an aggregation called zzz"

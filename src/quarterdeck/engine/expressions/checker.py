@@ -19,12 +19,14 @@ from quarterdeck.engine.values import BOOL, LIST, NULL, NUMBER, TEXT, name_kinds
 from quarterdeck.kit.patterns import PatternError, compile_re2
 
 
-def check(tree: Expression, kinds: Mapping[str, int], *, owner: str = "") -> list[ExpressionError]:
+def check(
+    tree: Expression, kinds: Mapping[str, int], *, owner: str = "", what: str = "field"
+) -> list[ExpressionError]:
     """Every problem of an expression over fields of these kinds, left to right.
 
-    `owner` is the computed field itself, which is never suggested.
+    `owner` is the computed field itself, which is never suggested; `what` is what names stand for.
     """
-    checker = _Checker(kinds, owner)
+    checker = _Checker(kinds, owner, what)
     checker.kinds_of(tree)
     return sorted(checker.problems, key=lambda problem: problem.position)
 
@@ -45,9 +47,10 @@ def describe_arity(function: Function) -> str:
 
 
 class _Checker:
-    def __init__(self, kinds: Mapping[str, int], owner: str) -> None:
+    def __init__(self, kinds: Mapping[str, int], owner: str, what: str) -> None:
         self._kinds = kinds
         self._owner = owner
+        self._what = what
         self.problems: list[ExpressionError] = []
 
     def kinds_of(self, node: Expression) -> int:
@@ -82,8 +85,10 @@ class _Checker:
     def _name(self, node: Expression, name: str) -> int:
         if name in self._kinds:
             return self._kinds[name]
-        hint = suggest(name, self._kinds.keys() - {self._owner}) or f"add a field called {name}"
-        self._note(f"unknown field {name!r}", node, hint)
+        known = self._kinds.keys() - {self._owner}
+        article = "an" if self._what.startswith("a") else "a"
+        hint = suggest(name, known) or f"add {article} {self._what} called {name}"
+        self._note(f"unknown {self._what} {name!r}", node, hint)
         return NULL | NUMBER | TEXT | BOOL | LIST
 
     def _number(self, node: Expression, where: str) -> int:

@@ -95,7 +95,8 @@ class Sources:
         if is_ours:
             others = clusters.keys() - connected.keys()
             outcomes = [*known.outcomes.values(), *await self._read_outcomes(source, others)]
-            source_report.set_source_status(source, outcomes, ctx, took_s=took_s)
+            everyone = await ctx.list(MetricSource)
+            source_report.set_source_status(source, outcomes, ctx, took_s=took_s, others=everyone)
             report.set_stored(known.problem, ctx)
         return RequeueAfter(self._next(source, known))
 

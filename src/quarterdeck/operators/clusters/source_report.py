@@ -1,14 +1,15 @@
 """What the status of a MetricSource says; the one place that sets it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 import msgspec
 
 from quarterdeck import engine
-from quarterdeck.apis.clusterpulse.metric_source import MetricSource
+from quarterdeck.apis.clusterpulse.metric_source import FieldValidation, MetricSource
 from quarterdeck.engine.results import CollectionMeta
 from quarterdeck.hubstate.collect.source import SourceResult
+from quarterdeck.inventory.policy import BUILT_IN_TYPES
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.clusters.conditions import READY, Reason
@@ -42,12 +43,13 @@ def set_source_status(
     ctx: Context[MetricSource],
     *,
     took_s: float,
+    others: Collection[MetricSource] = (),
 ) -> None:
-    """What a visit to the clusters of a source found."""
+    """What a visit to the clusters of a source found; `others` are all sources of the hub."""
     errors = sum(each.errors for each in outcomes)
     results = [each.result for each in outcomes if each.result is not None]
     times = [each.at for each in outcomes if each.at is not None]
-    problem = next((each.problem for each in outcomes if each.problem), "")
+    problem = _join_problems([each.problem for each in outcomes if each.problem])
     before = source.status
     resources = sum(each.resources for each in outcomes)
     ctx.status.set(
@@ -56,7 +58,10 @@ def set_source_status(
         clusters_collected=len(times),
         errors_last_run=errors,
         message=f"Collected with {errors} errors" if errors else "Collection successful",
-        field_validation=engine.validate_fields(source.spec, results),
+        field_validation=(
+            *engine.validate_fields(source.spec, results),
+            *_judge_type(source, others),
+        ),
     )
     reason = Reason.PARTIAL if errors else Reason.COLLECTED
     text = problem or f"{len(times)} clusters were read"
@@ -69,6 +74,36 @@ def set_source_status(
         )
     if errors and not before.errors_last_run:
         ctx.event(Reason.PARTIAL, problem, warning=True)
+
+
+def _join_problems(problems: Sequence[str]) -> str:
+    """The first problem, and of how many more clusters there is one."""
+    if len(problems) < 2:
+        return "".join(problems)
+    more = len(problems) - 1
+    return f"{problems[0]} (and {more} more cluster{'' if more == 1 else 's'})"
+
+
+def _judge_type(
+    source: MetricSource, others: Collection[MetricSource]
+) -> Iterator[FieldValidation]:
+    """A warning if the type that policies name means something else too."""
+    name = source.spec.rbac.resource_type_name
+    if not name:
+        return
+    same = sorted(
+        str(each.key)
+        for each in others
+        if each.spec.rbac.resource_type_name == name and each.key != source.key
+    )
+    text = ""
+    if name in BUILT_IN_TYPES:
+        text = f"{name!r} is a built-in type, so rules of policies about it apply to both"
+    elif same:
+        text = f"{', '.join(same)} has {name!r} too, and the hub API shows one of them"
+    if text:
+        message = f"{text}; choose another name"
+        yield FieldValidation(field="rbac.resourceTypeName", status="warning", message=message)
 
 
 def read_outcome(data: bytes) -> Outcome:

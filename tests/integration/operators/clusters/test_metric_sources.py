@@ -242,3 +242,42 @@ async def test_a_collection_that_breaks_ends_nothing_but_itself(
             await w.until(failed)
             await w.advance(120)
             await w.health("healthy", "east")
+
+
+async def test_version_that_no_cluster_serves_is_named(world: Make) -> None:
+    async with world() as w:
+        await _setup(w, "east", "west", pods=1)
+        await w.create(
+            "MetricSource", "pods", {**PODS, "source": {"apiVersion": "v9", "kind": "Pod"}}
+        )
+        async with w.operator():
+
+            async def seen() -> MetricSource | None:
+                found = await w.source("pods")
+                return found if found.status.errors_last_run == 2 else None
+
+            text = w.condition(await w.until(seen)).message
+            assert 'no matches for kind "Pod" in version "v9"' in text
+            assert text.endswith("(and 1 more cluster)")
+
+
+async def test_type_that_means_something_else_too_is_a_warning(world: Make) -> None:
+    async with world() as w:
+        await _setup(w, "east", pods=1)
+        await w.create("MetricSource", "older", PODS)
+        await w.create("MetricSource", "pods", PODS)
+        builtin = {**PODS, "rbac": {"resourceTypeName": "pods"}}
+        await w.create("MetricSource", "builtin", builtin)
+        async with w.operator():
+            for name, text in (
+                ("pods", "default/older has 'pod' too"),
+                ("builtin", "'pods' is a built-in type"),
+            ):
+                found = await _collected(w, 1, name)
+                [warning] = [
+                    each
+                    for each in found.status.field_validation
+                    if each.field == "rbac.resourceTypeName"
+                ]
+                assert warning.status == "warning"
+                assert text in warning.message
