@@ -49,6 +49,7 @@ class Watcher:
         self._error: StorageError | None = None
         self._is_attached = False
         self._is_closed = False
+        self._is_finished = False
         self._owes_turn = False
         self._waiter: asyncio.Future[None] | None = None
 
@@ -69,6 +70,12 @@ class Watcher:
         self._is_closed = True
         self._leave()
 
+    def finish(self) -> None:
+        """Take no more events; the iteration ends after those that happened until now."""
+        self._is_finished = True
+        self._hub.detach(self)
+        self._wake()
+
     def __aiter__(self) -> Self:
         return self
 
@@ -84,6 +91,8 @@ class Watcher:
                 batch = await self._yield_turn()
             elif self._backlog or self._buffer:
                 batch = self._take()
+            elif self._is_finished:
+                raise StopAsyncIteration
             else:
                 batch = await self._wait()
             if batch:
@@ -139,6 +148,8 @@ class Watcher:
         if not page:
             if not self._is_closed:
                 self._hub.attach(self)
+            if self._is_finished:
+                self._hub.detach(self)
             return []
         batch = self._select_relevant(page)
         self._position = page[-1].revision

@@ -94,6 +94,40 @@ async def test_a_waiting_watcher_is_woken_by_closing(stores: Open) -> None:
     await store.close()
 
 
+async def test_a_finished_watcher_hands_over_what_happened_and_ends(stores: Open) -> None:
+    store = stores()
+    live, idle = [store.watch(resource, after=store.revision) for resource in ("pods", "jobs")]
+    await put(store, pod("a"), pod("b"))
+    live.finish()
+    idle.finish()
+    await put(store, pod("c"))
+    assert [event.key.name for batch in [await anext(live)] for event in batch] == ["a", "b"]
+    for watcher in (live, idle):
+        with pytest.raises(StopAsyncIteration):
+            await anext(watcher)
+    assert store.statistics().watchers == 0
+    await store.close()
+
+
+async def test_finishing_wakes_a_watcher_that_waits(stores: Open) -> None:
+    store = stores()
+    watcher = store.watch("pods", after=store.revision)
+    asyncio.get_running_loop().call_soon(watcher.finish)
+    assert [batch async for batch in watcher] == []
+    await store.close()
+
+
+async def test_a_finished_watcher_reads_the_log_to_its_end(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "log.db", history_events=10)
+    await put(store, *(pod(f"p{number}") for number in range(30)))
+    watcher = store.watch("pods", after=1)
+    watcher.finish()
+    seen = [event.revision async for batch in watcher for event in batch]
+    assert seen == list(range(2, 32))
+    assert store.statistics().watchers == 0
+    await store.close()
+
+
 async def test_a_slow_watcher_is_dropped_and_may_resume(stores: Open) -> None:
     store = stores()
     slow = store.watch(None, after=store.revision, buffer=5)
