@@ -251,11 +251,11 @@ async def _store_changed(
 ) -> WriteResult:
     if is_finished(call.resource, value):
         if not write_options.is_dry_run:
-            version = value["metadata"].get("resourceVersion")
-            converted = await core.conversions.convert_to_stored(call.resource, value)
-            encode = build_encoder(value, call.resource, stored=converted)
+            # watchers see last what was stored, not the change that ended the object
+            last = {**old, "metadata": {**old["metadata"]}}
+            converted = await core.conversions.convert_to_stored(call.resource, last)
+            encode = build_encoder(last, call.resource, stored=converted)
             await core.store.delete(entry.key, encode, expected=entry.revision)
-            value["metadata"]["resourceVersion"] = version
         return WriteResult(value, None, deleted=True, size=len(entry.value))
     if field_managers.differs_in_times_only(value, old) and not _must_migrate(call, entry):
         await wait_until_durable(core, entry)

@@ -116,11 +116,12 @@ class Writer:
             len(entry.value),
             lambda: self._change(action, resource, entry, value=value, manager=manager),
         )
-        encode = _build_encoder(value, resource)
         if is_finished(resource, value):
-            return self._core.store.delete(entry.key, encode, expected=entry.revision)
+            last = _build_encoder({**old, "metadata": {**old["metadata"]}}, resource)
+            return self._core.store.delete(entry.key, last, expected=entry.revision)
         if differs_in_times_only(value, old):
             return None
+        encode = _build_encoder(value, resource)
         return self._core.store.put(entry.key, encode, expected=entry.revision)
 
     def _change(
