@@ -59,8 +59,11 @@ async def bootstrap(core: Core) -> None:
     for entry in core.store.snapshot().range(DEFINITIONS):
         _install_or_skip(core, entry)
     core.store.subscribe(lambda events: _apply_events(core, events))
-    DefinitionFinalizer(core.store, registry, lambda: core.build_context("", "")).start()
-    EstablishingController(core.store, registry, core.clock.now, track=_build_tracker(core)).start()
+    track = _build_tracker(core)
+    DefinitionFinalizer(
+        core.store, registry, lambda: core.build_context("", ""), track=track
+    ).start()
+    EstablishingController(core.store, registry, core.clock.now, track=track).start()
     # written together, so that they wait for the disk once
     tickets = [*_create_namespaces(core), *default_priorities.reconcile(core)]
     if core.options.has_system_objects:
@@ -97,13 +100,21 @@ def _apply_events(core: Core, events: Sequence[StoreEvent]) -> None:
         elif event.before is None or _get_served_state(event.before) != _get_served_state(
             event.after
         ):
-            _install(core, event.after)
+            _install(core, event.after, _find_definition_revision(core, event, event.after))
+
+
+def _find_definition_revision(core: Core, event: StoreEvent, after: Entry) -> int:
+    """The revision that gave a kind its rules: this one, unless only other things changed."""
+    served = core.registry.get_bundle(build_bundle_name(event.key.name))
+    if served and event.before is not None and _has_same_rules(event.before, after):
+        return served[0].definition_revision
+    return event.revision
 
 
 def _install_or_skip(core: Core, entry: Entry) -> None:
     """Serve a stored definition; one that fails is reported and left out, never fatal."""
     try:
-        _install(core, entry)
+        _install(core, entry, 0)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         asyncio.get_running_loop().call_exception_handler(
             {
@@ -114,9 +125,23 @@ def _install_or_skip(core: Core, entry: Entry) -> None:
         )
 
 
-def _install(core: Core, entry: Entry) -> None:
+def _install(core: Core, entry: Entry, definition_revision: int) -> None:
     definition: Object = kit_json.decode(entry.value)
-    core.registry.put(build_bundle_name(entry.key.name), build_custom_resources(definition))
+    resources = [
+        msgspec.structs.replace(each, definition_revision=definition_revision)
+        for each in build_custom_resources(definition)
+    ]
+    core.registry.put(build_bundle_name(entry.key.name), resources)
+
+
+def _has_same_rules(before: Entry, after: Entry) -> bool:
+    """Whether a change of a definition is about the definition alone, not about its objects."""
+    old, new = _DEFINITION.decode(before.value), _DEFINITION.decode(after.value)
+    old_names = (old.status or {}).get("acceptedNames")
+    if old_names != (new.status or {}).get("acceptedNames"):
+        return False
+    # the order of members may differ where nothing else does
+    return old.spec == new.spec or kit_json.decode(old.spec) == kit_json.decode(new.spec)
 
 
 def _get_served_state(entry: Entry) -> tuple[object, ...]:

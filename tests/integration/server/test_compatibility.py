@@ -73,10 +73,8 @@ share of the requests to built-in kinds:
   the object again. A merge patch that puts a list in the place of an object drops nulls in it.
 - Expressions say `invalid data, expected …` of a value that does not have its declared type, but
   not of a member that an expression reads.
-- A watch from a version of a deleted definition begins with its events, not with `410 Expired`.
-- A watch of a kind whose definition is being deleted ends at its next event, and the rest comes to
-  whoever watches again in time; one that is open when the definition is gone lasts until its time
-  limit, where Kubernetes ends it.
+- Server-side apply creates no objects of a kind whose definition is being deleted (405, as for
+  POST). A watch may resume across a restart of the server, where Kubernetes says `410 Expired`.
 """
 RELEASES = """## Releases
 `quarterdeck server --kubernetes-version 1.36` is Kubernetes 1.36.3: the newest release whose

@@ -15,7 +15,7 @@ from typing import Any
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.custom import accepted_names
-from quarterdeck.server.custom.finalizer import DEFINITIONS
+from quarterdeck.server.custom.finalizer import DEFINITIONS, Track
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object
@@ -24,9 +24,6 @@ from quarterdeck.storage.errors import StorageError
 
 FIELD_MANAGER = "kube-apiserver"
 """Who owns the conditions and accepted names of a definition."""
-
-Track = Callable[[Object, Object], Object]
-"""From the present definition and its new status to what is stored, ownership recorded."""
 
 
 class EstablishingController:

@@ -4,11 +4,16 @@ Deleting a definition only marks it: a finalizer keeps it until its objects are 
 deletes them page by page, so that many objects do not block the event loop, waits for objects that
 have finalizers of their own, and then removes itself from the definition. It reacts to committed
 events.
+
+Its first write says in the status that the deletion is in progress.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.structural.json_copy import copy_value
+from quarterdeck.server.custom import accepted_names
 from quarterdeck.server.custom.definition import CLEANUP_FINALIZER, KIND, build_bundle_name
 from quarterdeck.server.registry import deletion
 from quarterdeck.server.registry.codec import build_encoder
@@ -23,16 +28,28 @@ DEFINITIONS = f"customresourcedefinitions.{KIND.group}"
 _PAGE_BYTES = 1024 * 1024
 PAGE_SIZE = 500
 
+_IN_PROGRESS = (
+    "Terminating",
+    True,
+    "InstanceDeletionInProgress",
+    "CustomResource deletion is in progress",
+)
+
 Cursor = tuple[str, str]
+Track = Callable[[Object, Object], Object]
+"""From the present definition and its new status to what is stored, ownership recorded."""
 
 
 class DefinitionFinalizer:
     """Empties definitions that are being deleted; `start` once, before the first request."""
 
-    def __init__(self, store: Store, registry: Registry, context: Callable[[], Context]) -> None:
+    def __init__(
+        self, store: Store, registry: Registry, context: Callable[[], Context], *, track: Track
+    ) -> None:
         self._store = store
         self._registry = registry
         self._context = context
+        self._track = track
         self._going: dict[str, Cursor | None] = {}
         """Definitions that go, by name, and how far their objects were asked to go."""
 
@@ -42,6 +59,7 @@ class DefinitionFinalizer:
             self._track_terminating(entry)
         self._store.subscribe(self._apply_events)
         for name in tuple(self._going):
+            self._begin(name)
             self._delete_next_page(name)
 
     def _apply_events(self, events: Sequence[StoreEvent]) -> None:
@@ -51,6 +69,7 @@ class DefinitionFinalizer:
                 if event.after is None:
                     self._going.pop(event.key.name, None)
                 elif self._track_terminating(event.after):
+                    self._begin(event.key.name)
                     touched[event.key.name] = None
             elif event.key.resource in self._going:
                 touched[event.key.resource] = None
@@ -63,6 +82,21 @@ class DefinitionFinalizer:
             return False
         self._going.setdefault(entry.key.name, None)
         return True
+
+    def _begin(self, name: str) -> None:
+        """Say in the status that the objects are being deleted; a second time changes nothing."""
+        entry = self._store.get_pending(StoreKey(DEFINITIONS, "", name))
+        if entry is None:
+            return
+        before: Object = kit_json.decode(entry.value)
+        after: Object = {**before, "status": copy_value(before.get("status") or {})}
+        conditions = after["status"]["conditions"] = after["status"].get("conditions") or []
+        accepted_names.set_condition(conditions, _IN_PROGRESS, self._context().now)
+        if after["status"] == before.get("status"):
+            return
+        value = self._track(before, after)
+        with contextlib.suppress(StorageError):  # the next event tries again
+            self._store.put(entry.key, build_encoder(value), expected=entry.revision)
 
     def _delete_next_page(self, name: str) -> None:
         """Ask the next page of objects to go; with none left, let the definition go."""
@@ -88,14 +122,14 @@ class DefinitionFinalizer:
         if present is None:
             return False
         value: Object = kit_json.decode(present.value)
-        is_kept, is_changed = self._begin(resource, value)
+        is_kept, is_changed = self._begin_deletion(resource, value)
         if not is_kept:
             self._store.delete(entry.key, build_encoder(value), expected=present.revision)
         elif is_changed:
             self._store.put(entry.key, build_encoder(value), expected=present.revision)
         return not is_kept or is_changed
 
-    def _begin(self, resource: Resource | None, value: Object) -> tuple[bool, bool]:
+    def _begin_deletion(self, resource: Resource | None, value: Object) -> tuple[bool, bool]:
         if resource is None:
             return False, True  # no version is served: no client could remove its finalizers
         return deletion.begin_deletion(resource, value, DeleteOptions(), context=self._context())
@@ -114,7 +148,6 @@ class DefinitionFinalizer:
             metadata["finalizers"] = others
             self._store.put(key, build_encoder(definition), expected=entry.revision)
         else:
-            metadata.pop("finalizers", None)
             self._store.delete(key, build_encoder(definition), expected=entry.revision)
 
 

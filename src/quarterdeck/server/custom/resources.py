@@ -92,6 +92,7 @@ def _build_resource(
         converter=converter,
         stored_api_version=f"{group}/{storage}",
         storage_version_hash=hash_storage_version(GVK(group, storage, kind)),
+        is_terminating=bool(definition["metadata"].get("deletionTimestamp")),
         deprecation=_get_deprecation(spec["versions"], version, GVK(group, name, kind)),
     )
 
@@ -148,7 +149,6 @@ def _build_strategy(
             for each in spec["versions"]
         },
         converter=converter,
-        is_terminating=bool(definition["metadata"].get("deletionTimestamp")),
     )
 
 

@@ -28,9 +28,7 @@ from quarterdeck.server.registry.resource import (
     Scale,
     ValidationTakesLong,
 )
-from quarterdeck.wire.status import BadRequest, MethodNotAllowed, RequestEntityTooLarge
-
-_TERMINATING = "create not allowed while custom resource definition is terminating"
+from quarterdeck.wire.status import BadRequest, RequestEntityTooLarge
 
 
 class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -53,7 +51,6 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The schemas of all versions, by apiVersion; objects may be stored in any of them."""
     converter: Converter | None
     """Converts by a webhook; none where only the version changes."""
-    is_terminating: bool
 
     # policies ------------------------------------------------------------------------------------
 
@@ -146,13 +143,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     # writes --------------------------------------------------------------------------------------
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        """Drop the status of a new object.
-
-        Raises:
-            MethodNotAllowed: while the definition is being deleted.
-        """
-        if self.is_terminating:
-            raise MethodNotAllowed(_TERMINATING)
+        """Drop the status of a new object."""
         if self.has_status:
             value.pop(STATUS, None)
 

@@ -4,6 +4,10 @@ The road of one event: the store hands a batch to the watcher, the selection dec
 for this client (an object that stops matching is DELETED for it), the frame is encoded once and
 shared by all watchers that want it in the same form, and written without waiting. A client that
 reads too slowly is dropped by the store and resumes from the last version it saw.
+
+When the definition of a custom kind changes its rules, the watches of the kind end at once, and
+cannot resume from a version before the change: the client lists again, under the new schema. When
+the kind is no longer served they end after the last events of its objects.
 """
 
 import functools
@@ -80,6 +84,7 @@ class WatchStream:
         self._writer: http.BodyWriter | None = None
         self._timers: list[Timer] = []
         self._is_live = False
+        self._unsubscribe = _do_nothing
 
     def close(self) -> None:
         """End the stream cleanly; may be called more than once."""
@@ -94,13 +99,9 @@ class WatchStream:
         """
         self._writer = writer
         try:
-            self._watcher = self._core.store.watch(
-                self._selection.resource.stored_name,
-                after=self._after,
-                namespace=self._selection.namespace,
-                buffer=self._core.options.watch_buffer_events,
-            )
+            self._watcher = self._open_watcher()
             self._core.streams.add(self)
+            self._follow_definition()
             self._set_timers()
             await self._write_initial(writer)
             await self._write_events(writer, self._watcher)
@@ -117,7 +118,34 @@ class WatchStream:
         finally:
             self._finish()
 
+    def _open_watcher(self) -> Watcher:
+        resource = self._selection.resource
+        if self._after < resource.definition_revision:
+            raise Compacted(self._after, resource.definition_revision)
+        return self._core.store.watch(
+            resource.stored_name,
+            after=self._after,
+            namespace=self._selection.namespace,
+            buffer=self._core.options.watch_buffer_events,
+        )
+
+    def _follow_definition(self) -> None:
+        """End with the rules the stream began under; they may have changed already."""
+        if self._selection.resource.is_custom:
+            gvr = self._selection.resource.gvr
+            self._unsubscribe = self._core.registry.subscribe(gvr, self._on_definition_change)
+            self._on_definition_change()
+
+    def _on_definition_change(self) -> None:
+        resource = self._selection.resource
+        current = self._core.registry.get(resource.gvr)
+        if current is None and self._watcher is not None:
+            self._watcher.finish()
+        elif current is not None and current.definition_revision != resource.definition_revision:
+            self.close()
+
     def _finish(self) -> None:
+        self._unsubscribe()
         for timer in self._timers:
             timer.cancel()
         self.close()
@@ -150,8 +178,6 @@ class WatchStream:
     async def _write_events(self, writer: http.BodyWriter, watcher: Watcher) -> None:
         buffers, resource = self._core.watch_buffers, self._selection.resource
         async for batch in watcher:
-            if self._is_outdated():
-                return  # the client watches again from the last version, under the new schema
             if resource.converter is None and self._is_small(batch):
                 data = b"".join([self._encode_event(event) for event in batch])
             else:
@@ -159,11 +185,6 @@ class WatchStream:
             if data and buffers.is_full(self, writer.write_nowait(data)):
                 await writer.write(b"")
                 buffers.is_full(self, writer.buffered)
-
-    def _is_outdated(self) -> bool:
-        """Whether the definition of the kind has changed since the stream began."""
-        current = self._core.registry.get(self._selection.resource.gvr)
-        return current is not None and current is not self._selection.resource
 
     def _is_small(self, batch: list[StoreEvent]) -> bool:
         """Whether the others need not get a turn while a batch is encoded."""
@@ -256,6 +277,10 @@ class WatchStream:
             metadata["annotations"] = annotations
         value = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         return frames.encode_bookmark(self._call, kit_json.encode(value))
+
+
+def _do_nothing() -> None:
+    """Stop following nothing."""
 
 
 def _weigh(event: StoreEvent) -> int:

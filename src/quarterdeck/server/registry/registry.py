@@ -4,7 +4,7 @@ Built-in kinds are registered once. The resources of a CustomResourceDefinition 
 that is replaced as a whole, so that a request sees either all of its versions or none.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from quarterdeck.meta.identity import GVK, GVR, GroupVersion
 from quarterdeck.server.registry.resource import Resource
@@ -23,16 +23,35 @@ class Registry:
         self._by_gvr: dict[GVR, Resource] = {}
         self._by_kind: dict[GVK, Resource] = {}
         self._versions: dict[GroupVersion, None] = {}
+        self._subscribers: dict[GVR, dict[int, Callable[[], None]]] = {}
+        self._subscriptions = 0
 
     def put(self, bundle: str, resources: Iterable[Resource]) -> None:
         """Register a bundle, or replace the one of that name."""
-        self._bundles[bundle] = tuple(resources)
+        before = self.get_bundle(bundle)
+        self._bundles[bundle] = after = tuple(resources)
         self._rebuild()
+        self._notify((*before, *after))
 
     def remove(self, bundle: str) -> None:
         """Stop serving a bundle; an unknown name is no error."""
-        if self._bundles.pop(bundle, None) is not None:
+        before = self._bundles.pop(bundle, None)
+        if before is not None:
             self._rebuild()
+            self._notify(before)
+
+    def subscribe(self, gvr: GVR, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when the resource under a path was replaced or removed; returns how to stop."""
+        number = self._subscriptions = self._subscriptions + 1
+        self._subscribers.setdefault(gvr, {})[number] = callback
+
+        def stop() -> None:
+            callbacks = self._subscribers.get(gvr, {})
+            callbacks.pop(number, None)
+            if not callbacks:
+                self._subscribers.pop(gvr, None)
+
+        return stop
 
     def get(self, gvr: GVR) -> Resource | None:
         """Return the resource under a path."""
@@ -68,3 +87,8 @@ class Registry:
             GroupVersion(resource.gvr.group, resource.gvr.version): None for resource in resources
         }
         self.generation += 1
+
+    def _notify(self, resources: Iterable[Resource]) -> None:
+        for gvr in {resource.gvr for resource in resources}:
+            for callback in tuple(self._subscribers.get(gvr, {}).values()):
+                callback()

@@ -253,6 +253,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """How a webhook converts between the versions of a custom kind; none for nearly all."""
     stored_api_version: str = ""
     """Of a custom kind: the version it is stored in."""
+    definition_revision: int = 0
+    """Of a custom kind: the revision that gave it its rules, 0 for those of the server's start.
+    Watches end where it changes, and cannot begin before it: whoever watches lists again."""
+    is_terminating: bool = False
+    """Whether the definition of a custom kind is being deleted: no object can be created."""
     deprecation: str = ""
     """A text for the `Warning` header of every answer; empty for none."""
     served: EncodedCache = msgspec.field(default_factory=EncodedCache)

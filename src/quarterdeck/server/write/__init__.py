@@ -6,7 +6,7 @@ is made again. The response is sent after the commit.
 """
 
 from quarterdeck.server.write.change import check_absent_uid, check_resource_version, update
-from quarterdeck.server.write.creation import create
+from quarterdeck.server.write.creation import check_terminating, create
 from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
     MODIFIED,
@@ -27,6 +27,7 @@ __all__ = [
     "build_not_found",
     "check_absent_uid",
     "check_resource_version",
+    "check_terminating",
     "create",
     "delete",
     "get_current",

@@ -7,7 +7,7 @@ from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.metadata_checks import checks_metadata
 from quarterdeck.server.registry.name_generator import generate_name, generate_uid
-from quarterdeck.server.registry.resource import Context, Object, Strategy
+from quarterdeck.server.registry.resource import Context, Object, Resource, Strategy
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_namespace
 from quarterdeck.server.write import field_managers
@@ -24,9 +24,21 @@ from quarterdeck.server.write.result import (
     with_metadata_errors,
 )
 from quarterdeck.storage import RevisionConflict, StoreKey
-from quarterdeck.wire.status import AlreadyExists, ApiError, Invalid
+from quarterdeck.wire.status import AlreadyExists, ApiError, Details, Invalid, MethodNotAllowed
 
 _NAME_ATTEMPTS = 8
+_TERMINATING = "create not allowed while custom resource definition is terminating"
+
+
+def check_terminating(resource: Resource) -> None:
+    """Refuse new objects of a kind whose definition is being deleted.
+
+    Raises:
+        MethodNotAllowed: if it is.
+    """
+    if resource.is_terminating:
+        details = Details(group=resource.gvr.group, kind=resource.gvr.resource)
+        raise MethodNotAllowed(_TERMINATING, details=details)
 
 
 async def create(
@@ -37,6 +49,7 @@ async def create(
     Raises:
         ApiError: as Kubernetes would; nothing was stored then.
     """
+    check_terminating(call.resource)
     strategy, metadata = call.resource.strategy, value["metadata"]
     check_namespace(call, metadata)
     if track:
