@@ -18,7 +18,7 @@ import quarterdeck
 from quarterdeck.kit import http
 
 _PACKAGE = str(Path(quarterdeck.__file__).parent)
-_WARM, _MEASURED = 3, 5
+_WARM, _MEASURED = 40, 5
 _PORTS = {
     "type": "array",
     "x-kubernetes-list-type": "map",
@@ -80,7 +80,7 @@ def build_widget(number: int) -> bytes:
 @pytest.mark.parametrize(
     ("verb", "limit"),
     [
-        pytest.param("create", 335, id="create"),
+        pytest.param("create", 276, id="create"),
         pytest.param("get", 52, id="get"),
     ],
 )

@@ -64,16 +64,43 @@ class _Job(NamedTuple):
 
 def compile_walk(node: Node, task: Task, *, is_root: bool) -> Walk:
     """The walk of a whole object; it raises `DefaultsTooLarge` if it would fill in too much."""
-    budget = _Budget()
-    walk = _compile(node, _Job(task, budget), is_root=is_root, keeps=False) or _do_nothing
-    if Task.DEFAULT not in task:
-        return walk
+    if Task.DEFAULT in task:
+        return DefaultWalk(node, task, is_root=is_root).run
+    return _compile(node, _Job(task, _Budget()), is_root=is_root, keeps=False) or _do_nothing
 
-    def walk_within_budget(value: Any) -> list[str] | None:
-        budget.left = MAX_DEFAULT_BYTES
-        return walk(value)
 
-    return walk_within_budget
+class DefaultWalk:
+    """A walk that fills in defaults, within what one object may get of them."""
+
+    def __init__(self, node: Node, task: Task, *, is_root: bool) -> None:
+        self._budget = _Budget()
+        self._job = _Job(task, self._budget)
+        self._walk = _compile(node, self._job, is_root=is_root, keeps=False) or _do_nothing
+
+    def run(self, value: Any) -> list[str] | None:
+        """Walk a whole object."""
+        self._budget.left = MAX_DEFAULT_BYTES
+        return self._walk(value)
+
+    def run_after(self, attempt: Callable[[Any], bool]) -> Walk:
+        """The walk that `attempt` has done where it returns True; it may have done a part."""
+        budget, walk = self._budget, self._walk
+
+        def run(value: Any) -> list[str] | None:
+            budget.left = MAX_DEFAULT_BYTES
+            return None if attempt(value) else walk(value)
+
+        return run
+
+    def find_factory(self, node: Node) -> Factory | None:
+        """What makes the default of a place; None if it has none."""
+        if not node.has_default or node.default is None:
+            return None
+        return _build_factory(_fill_default(node, self._job), self._budget)
+
+    def is_idle(self, node: Node) -> bool:
+        """Whether there is nothing to do below a place."""
+        return _compile(node, self._job, keeps=False) is None
 
 
 def _do_nothing(value: Any) -> list[str] | None:

@@ -16,6 +16,12 @@ import msgspec
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Node
 from quarterdeck.meta.structural import admit, duplicates, explain, fast
+from quarterdeck.meta.structural.inlined.acceptance import build_acceptance
+from quarterdeck.meta.structural.inlined.defaulting import build_defaulting
+from quarterdeck.meta.structural.inlined.distinctness import build_distinctness
+from quarterdeck.meta.structural.inlined.pruning import build_pruning_check
+from quarterdeck.meta.structural.inlined.source import Check
+from quarterdeck.meta.structural.inlined.warming import warm_up
 
 MISSING = explain.MISSING
 
@@ -42,7 +48,14 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
     @functools.cached_property
     def fills(self) -> admit.Walk:
         """Fills in defaults."""
-        return admit.compile_walk(self.node, admit.Task.DEFAULT, is_root=self.is_root)
+        walk = admit.DefaultWalk(self.node, admit.Task.DEFAULT, is_root=self.is_root)
+        return warm_up(vars(self), "fills", slow=walk.run, build=lambda: self._inline_fills(walk))
+
+    def _inline_fills(self, walk: admit.DefaultWalk) -> admit.Walk:
+        attempt = build_defaulting(
+            self.node, is_root=self.is_root, factory_of=walk.find_factory, is_idle=walk.is_idle
+        )
+        return walk.run_after(attempt)
 
     @functools.cached_property
     def fills_only(self) -> admit.Walk:
@@ -59,12 +72,37 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
     @functools.cached_property
     def accepts(self) -> fast.Predicate:
         """Tests a value without saying what is wrong with it."""
-        return fast.compile_predicate(self.node)
+        return warm_up(
+            vars(self),
+            "accepts",
+            slow=fast.compile_predicate(self.node),
+            build=lambda: build_acceptance(self.node),
+        )
+
+    @functools.cached_property
+    def is_ordinary(self) -> Check:
+        """Tells of some objects that pruning them and rounding their numbers changes nothing."""
+        return warm_up(
+            vars(self),
+            "is_ordinary",
+            slow=lambda _: False,
+            build=lambda: build_pruning_check(self.node, is_root=self.is_root),
+        )
 
     @functools.cached_property
     def repeats(self) -> duplicates.Finder | None:
         """Finds doubled members; none where no list of the schema is a set or a map."""
         return duplicates.compile_finder(self.node)
+
+    @functools.cached_property
+    def is_distinct(self) -> Check:
+        """Tells of some values that they have no doubled members."""
+        return warm_up(
+            vars(self),
+            "is_distinct",
+            slow=lambda _: False,
+            build=lambda: build_distinctness(self.node),
+        )
 
     def compile_all(self) -> None:
         """Compile what the verbs of a server need, now: for schemas that take long, in a thread."""
@@ -99,7 +137,9 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
 
     def find_duplicates(self, value: Any, path: str = "") -> list[FieldError]:
         """Doubled members of sets and of lists that are maps."""
-        return self.repeats(value, path) if self.repeats is not None else []
+        if self.repeats is None or self.is_distinct(value):
+            return []
+        return self.repeats(value, path)
 
 
 def compile_schema(node: Node, *, is_root: bool = True) -> CompiledSchema:

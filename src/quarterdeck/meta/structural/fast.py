@@ -12,23 +12,24 @@ from quarterdeck.meta.schema import Node
 from quarterdeck.meta.structural import scalars
 
 Predicate = Callable[[Any], bool]
-_Leaf = tuple[type | None, Predicate | None]
+Leaf = tuple[type | None, Predicate | None]
 """A type that needs no further look, and the test for everything else; no test accepts all."""
 
 
 def compile_predicate(node: Node) -> Predicate:
     """A function that is true for exactly the values the schema allows."""
-    return _compile_leaf(node)[1] or _accept_all
+    return compile_leaf(node)[1] or _accept_all
 
 
-def _compile_leaf(node: Node) -> _Leaf:
+def compile_leaf(node: Node) -> Leaf:
+    """The test of one place, and the type that needs no test there."""
     if (bounded := scalars.compile_bounded_integer(node)) is not None:
         return None, bounded
     tests = [*_compile_value(node)]
     enum = _compile_enum(node)
     tests += [test for test in (enum, _compile_combinators(node)) if test]
     kind = None if tests or node.int_or_string else _PLAIN.get(node.type)
-    is_typed = scalars.checks_type(node) or (node.type == "string" and _lists_strings(node))
+    is_typed = scalars.checks_type(node) or (node.type == "string" and lists_strings(node))
     return kind, _with_null(node, None if is_typed else _compile_type(node), tests)
 
 
@@ -107,7 +108,7 @@ def _constrains_items(node: Node) -> bool:
 
 def _compile_object(node: Node) -> Predicate:
     """Members by one look at their type where that is all there is to them, else by their test."""
-    leaves = {key: _compile_leaf(child) for key, child in node.properties.items()}
+    leaves = {key: compile_leaf(child) for key, child in node.properties.items()}
     kind_of = {key: kind for key, (kind, _) in leaves.items()}.get
     test_of: Callable[[str, Predicate | None], Predicate | None] = {
         key: test for key, (_, test) in leaves.items()
@@ -156,15 +157,15 @@ def _reject_all(value: Any) -> bool:
     return False
 
 
-def _compile_other_members(node: Node) -> _Leaf:
+def _compile_other_members(node: Node) -> Leaf:
     if isinstance(node.additional, Node):
-        return _compile_leaf(node.additional)
+        return compile_leaf(node.additional)
     return None, _reject_all if node.additional is False else None
 
 
 def _compile_array(node: Node) -> Predicate:
     low, high = node.min_items or 0, node.max_items
-    kind, check = _compile_leaf(node.items) if node.items is not None else (None, None)
+    kind, check = compile_leaf(node.items) if node.items is not None else (None, None)
     must_be_array, unique = node.type == "array", node.unique_items
 
     def test(value: Any) -> bool:
@@ -184,14 +185,14 @@ def _compile_array(node: Node) -> Predicate:
 def _compile_enum(node: Node) -> Predicate | None:
     if not node.enum:
         return None
-    if _lists_strings(node):
+    if lists_strings(node):
         choices = frozenset(node.enum)
         return lambda value: type(value) is str and value in choices
     enum = node.enum
     return lambda value: scalars.is_one_of(value, enum)
 
 
-def _lists_strings(node: Node) -> bool:
+def lists_strings(node: Node) -> bool:
     """Whether there is an enumeration, of strings alone: its test asks for a string itself."""
     return bool(node.enum) and all(type(choice) is str for choice in node.enum or ())
 

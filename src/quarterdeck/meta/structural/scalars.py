@@ -101,8 +101,8 @@ def compile_scalar_predicate(node: Node) -> Predicate | None:
     return lambda value: first(value) and second(value)
 
 
-def compile_bounded_integer(node: Node) -> Predicate | None:
-    """One test for an integer between limits and nothing else; None for every other node.
+def find_integer_limits(node: Node) -> tuple[int, int] | None:
+    """The lowest and the highest integer of a node that asks for nothing else; None for others.
 
     Most numbers of most kinds are such: ports, replicas, seconds.
     """
@@ -114,11 +114,21 @@ def compile_bounded_integer(node: Node) -> Predicate | None:
         return None
     if node.not_ or not all(limit is None or math.isfinite(limit) for limit in limits):
         return None
-    test_others, lowest, highest = _compile_number(node), -_INT64, _INT64 - 1
+    lowest, highest = -_INT64, _INT64 - 1
     if node.minimum is not None:
         lowest = max(lowest, int(node.minimum) + node.exclusive_minimum)
     if node.maximum is not None:
         highest = min(highest, int(node.maximum) - node.exclusive_maximum)
+    return lowest, highest
+
+
+def compile_bounded_integer(node: Node) -> Predicate | None:
+    """One test for an integer between limits and nothing else; None for every other node."""
+    limits = find_integer_limits(node)
+    if limits is None:
+        return None
+    lowest, highest = limits
+    test_others = _compile_number(node)
 
     def test(value: Any) -> bool:
         if type(value) is int:

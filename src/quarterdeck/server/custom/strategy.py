@@ -82,8 +82,10 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         Raises:
             BadRequest: for metadata of a wrong type.
         """
-        unknown = list(self.schema.prune(value).unknown)
-        round_large_integers(value)
+        unknown: list[str] = []
+        if not self.schema.is_ordinary(value):
+            unknown += self.schema.prune(value).unknown
+            round_large_integers(value)
         try:
             unknown += embedded_metadata.coerce_metadata(value)
             if self.has_embedded:

@@ -10,6 +10,8 @@ from typing import Any
 
 from quarterdeck.meta.schema import Node
 from quarterdeck.meta.structural import fast
+from quarterdeck.meta.structural.inlined.acceptance import build_acceptance
+from quarterdeck.meta.structural.inlined.warming import warm_up
 from quarterdeck.wire.apply import managed_fields
 from quarterdeck.wire.apply.client_side_apply import find_allowed_conflicts, with_last_applied
 from quarterdeck.wire.apply.conflicts import build_conflict, drop_allowed
@@ -270,7 +272,12 @@ class FieldManager:
     @functools.cached_property
     def _accepts(self) -> fast.Predicate:
         """Tests quickly whether an object is valid, which nearly all are."""
-        return fast.compile_predicate(self._node)
+        return warm_up(
+            vars(self),
+            "_accepts",
+            slow=fast.compile_predicate(self._node),
+            build=lambda: build_acceptance(self._node),
+        )
 
     def _name_of(self, config: Mapping[str, Any]) -> str:
         metadata = _get_metadata(config)

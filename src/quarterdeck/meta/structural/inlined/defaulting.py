@@ -1,0 +1,68 @@
+"""Fills in the defaults of an ordinary object: the source for `admit` with `Task.DEFAULT`.
+
+True says that all are filled in and there was no null to drop. Otherwise some may be filled in
+already, and the walk of `admit` does the rest.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.meta.schema import Node
+from quarterdeck.meta.structural.admit import META
+from quarterdeck.meta.structural.inlined.source import Check, Source
+
+FindFactory = Callable[[Node], Callable[[], Any] | None]
+"""What makes the default of a node; None if it has none."""
+IsIdle = Callable[[Node], bool]
+"""Whether there is nothing to fill in and no null to drop anywhere below a node."""
+
+
+def build_defaulting(
+    node: Node, *, is_root: bool, factory_of: FindFactory, is_idle: IsIdle
+) -> Check:
+    """A function that fills in defaults, and is true if it has done all there is to do."""
+    source = Source()
+    _Writer(source, factory_of, is_idle).write(node, "v", is_root=is_root)
+    return source.compile()
+
+
+class _Writer:
+    def __init__(self, source: Source, factory_of: FindFactory, is_idle: IsIdle) -> None:
+        self._source = source
+        self._factory_of = factory_of
+        self._is_idle = is_idle
+
+    def write(self, node: Node, name: str, *, is_root: bool = False) -> None:
+        source = self._source
+        if not is_root and self._is_idle(node):
+            return
+        if not source.takes(node) or (node.embedded_resource and not is_root):
+            source.add("return False")
+        elif node.items is not None:
+            source.refuse_if(f"type({name}) is not list or None in {name}")
+            member = source.name_variable()
+            with source.block(f"for {member} in {name}:"):
+                self.write(node.items, member)
+        elif isinstance(node.additional, Node) and node.properties:
+            source.add("return False")
+        else:
+            self._write_object(node, name, is_root=is_root)
+
+    def _write_object(self, node: Node, name: str, *, is_root: bool) -> None:
+        source = self._source
+        source.refuse_if(f"type({name}) is not dict or None in {name}.values()")
+        for key, child in node.properties.items():
+            if (is_root and key in META) or self._is_idle(child):
+                continue
+            member = source.name_variable()
+            with source.block(f"if {key!r} in {name}:"):
+                source.add(f"{member} = {name}[{key!r}]")
+                self.write(child, member)
+        if isinstance(node.additional, Node):
+            member = source.name_variable()
+            with source.block(f"for {member} in {name}.values():"):
+                self.write(node.additional, member)
+        for key, child in node.properties.items():
+            if (factory := self._factory_of(child)) is not None:
+                with source.block(f"if {key!r} not in {name}:"):
+                    source.add(f"{name}[{key!r}] = {source.bind(factory)}()")

@@ -1,0 +1,95 @@
+"""Writes the source of one function over a JSON value, and compiles it.
+
+Names of members and limits go into the source as literals made by `repr` of strings and numbers;
+everything else is handed to the function by name.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from quarterdeck.meta.schema import Node
+
+Check = Callable[[Any], bool]
+
+MAX_NODES = 160
+"""Places written out in one function: compiling them takes a few milliseconds."""
+MAX_DEPTH = 8
+"""Objects and lists inside of each other that are written out; Python nests at most 20 loops."""
+MAX_PROPERTIES = 32
+"""Declared members that are looked for one by one in each object."""
+
+
+class Source:
+    """The lines of a function `check(v)` that returns True at its end."""
+
+    def __init__(self) -> None:
+        self._lines = ["def check(v):"]
+        self._depth = 1
+        self._variables = 0
+        self._nodes = 0
+        self._scope: dict[str, Any] = {}
+
+    def add(self, line: str) -> None:
+        """Add a line at the present depth."""
+        self._lines.append("    " * self._depth + line)
+
+    def refuse_if(self, condition: str) -> None:
+        """Stop with False where a condition holds."""
+        self.add(f"if {condition}:")
+        self._lines.append("    " * (self._depth + 1) + "return False")
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """The lines added inside stand below a head, such as an `if`."""
+        self.add(head)
+        self._depth += 1
+        self.add("pass")
+        yield
+        self._depth -= 1
+
+    def name_variable(self) -> str:
+        """A name no other variable has."""
+        self._variables += 1
+        return f"v{self._variables}"
+
+    def bind(self, value: object) -> str:
+        """A name under which the function finds a value."""
+        name = f"c{len(self._scope)}"
+        self._scope[name] = value
+        return name
+
+    def takes(self, node: Node) -> bool:
+        """Count a place; whether it may still be written out."""
+        self._nodes += 1
+        return (
+            self._nodes <= MAX_NODES
+            and self._depth <= MAX_DEPTH * 2
+            and len(node.properties) <= MAX_PROPERTIES
+        )
+
+    def compile(self) -> Check:
+        """The function."""
+        text = "\n".join([*self._lines, "    return True"])
+        scope = dict(self._scope)
+        exec(compile(text, "<schema>", "exec"), scope)  # of the user's only quoted names
+        check: Check = scope["check"]
+        return check
+
+
+def is_plain_object(node: Node) -> bool:
+    """Whether a node allows objects alone, by members that are declared or by a map."""
+    return node.type == "object" and is_unconditional(node)
+
+
+def is_unconditional(node: Node) -> bool:
+    """Whether a node has no alternatives: neither null, nor an enumeration, nor combinators."""
+    return not (
+        node.nullable
+        or node.int_or_string
+        or node.enum
+        or node.all_of
+        or node.any_of
+        or node.one_of
+        or node.not_
+    )
