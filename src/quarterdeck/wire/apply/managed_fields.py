@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from quarterdeck.wire.apply.fieldset import canonicalize, sort_trie
+from quarterdeck.wire.apply.fieldset import Trie, canonicalize, sort_trie
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
 from quarterdeck.wire.apply.updater import Managers, Owned
 
@@ -86,6 +86,25 @@ def build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str,
     entry |= {"fieldsType": _FIELDS_TYPE, "fieldsV1": owned.fields}
     if identity.subresource:
         entry["subresource"] = identity.subresource
+    return entry
+
+
+def build_update_entry(
+    manager: str, api_version: str, fields: Trie, *, time: str, subresource: str
+) -> dict[str, Any]:
+    """The entry of a manager that created or changed fields, which are sorted."""
+    entry: dict[str, Any] = {
+        "manager": manager,
+        "operation": UPDATE,
+        "apiVersion": api_version,
+        "time": time,
+        "fieldsType": _FIELDS_TYPE,
+        "fieldsV1": fields,
+    }
+    if not time:
+        del entry["time"]
+    if subresource:
+        entry["subresource"] = subresource
     return entry
 
 

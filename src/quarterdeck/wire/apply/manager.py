@@ -23,6 +23,7 @@ from quarterdeck.wire.apply.fieldset import (
     subtract_tries_recursively,
 )
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
+from quarterdeck.wire.apply.known_shapes import KnownShapes
 from quarterdeck.wire.apply.managed_fields import Managed, ManagedFieldsError
 from quarterdeck.wire.apply.manager_limit import merge_oldest_managers
 from quarterdeck.wire.apply.new_fields import UNOWNED, list_new_fields
@@ -84,6 +85,7 @@ class FieldManager:
             convert=convert,
             checks_types=not node.type_name,
         )
+        self._new_fields = KnownShapes(self._updater.type, self._list_new_fields)
 
     def _type_at(self, api_version: str) -> Type | None:
         if (found := self._types.get(api_version)) is not None:
@@ -130,15 +132,20 @@ class FieldManager:
         if not self._fits(value):
             return value
         try:
-            fields = list_new_fields(value, self._updater.type)
+            fields = self._new_fields.list_fields(value)
         except ItemError:
             return value
-        fields = subtract_tries_recursively(fields, self._ignored)
         if not fields:
             return value
-        owned = Owned(fields, self._api_version, applied=False)
-        entry = managed_fields.build_entry(self._build_identity(manager, UPDATE), owned, now)
-        return {**value, "metadata": {**_get_metadata(value), "managedFields": [entry]}}
+        entry = managed_fields.build_update_entry(
+            manager, self._api_version, fields, time=now, subresource=self._subresource
+        )
+        value["metadata"] = {**_get_metadata(value), "managedFields": [entry]}
+        return value
+
+    def _list_new_fields(self, new: Mapping[str, Any]) -> Trie:
+        """The fields a creator owns: all but those this endpoint drops."""
+        return subtract_tries_recursively(list_new_fields(new, self._updater.type), self._ignored)
 
     def _fits(self, value: dict[str, Any]) -> bool:
         """Whether an object has the types of the schema; those of built-in kinds always do.

@@ -128,6 +128,11 @@ class Type:
             self._item = UNTYPED if items is None else type_of(items, preserve=self._preserve)
         return self._item
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of the declared members."""
+        return tuple(self._declared())
+
     def declared(self, name: str) -> "Type | None":
         """The type of a declared member."""
         if (found := self._fields.get(name)) is not None:

@@ -1,13 +1,17 @@
 """Fields of new objects: the short way must say what comparing with nothing says."""
 
 import json
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.meta.schema import from_openapi
+from quarterdeck.meta.structural.inlined.warming import CALLS_BEFORE_BUILD
 from quarterdeck.wire.apply import FieldManager
+from quarterdeck.wire.apply.fieldset import Trie
+from quarterdeck.wire.apply.known_shapes import MOST_SHAPES, KnownShapes, build_key_function
 from quarterdeck.wire.apply.new_fields import list_new_fields
 from quarterdeck.wire.apply.schema_type import build_root_type
 
@@ -109,6 +113,56 @@ def track(live: dict[str, Any] | None, new: dict[str, Any]) -> str:
 @given(objects)
 def test_a_new_object_is_owned_as_if_it_were_compared_with_nothing(new: dict[str, Any]) -> None:
     assert track(None, new) == track({}, new)
+
+
+GET_KEY = build_key_function(build_root_type(NODE))
+KNOWN: dict[Hashable, str] = {}
+
+
+@settings(max_examples=150)
+@given(objects)
+def test_objects_of_the_same_shape_own_the_same_fields(new: dict[str, Any]) -> None:
+    key = GET_KEY(new)
+    fields = json.dumps(list_new_fields(new, build_root_type(NODE))) if key is not None else ""
+    assert KNOWN.setdefault(key, fields) == fields
+
+
+def build_object(number: int, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "g/v1",
+        "kind": "W",
+        "metadata": {"name": f"n{number}", "labels": {"a": str(number)}},
+        "spec": {"text": str(number), "items": [{"name": "x", "port": 1}], **spec},
+    }
+
+
+def test_a_shape_is_listed_once() -> None:
+    listed: list[Mapping[str, Any]] = []
+    kind = build_root_type(NODE)
+
+    def list_fields(value: Mapping[str, Any]) -> Trie:
+        listed.append(value)
+        return list_new_fields(value, kind)
+
+    shapes = KnownShapes(kind, list_fields)
+    objects = [build_object(number) for number in range(CALLS_BEFORE_BUILD + 20)]
+    found = [shapes.list_fields(each) for each in objects]
+    assert all(fields == found[0] for fields in found)
+    assert len(listed) == CALLS_BEFORE_BUILD + 1
+    other = build_object(1, items=[{"name": "y", "port": 1}])
+    assert shapes.list_fields(other) != found[0]
+    free = build_object(1, free={"a": {"b": 1}})
+    assert shapes.list_fields(free) == shapes.list_fields(free) == list_new_fields(free, kind)
+    assert len(listed) == CALLS_BEFORE_BUILD + 4
+
+
+def test_objects_that_are_all_different_are_not_kept() -> None:
+    kind = build_root_type(NODE)
+    shapes = KnownShapes(kind, lambda value: list_new_fields(value, kind))
+    for number in range(CALLS_BEFORE_BUILD + 2 * MOST_SHAPES):
+        value = build_object(1, items=[{"name": f"item{number}", "port": 1}])
+        assert shapes.list_fields(value) == list_new_fields(value, kind)
+    assert len(shapes) <= 1
 
 
 def test_tracking_a_new_object_twice_gives_the_same_and_leaves_it_alone() -> None:

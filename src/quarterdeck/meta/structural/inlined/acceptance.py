@@ -17,11 +17,12 @@ def build_acceptance(node: Node) -> Check:
     """A function that is true for exactly the values the schema allows."""
     source = Source()
     _write_value(source, node, "v")
-    return source.compile()
+    check: Check = source.compile()
+    return check
 
 
 def _write_value(source: Source, node: Node, name: str) -> None:
-    if not source.takes(node):
+    if not source.takes(len(node.properties)):
         _call_test(source, node, name)
     elif is_plain_object(node) and _has_listed_members(node):
         _write_object(source, node, name)
@@ -82,7 +83,7 @@ def _write_object(source: Source, node: Node, name: str) -> None:
             _write_value(source, child, member)
         if key in required:
             with source.block("else:"):
-                source.add("return False")
+                source.refuse()
     for key in sorted(required - node.properties.keys()):
         source.refuse_if(f"{key!r} not in {name}")
     if isinstance(node.additional, Node):

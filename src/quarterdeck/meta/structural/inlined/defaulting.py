@@ -23,7 +23,8 @@ def build_defaulting(
     """A function that fills in defaults, and is true if it has done all there is to do."""
     source = Source()
     _Writer(source, factory_of, is_idle).write(node, "v", is_root=is_root)
-    return source.compile()
+    check: Check = source.compile()
+    return check
 
 
 class _Writer:
@@ -36,15 +37,15 @@ class _Writer:
         source = self._source
         if not is_root and self._is_idle(node):
             return
-        if not source.takes(node) or (node.embedded_resource and not is_root):
-            source.add("return False")
+        if not source.takes(len(node.properties)) or (node.embedded_resource and not is_root):
+            source.refuse()
         elif node.items is not None:
             source.refuse_if(f"type({name}) is not list or None in {name}")
             member = source.name_variable()
             with source.block(f"for {member} in {name}:"):
                 self.write(node.items, member)
         elif isinstance(node.additional, Node) and node.properties:
-            source.add("return False")
+            source.refuse()
         else:
             self._write_object(node, name, is_root=is_root)
 

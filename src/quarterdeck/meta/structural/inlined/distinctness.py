@@ -11,15 +11,16 @@ def build_distinctness(node: Node) -> Check:
     with source.block("try:"):
         _write_value(source, node, "v")
     with source.block("except (TypeError, KeyError):"):  # items without keys, or of wrong types
-        source.add("return False")
-    return source.compile()
+        source.refuse()
+    check: Check = source.compile()
+    return check
 
 
 def _write_value(source: Source, node: Node, name: str) -> None:
     if compile_finder(node) is None:
         return
-    if not source.takes(node):
-        source.add("return False")
+    if not source.takes(len(node.properties)):
+        source.refuse()
     elif node.type == "array" or node.items is not None:
         _write_list(source, node, name)
     else:

@@ -24,7 +24,8 @@ def build_pruning_check(node: Node, *, is_root: bool) -> Check:
     """A function that is true only for objects that pruning and rounding leave alone."""
     source = Source()
     _write_value(source, node, "v", is_root=is_root, keeps=False)
-    return source.compile()
+    check: Check = source.compile()
+    return check
 
 
 def has_large_integer(value: Any) -> bool:
@@ -45,8 +46,8 @@ def _write_value(
     source: Source, node: Node, name: str, *, is_root: bool = False, keeps: bool
 ) -> None:
     keeps = keeps or node.preserve_unknown
-    if not source.takes(node) or (node.embedded_resource and not is_root):
-        source.add("return False")
+    if not source.takes(len(node.properties)) or (node.embedded_resource and not is_root):
+        source.refuse()
     elif node.int_or_string:
         source.refuse_if(f"not ({_INT_OR_STRING.format(name)})")
     elif node.type in _SCALARS:
@@ -57,7 +58,7 @@ def _write_value(
         with source.block(f"for {member} in {name}:"):
             _write_value(source, node.items, member, keeps=keeps)
     elif isinstance(node.additional, bool) or (node.additional and node.properties):
-        source.add("return False")
+        source.refuse()
     else:
         _write_object(source, node, name, is_root=is_root, keeps=keeps)
 
@@ -90,7 +91,7 @@ def _write_object(source: Source, node: Node, name: str, *, is_root: bool, keeps
             with source.block(f"for {key}, {member} in {name}.items():"):
                 source.refuse_if(f"{key} not in {known} and {_bind_search(source)}({member})")
         else:
-            source.add("return False")
+            source.refuse()
 
 
 def _bind_search(source: Source) -> str:

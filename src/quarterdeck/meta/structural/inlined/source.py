@@ -21,10 +21,12 @@ MAX_PROPERTIES = 32
 
 
 class Source:
-    """The lines of a function `check(v)` that returns True at its end."""
+    """The lines of a function of `v`: a check that returns True at its end, or something else."""
 
-    def __init__(self) -> None:
-        self._lines = ["def check(v):"]
+    def __init__(self, *, refusal: str = "return False", result: str = "return True") -> None:
+        self._refusal = refusal
+        self._result = result
+        self._lines = ["def run(v):"]
         self._depth = 1
         self._variables = 0
         self._nodes = 0
@@ -34,10 +36,14 @@ class Source:
         """Add a line at the present depth."""
         self._lines.append("    " * self._depth + line)
 
+    def refuse(self) -> None:
+        """Stop here: the function says no, or does not know."""
+        self.add(self._refusal)
+
     def refuse_if(self, condition: str) -> None:
-        """Stop with False where a condition holds."""
+        """Stop where a condition holds."""
         self.add(f"if {condition}:")
-        self._lines.append("    " * (self._depth + 1) + "return False")
+        self.add(f"    {self._refusal}")
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
@@ -59,22 +65,20 @@ class Source:
         self._scope[name] = value
         return name
 
-    def takes(self, node: Node) -> bool:
-        """Count a place; whether it may still be written out."""
+    def takes(self, members: int) -> bool:
+        """Count a place with so many declared members; whether it may still be written out."""
         self._nodes += 1
         return (
-            self._nodes <= MAX_NODES
-            and self._depth <= MAX_DEPTH * 2
-            and len(node.properties) <= MAX_PROPERTIES
+            self._nodes <= MAX_NODES and self._depth <= MAX_DEPTH * 2 and members <= MAX_PROPERTIES
         )
 
-    def compile(self) -> Check:
+    def compile(self) -> Callable[[Any], Any]:
         """The function."""
-        text = "\n".join([*self._lines, "    return True"])
+        text = "\n".join([*self._lines, f"    {self._result}"])
         scope = dict(self._scope)
         exec(compile(text, "<schema>", "exec"), scope)  # of the user's only quoted names
-        check: Check = scope["check"]
-        return check
+        run: Callable[[Any], Any] = scope["run"]
+        return run
 
 
 def is_plain_object(node: Node) -> bool:

@@ -1,0 +1,147 @@
+"""Field sets of new objects by their shape: most objects of a kind own the same fields.
+
+Which fields a new object owns depends on the names of its members and on the identities of its list
+items, not on its values. A function made from the type reads just those, as a key; objects with the
+same key share one field set, which nobody changes. Where no key can be told cheaply, and where keys
+are mostly new, the fields are listed as usual.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from quarterdeck.meta.structural.inlined.source import Source
+from quarterdeck.meta.structural.inlined.warming import CALLS_BEFORE_BUILD
+from quarterdeck.wire.apply.fieldset import Trie
+from quarterdeck.wire.apply.schema_type import Type
+
+ListFields = Callable[[Mapping[str, Any]], Trie]
+GetKey = Callable[[Mapping[str, Any]], Hashable | None]
+"""The key of an object's shape; None where that is not known."""
+
+MOST_SHAPES = 256
+_LONGEST_KEY = 4096
+"""Larger objects are listed as usual, and take no memory here."""
+
+
+class KnownShapes:
+    """The field sets of new objects of one type."""
+
+    def __init__(self, kind: Type, list_fields: ListFields) -> None:
+        self._kind = kind
+        self._list_fields = list_fields
+        self._calls = 0
+        self._hits = 0
+        self._get_key: GetKey | None = None
+        self._known: dict[Hashable, Trie] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def list_fields(self, value: Mapping[str, Any]) -> Trie:
+        """The fields of a new object.
+
+        Raises:
+            ItemError: if a list item has no identity.
+        """
+        get_key = self._get_key
+        if get_key is None:
+            return self._list_before_use(value)
+        key = get_key(value)
+        if key is None:
+            return self._list_fields(value)
+        fields = self._known.get(key)
+        if fields is not None:
+            self._hits += 1
+            return fields
+        return self._add(key, value)
+
+    def _list_before_use(self, value: Mapping[str, Any]) -> Trie:
+        self._calls += 1
+        if self._calls == CALLS_BEFORE_BUILD:
+            self._get_key = build_key_function(self._kind)
+        return self._list_fields(value)
+
+    def _add(self, key: Hashable, value: Mapping[str, Any]) -> Trie:
+        fields = self._list_fields(value)
+        if len(repr(key)) > _LONGEST_KEY:
+            return fields
+        if len(self._known) >= MOST_SHAPES:
+            if self._hits < MOST_SHAPES:
+                self._get_key = None  # and it stays so: objects of this kind are all different
+            self._known.clear()
+            self._hits = 0
+        self._known[key] = fields
+        return fields
+
+
+def build_key_function(kind: Type) -> GetKey:
+    """A function that gives objects the same key only if they own the same fields."""
+    source = Source(refusal="return None", result="return tuple(k)")
+    source.add("k = []")
+    source.add("add = k.append")
+    _write_map(source, kind, "v")
+    get_key: GetKey = source.compile()
+    return get_key
+
+
+def _has_parts(kind: Type) -> bool:
+    """Whether values of a type may own more than themselves."""
+    return (kind.has_map and not kind.map_atomic) or (kind.has_list and not kind.list_atomic)
+
+
+def _write_value(source: Source, kind: Type, name: str) -> None:
+    may_be_map = kind.has_map and not kind.map_atomic
+    may_be_list = kind.has_list and not kind.list_atomic
+    if may_be_map and may_be_list:  # anything: no type is declared
+        source.refuse_if(f"type({name}) is dict or type({name}) is list")
+    elif may_be_map:
+        with source.block(f"if type({name}) is dict:"):
+            _write_map(source, kind, name)
+        with source.block("else:"):
+            source.add("add(None)")
+    elif may_be_list:
+        _write_list(source, kind, name)
+
+
+def _write_map(source: Source, kind: Type, name: str) -> None:
+    members = kind.members
+    if not source.takes(len(members)):
+        source.refuse()
+        return
+    source.add(f"add(tuple({name}))")
+    parts = [(key, child) for key in members if (child := kind.declared(key)) is not None]
+    for key, child in parts:
+        if _has_parts(child):
+            member = source.name_variable()
+            with source.block(f"if {key!r} in {name}:"):
+                source.add(f"{member} = {name}[{key!r}]")
+                _write_value(source, child, member)
+    if kind.element is not None and _has_parts(kind.element):
+        declared, key, member = source.bind(frozenset(members)), *_name_two(source)
+        with source.block(f"for {key}, {member} in {name}.items():"):
+            source.refuse_if(
+                f"(type({member}) is dict or type({member}) is list) and {key} not in {declared}"
+            )
+
+
+def _name_two(source: Source) -> tuple[str, str]:
+    return source.name_variable(), source.name_variable()
+
+
+def _write_list(source: Source, kind: Type, name: str) -> None:
+    source.refuse_if(f"type({name}) is not list")
+    member = source.name_variable()
+    if not kind.keys:
+        with source.block(f"for {member} in {name}:"):
+            source.refuse_if(f"type({member}) is not str and type({member}) is not int")
+        source.add(f"add(tuple({name}))")
+        return
+    source.add(f"add(len({name}))")
+    with source.block(f"for {member} in {name}:"):
+        source.refuse_if(f"type({member}) is not dict")
+        for key in kind.keys:
+            text = source.name_variable()
+            source.add(f"{text} = {member}.get({key!r})")
+            source.refuse_if(f"type({text}) is not str and type({text}) is not int")
+            source.add(f"add({text})")
+        _write_value(source, kind.item, member)
