@@ -10,7 +10,6 @@ from bench.peers.kind import BONUS, GROUP, PLURAL, VERSION
 from bench.peers.operators import life
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.client import Client, load_config
-from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, Struct, replace
@@ -41,10 +40,9 @@ class WidgetSpec(Struct, frozen=True, kw_only=True):
 
 
 class WidgetStatus(Struct, frozen=True, kw_only=True):
+    """What the other operators write, and nothing else: no condition, no observed generation."""
+
     seen: int = 0
-    beat: int = 0
-    observed_generation: int = 0
-    conditions: Conditions = ()
 
 
 class Widget(Object, frozen=True, kw_only=True):
