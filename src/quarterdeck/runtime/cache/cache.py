@@ -74,8 +74,11 @@ class Cache(Indexer[T]):
         match delta:
             case Upsert() | Remove():
                 self._accept_change(delta)
-                version = max(self._versions.get(namespace, 0), delta.snapshot.version)
-                self._versions[namespace] = version
+                version, known = delta.snapshot.version, self._versions.get(namespace, 0)
+                if version > known:
+                    self._versions[namespace] = version
+                else:
+                    version = known
                 if self._pending_writes.may_be_overdue(version):
                     self._revert_lost_writes()
                 return
@@ -234,7 +237,7 @@ class Cache(Indexer[T]):
     def record_write(self, raw: bytes, author: Author | None = None) -> Snapshot:
         """Store the answer of a write for readers, unless the watch has a later state already."""
         metadata = read_head(raw).metadata
-        snapshot = self._retention.make_snapshot(raw, metadata)
+        snapshot = self._find_parked(metadata) or self._retention.make_written(raw, metadata)
         if not self._is_newer(snapshot):
             return snapshot
         if self._in_scope is not None and not self._in_scope(metadata):
@@ -247,6 +250,16 @@ class Cache(Indexer[T]):
         self._pending_writes.add_write(snapshot, author)
         self._put(snapshot, metadata)
         return snapshot
+
+    def _find_parked(self, metadata: Metadata) -> Snapshot | None:
+        """The state that an answer brings, if its event came before it."""
+        for each in self._parked.get(Key(metadata.namespace, metadata.name), ()):
+            if (
+                each.metadata.resource_version == metadata.resource_version
+                and each.metadata.uid == metadata.uid
+            ):
+                return each.snapshot
+        return None
 
     def _is_newer(self, snapshot: Snapshot) -> bool:
         """Whether this written state is later than the one readers see."""

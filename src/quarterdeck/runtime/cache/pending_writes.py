@@ -21,6 +21,10 @@ class _Write(NamedTuple):
     def is_deletion_of(self, snapshot: Snapshot) -> bool:
         return self.version == UNORDERED and self.uid == snapshot.uid
 
+    def is_later_than(self, snapshot: Snapshot) -> bool:
+        """For a deletion: whether what it deleted is later than a state of its name."""
+        return UNORDERED < snapshot.version <= self.floor
+
 
 class PendingWrites:
     """The last writes by key, until the watch has reported them."""
@@ -86,21 +90,18 @@ class PendingWrites:
 
     def hides(self, snapshot: Snapshot) -> bool:
         """Whether readers must not see this state: we deleted it, or a later state."""
-        writes = self._writes.get(snapshot.key)
-        if writes is None:
-            return False
-        return self.is_older_than_deletion(snapshot) or any(
-            write.is_deletion_of(snapshot) for write in writes
-        )
+        for write in self._writes.get(snapshot.key, ()):
+            if write.version == UNORDERED and (
+                write.uid == snapshot.uid or write.is_later_than(snapshot)
+            ):
+                return True
+        return False
 
     def is_older_than_deletion(self, snapshot: Snapshot) -> bool:
         """Whether we deleted a later object of the same name."""
-        writes = self._writes.get(snapshot.key)
-        if writes is None or snapshot.is_unordered:
-            return False
         return any(
             write.version == UNORDERED
             and write.uid != snapshot.uid
-            and snapshot.version <= write.floor
-            for write in writes
+            and write.is_later_than(snapshot)
+            for write in self._writes.get(snapshot.key, ())
         )

@@ -11,6 +11,8 @@ from quarterdeck.runtime.cache.transform import Transform, keep_all
 PACK_ABOVE_BYTES = 2 * 1024 * 1024
 """A kind that takes less than this is not packed: it would save little memory."""
 _PACKED_PER_PUT = 2
+_MAX_WRITTEN = 64
+_MAX_WRITTEN_BYTES = 16 * 1024
 
 
 class PackedStore(dict[Key, Snapshot]):
@@ -60,15 +62,32 @@ class PackedStore(dict[Key, Snapshot]):
 class RetentionPolicy:
     """Which part of an object is kept, and how; shared by the reflector and the cache of a kind."""
 
-    __slots__ = ("_packer", "_transform")
+    __slots__ = ("_packer", "_transform", "_written")
 
     def __init__(self, transform: Transform = keep_all) -> None:
         self._transform = transform
         self._packer = Packer()
+        self._written: dict[str, tuple[bytes, Snapshot]] = {}  # by resourceVersion
 
     def make_snapshot(self, raw: bytes, metadata: Metadata) -> Snapshot:
-        """Transform a received object; it is not packed yet, because handlers read it at once."""
+        """Transform a received object; it is not packed yet, because handlers read it at once.
+
+        The event of an own write mostly brings the bytes that its answer brought: then the snapshot
+        of the answer is used again.
+        """
+        written = self._written.pop(metadata.resource_version, None) if self._written else None
+        if written is not None and written[0] == raw:
+            return written[1]
         return Snapshot.of(self._transform(raw, metadata), metadata)
+
+    def make_written(self, raw: bytes, metadata: Metadata) -> Snapshot:
+        """The same of the answer to a write, kept for its event."""
+        snapshot = Snapshot.of(self._transform(raw, metadata), metadata)
+        if len(raw) <= _MAX_WRITTEN_BYTES:
+            if len(self._written) >= _MAX_WRITTEN:  # events of other scopes never come
+                del self._written[next(iter(self._written))]
+            self._written[metadata.resource_version] = raw.rstrip(b"\n"), snapshot
+        return snapshot
 
     def make_store(self) -> PackedStore:
         """An empty store for snapshots of this policy."""

@@ -66,8 +66,13 @@ class Subscription:
         label: str,
     ) -> None:
         add, name, metrics = self._dispatcher.add, self._controller.label, self._metrics
+        is_own_kind = mapping is handler.enqueue_object
 
         def handle(event: Event) -> None:
+            author = event.author
+            if is_own_kind and author is not None and author == (name, event.key):
+                metrics.own_events.value += 1
+                return
             try:
                 for predicate in predicates:
                     if not predicate(event):
@@ -83,8 +88,7 @@ class Subscription:
                 return
             priority = LOW_PRIORITY if event.is_initial else 0
             for key in keys:
-                author = event.author
-                if author is not None and author.key == key and author.controller == name:
+                if author is not None and author == (name, key):
                     metrics.own_events.value += 1
                 else:
                     add(key, priority=priority, cause=Cause.of(event, label))

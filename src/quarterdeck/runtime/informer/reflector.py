@@ -31,6 +31,7 @@ from quarterdeck.runtime.cache.snapshot import (
 from quarterdeck.runtime.informer.action import Action, FetchPage, OpenStream, Wait
 from quarterdeck.runtime.informer.failure import Failure, StreamBroken, parse_failure
 from quarterdeck.runtime.informer.retry_schedule import RetrySchedule
+from quarterdeck.runtime.informer.watch_line import read_line
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.wire import frame
 from quarterdeck.wire.query import ListOptions
@@ -66,7 +67,9 @@ class Reflector:
         self._phase = _Phase.SYNC
         self._list_only_until = float("-inf")
         self._use_list_once = False
-        self._version = ""  # everything up to this resourceVersion has been received
+        self._version = ""
+        self.version = 0
+        """The resourceVersion up to which everything has been received."""
         self._ask_newest = False  # the version is of no use: ask for the newest state
         self._pages = self._retention.make_store()
         self._continue = ""
@@ -87,11 +90,6 @@ class Reflector:
         self.lists = 0
         self.streams = 0
         self.resets = 0
-
-    @property
-    def version(self) -> int:
-        """The resourceVersion up to which everything has been received."""
-        return parse_version(self._version) if self._version else 0
 
     @property
     def silence_s(self) -> float:
@@ -163,7 +161,7 @@ class Reflector:
         old, new = self.version, parse_version(version)
         is_reset = UNORDERED < new < old
         self.resets += is_reset
-        self._version = version
+        self._version, self.version = version, new if version else 0
         self._phase = _Phase.WATCH
         self._ask_newest = self._use_list_once = self._unpaged_once = False
         self._absences = 0
@@ -190,34 +188,34 @@ class Reflector:
         self._silences = 0
         self.last_heard_at = now
         try:
-            event = frame.decode_event(line)
-            if event.type == "ERROR":
-                raise StreamBroken(parse_failure(event.body))
-            head = read_head(event.object)
+            type_, metadata, body = read_line(line)
+            if type_ == "ERROR":
+                raise StreamBroken(parse_failure(body))
         except (frame.FrameError, msgspec.DecodeError) as error:  # R3
             raise StreamBroken(Failure(500, "Undecodable", str(error))) from error
-        metadata = head.metadata
         if self._initial is not None:
-            return self._collect_initial_event(event, metadata)
-        self._require_progress(metadata.resource_version)
-        match event.type:
+            return self._collect_initial_event(type_, metadata, body)
+        match type_:
             case "ADDED" | "MODIFIED":
-                self._version = metadata.resource_version
-                return Upsert(self._retention.make_snapshot(event.body, metadata), metadata)
+                snapshot = self._retention.make_snapshot(body, metadata)
+                self._advance(metadata.resource_version, snapshot.version)
+                return Upsert(snapshot, metadata)
             case "DELETED":
-                self._version = metadata.resource_version
-                return Remove(self._retention.make_snapshot(event.body, metadata), metadata)
+                snapshot = self._retention.make_snapshot(body, metadata)
+                self._advance(metadata.resource_version, snapshot.version)
+                return Remove(snapshot, metadata)
             case "BOOKMARK":  # R6: every earlier line has been applied already
-                self._version = metadata.resource_version
-                return Progress(parse_version(self._version))
+                version = parse_version(metadata.resource_version)
+                self._advance(metadata.resource_version, version)
+                return Progress(version)
             case _:
                 return None  # a type of the future: skipped
 
-    def _collect_initial_event(self, event: frame.WatchEvent, metadata: Metadata) -> Replace | None:
+    def _collect_initial_event(self, type_: str, metadata: Metadata, body: bytes) -> Replace | None:
         assert self._initial is not None
-        match event.type:
+        match type_:
             case "ADDED" | "MODIFIED":
-                self._initial.put(self._retention.make_snapshot(event.body, metadata))
+                self._initial.put(self._retention.make_snapshot(body, metadata))
             case "DELETED":
                 self._initial.remove(Key(metadata.namespace, metadata.name))
             case "BOOKMARK" if (metadata.annotations or {}).get(frame.INITIAL_EVENTS_END):
@@ -227,13 +225,14 @@ class Reflector:
                 return self._finish_sync(snapshots, metadata.resource_version)
         return None
 
-    def _require_progress(self, resource_version: str) -> None:
-        """R1 for the stream: a version before ours means that the server lost history."""
-        if UNORDERED < parse_version(resource_version) < self.version:
+    def _advance(self, resource_version: str, version: int) -> None:
+        """Note what was received. R1: a version before ours means that the server lost history."""
+        if UNORDERED < version < self.version:
             self._ask_newest = True
             raise StreamBroken(
                 Failure(410, "HistoryWentBack", f"server went back to version {resource_version}")
             )
+        self._version, self.version = resource_version, version
 
     def on_closed(self, now: float) -> None:
         """The server ended the stream, which is normal: reopen at once where we are."""

@@ -175,6 +175,7 @@ class WorkQueue(Generic[K]):
         self._order: list[int] = []  # effective priorities in use, ascending
         self._sequence = 0
         self._depth = 0
+        self._held = 0
         self._last_causes: tuple[object, ...] = ()
         self._closed = False
 
@@ -182,8 +183,7 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         """Keys ready to be handed out."""
-        ranks = self._ranks
-        return sum([rank.size for rank in ranks.values()]) if ranks else 0
+        return self._depth - self._held
 
     @property
     def depth(self) -> int:
@@ -292,6 +292,7 @@ class WorkQueue(Generic[K]):
         item = self._items.get(key)
         if item is not None and item.state is _State.HELD:
             item.state = _State.READY
+            self._held -= 1
             self._push(item, self._clock.monotonic())
 
     def forget(self, key: K) -> None:
@@ -348,6 +349,7 @@ class WorkQueue(Generic[K]):
             self._observer.on_add(item.priority)
         if item.key in self._processing:
             item.state = _State.HELD
+            self._held += 1
         else:
             item.state = _State.READY
             self._push(item, now)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.cache.retention import PACK_ABOVE_BYTES, RetentionPolicy
-from quarterdeck.runtime.cache.snapshot import Snapshot
+from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot, read_head
 
 SIZE = 1_000
 
@@ -48,3 +48,29 @@ def test_the_bytes_are_counted_whatever_happens(changes: list[tuple[bool, int, i
             was_there = key in store
             assert store.remove(key) is was_there
         assert store.size_bytes == sum(len(each.data) for each in store.values())
+
+
+def test_the_event_of_a_write_shares_the_snapshot_of_its_answer_if_its_bytes_are_the_same() -> None:
+    transformed = []
+
+    def count(raw: bytes, metadata: Metadata) -> bytes:
+        transformed.append(metadata.resource_version)
+        return raw
+
+    policy = RetentionPolicy(count)
+    raw, other = snapshot(1, 7).raw, snapshot(2, 7).raw
+    written = policy.make_written(raw + b"\n", read_head(raw).metadata)
+    assert policy.make_snapshot(raw, read_head(raw).metadata) is written
+    assert policy.make_snapshot(raw, read_head(raw).metadata) is not written, "kept for one event"
+    policy.make_written(raw, read_head(raw).metadata)
+    assert policy.make_snapshot(other, read_head(other).metadata).raw == other
+    assert len(transformed) == 4
+
+
+def test_answers_whose_events_never_come_are_dropped() -> None:
+    policy = RetentionPolicy()
+    first, *others = (snapshot(1, version).raw for version in range(1, 1_000))
+    written = policy.make_written(first, read_head(first).metadata)
+    for raw in others:
+        policy.make_written(raw, read_head(raw).metadata)
+    assert policy.make_snapshot(first, read_head(first).metadata) is not written
