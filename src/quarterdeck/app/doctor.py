@@ -62,7 +62,7 @@ def explain(effective: Effective, command: str) -> list[Explained]:
             effective.origins[field.name],
         )
         for field in list_fields()
-        if command in field.option.commands and not field.is_hidden
+        if command in field.option.commands
     ]
 
 
@@ -116,7 +116,7 @@ def _ports(settings: Settings) -> Iterator[Finding]:
     running = "" if settings.in_memory else find_holder(settings.data_dir / DATABASE)
     for field in list_fields():
         is_port = field.type is Port and field.owner is Settings
-        if not is_port or field.is_hidden or "up" not in field.option.commands:
+        if not is_port or "up" not in field.option.commands:
             continue
         port = getattr(settings, field.name)
         if port is None:  # off

@@ -12,8 +12,8 @@ To attach an operator called `clusters`:
      the demo, `OUTSIDE_SAMPLES`, those that need something outside, and `SAMPLE_FILES`, names of
      files by object name.
 3. Ports: `app/settings.py` has a setting for each documented port (`dashboard_port`,
-   `ingester_port`, ...). List the ones the operator listens on in `Part.ports`: from then on they
-   are in help, docs and `doctor`, and `up` checks that they are free before it starts.
+   `ingester_port`, ...). List the ones the operator listens on in `Part.ports`: `up` checks that
+   they are free before it starts.
 4. Settings of this operator alone: declare a struct `Settings` in `app/clusters_settings.py`, in
    the form of `app/settings.py` (a frozen, keyword-only `msgspec.Struct`, every field
    `Annotated[type, Option(...)]` with a default; secrets are `Secret[str]`; names must be unique

@@ -43,11 +43,6 @@ class Field(NamedTuple):
         return head + "".join(word.capitalize() for word in rest)
 
     @property
-    def is_hidden(self) -> bool:
-        """Whether help, docs and `doctor` leave it out: nothing listens on this port yet."""
-        return self.option.is_service_port and not any(self.name in each.ports for each in PARTS)
-
-    @property
     def default_text(self) -> str:
         """The default as help and docs show it."""
         if self.option.default_text or is_unset(self.default):
@@ -133,7 +128,7 @@ def _check_keys(document: Mapping[str, object], file: str) -> None:
     known = {field.key for field in list_fields()}
     for key in document:
         if key not in known:
-            valid = ", ".join(sorted(field.key for field in list_fields() if not field.is_hidden))
+            valid = ", ".join(sorted(field.key for field in list_fields()))
             raise SettingError(f"{file}: unknown setting {key!r}; valid settings: {valid}")
 
 

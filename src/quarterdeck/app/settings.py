@@ -41,17 +41,14 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     is_clamped: bool = False
     """Whether a number below the minimum becomes the minimum, and text that is no number the
     default, as programs did whose variables we keep."""
-    is_service_port: bool = False
-    """Accepted always; in help, docs and `doctor` only if an operator lists it in `Part.ports`."""
 
 
-def _port(what: str, *env: str, commands: tuple[str, ...] = (UP,), service: bool = False) -> Option:
+def _port(what: str, *env: str, commands: tuple[str, ...] = (UP,)) -> Option:
     return Option(
         help=f"{what}; 0 for any free port.",
         env=env,
         commands=commands,
         metavar="N",
-        is_service_port=service,
     )
 
 
@@ -108,13 +105,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     dashboard_port: Annotated[
-        Port, _port("Port of dashboard and hub", "QUARTERDECK_DASHBOARD_PORT", service=True)
+        Port, _port("Port of dashboard and hub", "QUARTERDECK_DASHBOARD_PORT")
     ] = Port(8088)
-    fleet_port: Annotated[
-        Port, _port("Port of the fleet server", "QUARTERDECK_FLEET_PORT", service=True)
-    ] = Port(8089)
+    fleet_port: Annotated[Port, _port("Port of the fleet server", "QUARTERDECK_FLEET_PORT")] = Port(
+        8089
+    )
     bootstrap_port: Annotated[
-        Port, _port("Port of machine bootstrap", "QUARTERDECK_BOOTSTRAP_PORT", service=True)
+        Port, _port("Port of machine bootstrap", "QUARTERDECK_BOOTSTRAP_PORT")
     ] = Port(8445)
     ingester_port: Annotated[
         Port,
@@ -125,7 +122,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="N",
             minimum=1024,
             is_clamped=True,
-            is_service_port=True,
         ),
     ] = Port(9443)
     webhook_port: Annotated[
@@ -134,7 +130,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "Port of admission webhooks",
             "QUARTERDECK_WEBHOOK_PORT",
             commands=(UP, RUN),
-            service=True,
         ),
     ] = Port(9444)
     webhook_cert_path: Annotated[
@@ -153,7 +148,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "Port for events of CI systems",
             "QUARTERDECK_RUNNER_WEBHOOK_PORT",
             commands=(UP, RUN),
-            service=True,
         ),
     ] = Port(9445)
     metrics_port: Annotated[

@@ -45,8 +45,6 @@ def _settings() -> Iterator[str]:
     )
     yield from ("", "| flag | environment | file | default | commands |", "| --- " * 5 + "|")
     for field in list_fields():
-        if field.is_hidden:
-            continue
         cells = (
             " ".join(f"`{flag}`" for flag in (field.flag, *field.option.aliases)),
             " ".join(f"`{name}`" for name in field.option.env),
@@ -73,7 +71,7 @@ def _section(found: Found) -> Iterator[str]:
 
 def _rows(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
     for action in parser._actions:
-        if isinstance(action, argparse._HelpAction) or action.help == argparse.SUPPRESS:
+        if isinstance(action, argparse._HelpAction):
             continue
         names = " ".join(f"`{each}`" for each in action.option_strings)
         yield names or f"`{action.metavar}`", (action.help or "").replace("%%", "%")

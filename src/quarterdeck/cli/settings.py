@@ -28,8 +28,6 @@ def add_settings(parser: argparse.ArgumentParser, command: str) -> None:
 
 def _describe(field: Field) -> dict[str, Any]:
     extra: dict[str, Any] = {"help": describe_setting(field), "default": None}
-    if field.is_hidden:
-        extra["help"] = argparse.SUPPRESS
     if field.type is bool:
         extra["action"] = argparse.BooleanOptionalAction
     else:

@@ -57,7 +57,6 @@ def _complete_argument(parser: Parser, before: list[str], word: str) -> list[str
         return [
             flag
             for action in parser._actions
-            if action.help != argparse.SUPPRESS
             for flag in action.option_strings
             if flag.startswith("--")
         ]

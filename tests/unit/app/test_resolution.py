@@ -15,7 +15,7 @@ from quarterdeck.app.clusters_settings import Settings as ClustersSettings
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.app.resolution import DEFAULT, Effective, list_fields, resolve
-from quarterdeck.app.settings import Option, Settings
+from quarterdeck.app.settings import Option, Port, Settings
 from quarterdeck.cli.settings import add_settings
 from quarterdeck.kit.redaction import Secret
 
@@ -133,12 +133,9 @@ def test_environment_names_of_the_existing_projects_stay_valid(name: str) -> Non
     assert name in [env for field in list_fields() for env in field.option.env]
 
 
-def test_ports_of_services_that_do_not_exist_are_accepted_and_not_shown() -> None:
-    hidden = {field.name for field in list_fields() if field.is_hidden}
-    claimed = {name for part in PARTS for name in part.ports}
-    assert hidden == {f.name for f in list_fields() if f.option.is_service_port} - claimed
-    assert "fleet_port" not in hidden
-    assert settle(flags={"webhook_port": "1"}).settings.webhook_port == 1
+def test_every_port_of_an_operator_is_a_setting() -> None:
+    ports = {field.name for field in list_fields() if field.type is Port}
+    assert {name for part in PARTS for name in part.ports} <= ports
 
 
 def test_an_operator_can_declare_settings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,8 +42,7 @@ def list_words(found: Found) -> list[str]:
     words = list(found.group)
     if found.command is not None:
         for action in found.command.build_parser(found.prog)._actions:
-            if action.help != "==SUPPRESS==":
-                words += [each for each in action.option_strings if each.startswith("--")]
+            words += [each for each in action.option_strings if each.startswith("--")]
     return words
 
 
