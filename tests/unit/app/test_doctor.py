@@ -1,0 +1,105 @@
+"""What `doctor` says of certificates, kubectl, the disk and settings that are off."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from free_ports import FREE_SETTINGS
+
+from quarterdeck.app import doctor
+from quarterdeck.app.certificates import RENEWED, Certificates
+from quarterdeck.app.doctor import Finding, Health, check, list_certificates
+from quarterdeck.app.resolution import resolve
+from quarterdeck.app.settings import Settings
+from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
+
+
+async def find(settings: Settings, *certificates: Path) -> dict[str, Finding]:
+    return {each.what: each for each in await check(settings, certificates)}
+
+
+def build_settings(folder: Path, **changes: object) -> Settings:
+    return Settings(**{**FREE_SETTINGS, "data_dir": folder, **changes})  # type: ignore[arg-type]
+
+
+async def test_data_in_memory_and_ports_that_are_off_need_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = await find(build_settings(tmp_path, in_memory=True, http_port=None))
+    assert found["data"] == Finding("data", Health.OK, "in memory, nothing is stored")
+    assert "http port" not in found
+    assert found["port"].text == "any free port"
+    assert found["kubectl"].health is Health.NOTE
+    assert "work without it" in found["kubectl"].text
+
+
+@pytest.mark.parametrize(
+    ("output", "health", "words"),
+    [
+        ('{"clientVersion": {"gitVersion": "v1.32.1"}}', Health.OK, "v1.32.1 ("),
+        ("not JSON", Health.NOTE, "cannot read the version of"),
+        ("{}", Health.NOTE, "cannot read the version of"),
+    ],
+)
+async def test_version_of_kubectl_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str, health: Health, words: str
+) -> None:
+    program = tmp_path / "kubectl"
+    program.write_text(f"#!/bin/sh\necho '{output}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = (await find(build_settings(tmp_path)))["kubectl"]
+    assert found.health is health
+    assert found.text.startswith(words)
+
+
+async def test_disk_that_is_nearly_full_is_bad(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_LEAST_FREE", 1 << 62)
+    found = (await find(build_settings(tmp_path)))["data"]
+    assert found.health is Health.BAD
+    assert "free space, or choose another folder with --data-dir" in found.text
+
+
+async def test_certificates_that_nobody_renews_are_bad_when_they_end(tmp_path: Path) -> None:
+    kept, given = (
+        Certificates(folder=tmp_path / "pki").certificate(RENEWED[0]),
+        tmp_path / "hub.crt",
+    )
+    kept.parent.mkdir()
+    settings = build_settings(tmp_path)
+    write(given, timedelta(days=365))
+    found = await find(settings, given)
+    assert found["certificates"].text == "none ends within 30 days"
+    write(given, timedelta(seconds=-1))
+    bad = (await find(settings, given))["certificate"]
+    assert bad.health is Health.BAD
+    assert bad.text.endswith("; replace it")
+    given.unlink()
+    write(kept, timedelta(seconds=-1))
+    (renewed,) = [each for each in await check(settings) if each.what.startswith("certificate")]
+    assert renewed.text.endswith("; the next start renews it")
+    assert renewed.health is Health.NOTE
+    memory = build_settings(tmp_path, in_memory=True)
+    assert not [each for each in await check(memory) if each.what.startswith("certificate")]
+
+
+def write(path: Path, ends_in: timedelta) -> None:
+    """A certificate that was issued a month before it ends."""
+    lifetime = timedelta(days=366)
+    request = CertificateRequest("doctor", lifetime, ("localhost",))
+    issued = issue_certificate(request, now=datetime.now(UTC) + ends_in - lifetime)
+    path.write_bytes(issued.encode_certificate())
+
+
+def test_certificates_of_settings_are_listed() -> None:
+    flags = {"metrics_cert_path": "/m", "hub_cert_path": "/h", "operators_ca_file": "/o.crt"}
+    plain = {**flags, "ingester_tls_enabled": False}
+    found = resolve(command="doctor", flags=plain, environment={}, document={}, file="")
+    names = [str(each) for each in list_certificates(found)]
+    assert names == ["/m/tls.crt", "/h/tls.crt", "/o.crt"]
+    tls = {**flags, "ingester_tls_enabled": True, "ingester_tls_cert": "/i.crt"}
+    found = resolve(command="doctor", flags=tls, environment={}, document={}, file="")
+    assert "/i.crt" in [str(each) for each in list_certificates(found)]
