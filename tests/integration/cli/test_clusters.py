@@ -105,6 +105,7 @@ def _install_kinds(hub: Path) -> None:
         (["--name", "--=-"], "'--=-' cannot be the name of a cluster: choose one by --name"),
         (["--name", "a", "--labels", "env"], "--labels: 'env' is not NAME=VALUE"),
         (["--name", "a", "--labels", "a=1,=2"], "--labels: '=2' is not NAME=VALUE"),
+        (["--name", "a", "--push", "https://hub"], "--push 'https://hub' is not an address"),
     ],
 )
 def test_cluster_with_a_bad_name_or_label_is_refused(

@@ -72,11 +72,17 @@ class CollectorAgent:
         while True:
             batch = await self._reader.read()
             if batch is not None:
-                chunks = encode_chunks(batch)
+                chunks, dropped = encode_chunks(batch), self._buffer.dropped
                 try:
                     await asyncio.to_thread(self._buffer.push, chunks)
                 except OSError as error:
                     _log.error("cannot write to the buffer; the cycle is lost", reason=str(error))
+                if self._buffer.dropped > dropped:
+                    _log.warning(
+                        "the buffer is full: the oldest cycle is lost; see BUFFER_SIZE",
+                        buffered=len(self._buffer),
+                        dropped=self._buffer.dropped,
+                    )
                 self._filled.set()
             await self._wait_due()
 

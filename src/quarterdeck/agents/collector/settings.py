@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from quarterdeck.inventory.push.address import find_address_problem
 from quarterdeck.kit import duration
 from quarterdeck.kit.redaction import Secret
 
@@ -56,10 +57,13 @@ def read_settings(environment: Mapping[str, str]) -> CollectorSettings:
     name = read.text("CLUSTER_NAME")
     if not name:
         raise BadSetting("CLUSTER_NAME is not set: name the cluster as the hub knows it")
+    address = read.text("INGESTER_ADDRESS") or "ingester:9443"
+    if problem := find_address_problem(address):
+        raise BadSetting(f"INGESTER_ADDRESS {problem}")
     cycles = read.number("BUFFER_SIZE", 10)
     return CollectorSettings(
         cluster_name=name,
-        ingester_address=read.text("INGESTER_ADDRESS") or "ingester:9443",
+        ingester_address=address,
         token=Secret(read.text("COLLECTOR_TOKEN")),
         interval_s=read.seconds("COLLECT_INTERVAL", 30.0),
         buffer_cycles=cycles if cycles > 0 else 10,

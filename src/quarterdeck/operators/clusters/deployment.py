@@ -17,6 +17,7 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.push import leases, tokens
 from quarterdeck.hubstate.writes import DeleteKeys, Write
+from quarterdeck.inventory.push.address import find_address_problem
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.redaction import Secret, redact
@@ -136,6 +137,8 @@ class Deployments:
     ) -> Problem | None:
         if seen.failure:  # what keeps the hub from reading keeps it from deploying
             return Problem(seen.failure_reason, seen.failure)
+        if problem := find_address_problem(connection.spec.ingester_address):
+            return Problem(Reason.INVALID, f"spec.ingesterAddress {problem}")
         try:
             wanted = await self._build_plan(connection, ctx)
             hashed = hash_plan(wanted)

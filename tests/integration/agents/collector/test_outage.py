@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
+import pytest
 from tests.integration.operators.clusters.conftest import World, _world
 
 from quarterdeck.agents.collector.agent import CollectorAgent
@@ -246,7 +247,7 @@ async def test_an_hour_without_network_loses_nothing_and_repeats_nothing(tmp_pat
 
 
 async def test_a_short_buffer_drops_the_oldest_and_the_hub_is_asked_more_seldom(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running(tmp_path, cycles=10) as (_, time, network, agent, buffer):
         await time.pass_until(lambda: agent.sent >= 1)
@@ -259,6 +260,8 @@ async def test_a_short_buffer_drops_the_oldest_and_the_hub_is_asked_more_seldom(
         assert len(buffer) == 10
         dropped = buffer.dropped
         assert dropped > 20
+        lost = [each for each in caplog.messages if "the oldest cycle is lost" in each]
+        assert len(lost) == dropped
         network.is_up = True
         await time.pass_until(lambda: len(buffer) == 0)
         assert network.ingest.stored == agent.sent

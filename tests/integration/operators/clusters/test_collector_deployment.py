@@ -50,7 +50,7 @@ SOURCE = {
 async def start(w: World, **spec: Any) -> Spoke:
     spoke = await w.spoke()
     await w.secret()
-    await w.connect(collectionMode="push", ingesterAddress="hub:9443", **spec)
+    await w.connect(**{"collectionMode": "push", "ingesterAddress": "hub:9443"} | spec)
     return spoke
 
 
@@ -407,3 +407,14 @@ async def test_an_image_without_tag_gets_the_hubs_version(world: Make, version: 
             found = await wait_reason(w, "NotConnected")
             tag = version or quarterdeck.__version__
             assert get_image(found) == f"host:5000/collector:{tag}"
+
+
+async def test_address_that_nobody_can_dial_is_not_deployed(world: Make) -> None:
+    async with world() as w:
+        spoke = await start(w, ingesterAddress="https://hub.example.com:9443")
+        async with w.operator(collector=OPTIONS):
+            found = await wait_reason(w, "InvalidSpec")
+            text = w.condition(found, "CollectorReady").message
+            assert "spec.ingesterAddress 'https://hub.example.com:9443' is not an address" in text
+            assert found.status.health == "healthy"
+            assert await find_existing(spoke) == []

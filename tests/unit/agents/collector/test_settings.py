@@ -23,6 +23,7 @@ def test_intervals_are_seconds_or_durations(text: str, seconds: float) -> None:
         ("COLLECT_INTERVAL", "soon"),
         ("COLLECT_INTERVAL", "0"),
         ("BUFFER_SIZE", "many"),
+        ("INGESTER_ADDRESS", "https://hub.example.com:9443"),
         ("INGESTER_TLS_ENABLED", "maybe"),
         ("CLUSTER_NAME", ""),
     ],

@@ -68,9 +68,12 @@ async def add(
     """Make a service account on a cluster and a connection to it on the hub."""
     from quarterdeck.app.enrolment import connect_cluster, enrol
     from quarterdeck.client.client import Client
+    from quarterdeck.inventory.push.address import find_address_problem
 
     if not context and not kubeconfig:
         raise CommandError("name the cluster by --context or --kubeconfig", REFUSED)
+    if cluster.push and (problem := find_address_problem(cluster.push)):
+        raise CommandError(f"--push {problem}", REFUSED)
     source = _load(kubeconfig, context)
     hub_server = find_config(hub.hub_kubeconfig, hub.hub_context).server
     wanted = _build_enrolment(cluster, source, context)

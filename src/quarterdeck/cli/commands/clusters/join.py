@@ -59,15 +59,19 @@ async def join(
     from quarterdeck.app.collector_manifest import Joining
     from quarterdeck.app.collector_manifest import join as join_cluster
     from quarterdeck.cli.output import documents
+    from quarterdeck.inventory.push.address import find_address_problem
 
     image = image or os.environ.get("COLLECTOR_IMAGE", "")
     if not image:
         raise CommandError("name the collector's image by --image or COLLECTOR_IMAGE", REFUSED)
+    address = ingester.ingester_address
+    if address and (problem := find_address_problem(address)):
+        raise CommandError(f"--ingester-address {problem}", REFUSED)
     wanted = Joining(
         name=name,
         namespace=namespace,
         image=image,
-        ingester_address=ingester.ingester_address,
+        ingester_address=address,
         authority=_read_authority(ingester.ca_file),
         server_name=ingester.server_name,
         client_secret=ingester.tls_secret,
