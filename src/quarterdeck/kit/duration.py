@@ -31,6 +31,10 @@ class DurationError(ValueError):
     """Raised when a text is not a Go duration."""
 
 
+class DurationTooLong(DurationError):
+    """Raised when a duration is longer than Go's longest, 292 years."""
+
+
 def parse(text: str) -> int:
     """Read a duration into nanoseconds.
 
@@ -51,8 +55,22 @@ def parse(text: str) -> int:
         total += _to_nanoseconds(match[1], match[2] or "", _UNITS[match[3]])
         position = match.end()
     if not MINIMUM <= sign * total <= MAXIMUM:
-        raise DurationError(f"time: invalid duration {_quote(text)}")
+        raise DurationTooLong(f"time: invalid duration {_quote(text)}")
     return sign * total
+
+
+def parse_seconds(text: str) -> float:
+    """Read a duration into seconds; 292 years stand for everything longer.
+
+    A timeout of 99999999999h means "never", and must not stop who reads it.
+
+    Raises:
+        DurationError: if the text is not a duration.
+    """
+    try:
+        return parse(text) / SECOND
+    except DurationTooLong:
+        return (MINIMUM if text.startswith("-") else MAXIMUM) / SECOND
 
 
 def _to_nanoseconds(whole: str, fraction: str, unit: int) -> int:

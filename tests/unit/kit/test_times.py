@@ -89,3 +89,12 @@ def test_durations_of_many_digits_are_read_or_refused() -> None:
     assert duration.parse("0." + "5" * 5000 + "s") == int("5" * 9)
     with pytest.raises(DurationError):
         duration.parse("9" * 5000 + "s")
+
+
+def test_seconds_of_a_duration_beyond_all_years_are_those_of_the_longest() -> None:
+    longest_s = duration.MAXIMUM / duration.SECOND
+    assert duration.parse_seconds("90s") == 90.0
+    assert duration.parse_seconds("99999999999h") == longest_s
+    assert duration.parse_seconds(f"{'9' * 40}h1h") == longest_s
+    with pytest.raises(DurationError):
+        duration.parse_seconds("9 hours")

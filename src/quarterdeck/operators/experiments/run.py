@@ -188,4 +188,4 @@ class Run:
 
 def seconds_of(text: str) -> float:
     """A duration of the spec in seconds."""
-    return duration.parse(text) / duration.SECOND
+    return duration.parse_seconds(text)

@@ -150,7 +150,7 @@ def _base_spec(experiment: Experiment, settings: Settings) -> dict[str, Any]:
         "archiveLogs": True,
     }
     if limit := experiment.spec.timeouts.workflow:
-        spec["activeDeadlineSeconds"] = max(1, duration.parse(limit) // duration.SECOND)
+        spec["activeDeadlineSeconds"] = max(1, int(duration.parse_seconds(limit)))
     return spec
 
 

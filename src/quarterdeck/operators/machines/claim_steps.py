@@ -243,7 +243,7 @@ async def _invite(machine: Machine, recipe: Recipe) -> dict[str, Any]:
     if attestation is None or recipe.inviter is None:
         return {}
     config = attestation.config
-    lifetime_s = duration.parse(config.join_token_ttl) / 1e9 if config is not None else _TOKEN_S
+    lifetime_s = duration.parse_seconds(config.join_token_ttl) if config is not None else _TOKEN_S
     try:
         invitation = await recipe.inviter.invite(
             machine.claim, needs_token=needs_token(attestation.method), lifetime_s=lifetime_s

@@ -29,7 +29,7 @@ def format_bytes(amount: int) -> str:
 @functools.lru_cache(maxsize=256)
 def parse_seconds(text: str) -> float:
     """Seconds of a duration such as 10m; 0 for an empty text."""
-    return duration.parse(text) / 1e9 if text else 0.0
+    return duration.parse_seconds(text) if text else 0.0
 
 
 def parse_time(text: str | None) -> datetime | None:

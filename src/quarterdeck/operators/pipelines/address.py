@@ -155,6 +155,6 @@ def _value(values: Mapping[str, bytes], key: str, secret: str) -> str:
 
 def _seconds(text: str, field: str) -> float:
     try:
-        return duration.parse(text) / 1e9
+        return duration.parse_seconds(text)
     except ValueError as error:
         raise InvalidAddress(f"{field}: {error}") from error

@@ -131,4 +131,4 @@ def _finish(outcome: Outcome, interval: str, ctx: Context[Any]) -> RequeueAfter:
         ctx.status.set_condition(TRUNCATED_CONFLICTS, TRUE, Reason.TRUNCATED, text)
     elif find(ctx.status.conditions, TRUNCATED_CONFLICTS) is not None:
         ctx.status.remove_condition(TRUNCATED_CONFLICTS)
-    return RequeueAfter(max(MIN_INTERVAL_S, duration.parse(interval) / 1e9))
+    return RequeueAfter(max(MIN_INTERVAL_S, duration.parse_seconds(interval)))

@@ -48,7 +48,7 @@ class ExternalSyncs:
         except (CallFailed, Paused) as error:
             raise to_reconcile_error(error) from error
         ctx.status.set(records_seen=len(records))
-        interval = max(MIN_INTERVAL_S, duration.parse(sync.spec.schedule) / 1e9)
+        interval = max(MIN_INTERVAL_S, duration.parse_seconds(sync.spec.schedule))
         if not records and sync.status.owned_keys and not sync.spec.allow_empty_results:
             text = "the source answered without records; the attributes set before are kept"
             ctx.status.set_condition(STALLED, TRUE, Reason.EMPTY_RESULTS, text)

@@ -214,6 +214,6 @@ def _elapsed_s(status: RolloutStatus, now: datetime) -> float:
 
 def _seconds(text: str) -> float:
     try:
-        return duration.parse(text) / 1e9
+        return duration.parse_seconds(text)
     except ValueError:
         return 0.0

@@ -233,7 +233,7 @@ def _check_duration(
     text: str, field: str, *, at_least_s: float = MIN_INTERVAL_S
 ) -> Iterator[Finding]:
     try:
-        seconds = duration.parse(text) / 1e9
+        seconds = duration.parse_seconds(text)
     except ValueError as error:
         yield Finding(f"{field}: {error}")
         return

@@ -98,7 +98,7 @@ class Poller:
             if polling is None or not polling.enabled:
                 continue
             now = self._clock.monotonic()
-            interval_s = duration.parse(polling.interval) / 1e9
+            interval_s = duration.parse_seconds(polling.interval)
             if now - self._asked.get(pool.key, float("-inf")) < interval_s:
                 continue
             self._asked[pool.key] = now

@@ -4,6 +4,8 @@ import functools
 from datetime import datetime, timedelta
 
 _LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+_LONGEST_GAP_S = 8 * 366 * 86400.0
+"""From one 29 February to the next over a year such as 2100; nothing is due more seldom."""
 _NAMES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -42,7 +44,7 @@ def is_active(text: str, duration_s: float, now: datetime) -> bool:
     """
     schedule = parse_schedule(text)
     moment = now.replace(second=0, microsecond=0)
-    earliest = now - timedelta(seconds=duration_s)
+    earliest = now - timedelta(seconds=min(duration_s, _LONGEST_GAP_S))
     while moment > earliest:
         if not _is_day(schedule, moment):
             moment = moment.replace(hour=0, minute=0) - timedelta(minutes=1)
