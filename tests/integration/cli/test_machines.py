@@ -249,6 +249,17 @@ def test_roll_out_that_takes_too_long_is_left(
     assert len(done.out.splitlines()) == 1, "a line for each change"
 
 
+def test_ssh_to_a_simulated_machine_points_to_its_console(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    asyncio.run(_install(kubeconfig))
+    asyncio.run(_add_hypervisor(kubeconfig))
+    shell(kubeconfig, "machines", "ssh", "m1", code=1)
+    assert "quarterdeck machines console m1" in capsys.readouterr().err
+
+
 def test_controls_of_the_simulator_are_kept_in_a_configmap(
     kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -272,6 +283,23 @@ def test_controls_of_the_simulator_are_kept_in_a_configmap(
     assert "kill-node" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("fail nonesuch", "rules[0].op is 'nonesuch'; there are: *, clone_vm,"),
+        ("fail clone_vm --kind explode", "rules[0].kind is 'explode'; there are: error, timeout,"),
+        ("timing --scale=-4", "scale is -4.0: it must be 0 or more"),
+        ("timing --boot 9-1", "boot_s is 9.0-1.0: seconds must be 0 or more, the smaller first"),
+        ("act dance", "actions[0].action is 'dance'; there are: kill-node,"),
+    ],
+)
+def test_bad_control_is_refused_with_its_field_and_the_choices(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str], command: str, message: str
+) -> None:
+    shell(kubeconfig, "hypervisor", *command.split(), code=2)
+    assert message in capsys.readouterr().err
+
+
 def test_actions_on_what_does_not_exist_name_what_does(
     kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,6 +318,7 @@ def test_actions_on_what_does_not_exist_name_what_does(
     assert "needs the name of a machine" in fail("delete", code=2)
     shell(kubeconfig, "hypervisor", "act", "power-off", "m1")
     shell(kubeconfig, "hypervisor", "act", "power-off", "100")
+    assert "value is empty: a VM needs a name" in fail("rename", "m1", code=2)
     record = asyncio.run(_get(kubeconfig, ConfigMap, "hypervisor-simulator"))
     assert [each["vm"] for each in yaml.load(record.data["actions"])] == ["m1", "100"]
 
@@ -312,7 +341,8 @@ async def _add_hypervisor(kubeconfig: Path) -> None:
     async with Client(load_config(kubeconfig)) as client:
         await definitions.apply(client.raw, [cluster])
         statuses = client.resource(MachineClaim.KIND.gvr).subresource("status")
-        await statuses.patch("m1", {"status": {"vmRef": reference}}, namespace="default")
+        status = {"vmRef": reference, "providerID": "mock://025b413f"}
+        await statuses.patch("m1", {"status": status}, namespace="default")
 
 
 def test_image_becomes_a_template(kubeconfig: Path, tmp_path: Path) -> None:

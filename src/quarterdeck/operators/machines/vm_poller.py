@@ -52,6 +52,7 @@ class VmPoller:
         self._log = log
         self._may_collect = may_collect
         self._first_seen: dict[Key, Mapping[int, float]] = {}
+        self._failures: dict[Key, str] = {}
 
     async def run(self) -> None:
         """VmPoller for ever; a hypervisor that fails is logged and tried again."""
@@ -61,9 +62,15 @@ class VmPoller:
                 try:
                     await self.poll(key, connection)
                 except HypervisorError as error:
-                    self._log.warning(
-                        "hypervisor cannot be read", cluster=str(key), detail=str(error)
-                    )
+                    self._report(key, str(error))
+                else:
+                    self._failures.pop(key, None)
+
+    def _report(self, key: Key, detail: str) -> None:
+        """Log a failure once, not every 30 s; the cluster's condition says it all the time."""
+        level = self._log.debug if self._failures.get(key) == detail else self._log.warning
+        self._failures[key] = detail
+        level("hypervisor cannot be read", cluster=str(key), detail=detail)
 
     async def poll(self, key: Key, connection: Connection) -> None:
         """Look at one hypervisor.

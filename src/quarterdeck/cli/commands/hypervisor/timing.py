@@ -23,6 +23,9 @@ async def timing(
     context: Context = "",
 ) -> None:
     """Change how long tasks and boots of the simulator take."""
+    from quarterdeck.operators.machines.drivers.simulator.controls import parse_settings
+    from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
+
     wanted: dict[str, Any] = {}
     try:
         if scale:
@@ -37,6 +40,7 @@ async def timing(
 
     def change(controls: dict[str, Any]) -> None:
         controls["timing"] = {**(controls.get("timing") or {}), **wanted}
+        parse_settings(wanted, SimulatorSettings())
 
     await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
     print_result(

@@ -40,6 +40,11 @@ async def ssh(
                 user = template.spec.cloud_init.user if template.spec.cloud_init else ""
             except NotFound:
                 pass  # the image's default user it is
+    if claim.status.provider_id.startswith("mock://"):
+        raise CommandError(
+            f"machine {name} is simulated, and nothing there answers SSH; "
+            f"see its console: quarterdeck machines console {name}"
+        )
     info = claim.status.network_info
     if info is None or not info.ip_address:
         raise CommandError(f"machine {name} has no address yet: it is {claim.status.phase}")

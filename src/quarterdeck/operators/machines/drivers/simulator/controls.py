@@ -3,14 +3,18 @@
 The same documents come from tests, from `quarterdeck hypervisor` and from ConfigMaps.
 """
 
+import math
+from collections.abc import Sequence
+from inspect import iscoroutinefunction
 from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule
+from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule, FaultKind
 from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
 from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, Simulator
 from quarterdeck.operators.machines.machine import Power
+from quarterdeck.operators.machines.ports import Hypervisor
 
 T = TypeVar("T")
 ActionName = Literal[
@@ -50,7 +54,18 @@ def parse_rules(document: Any) -> tuple[FailureRule, ...]:
     Raises:
         BadControl: naming the field.
     """
+    operations = ("*", *list_operations())
+    for index, each in enumerate(document if isinstance(document, list) else ()):
+        if isinstance(each, dict):
+            _check_choice(f"rules[{index}].op", each.get("op", "*"), operations)
+            _check_choice(f"rules[{index}].kind", each.get("kind", "error"), tuple(FaultKind))
     return _convert(document or [], tuple[FailureRule, ...])
+
+
+def list_operations() -> tuple[str, ...]:
+    """Calls of a hypervisor that can go wrong."""
+    found = (name for name in dir(Hypervisor) if iscoroutinefunction(getattr(Hypervisor, name)))
+    return tuple(sorted(name for name in found if name != "aclose"))
 
 
 def parse_actions(document: Any) -> tuple[Action, ...]:
@@ -59,6 +74,11 @@ def parse_actions(document: Any) -> tuple[Action, ...]:
     Raises:
         BadControl: naming the field.
     """
+    for index, each in enumerate(document if isinstance(document, list) else ()):
+        if isinstance(each, dict):
+            _check_choice(f"actions[{index}].action", each.get("action"), ACTIONS)
+            if each.get("action") == "rename" and not each.get("value"):
+                raise BadControl(f"actions[{index}].value is empty: a VM needs a name")
     return _convert(document or [], tuple[Action, ...])
 
 
@@ -73,7 +93,15 @@ def parse_settings(document: Any, settings: SimulatorSettings) -> SimulatorSetti
         raise BadControl(f"timing must be a map with {', '.join(sorted(allowed))} only")
     plain = msgspec.to_builtins(settings)
     latencies = {**plain["latencies"], **document.get("latencies", {})}
-    return _convert({**plain, **document, "latencies": latencies}, SimulatorSettings)
+    found = _convert({**plain, **document, "latencies": latencies}, SimulatorSettings)
+    if not 0 <= found.scale < math.inf:
+        raise BadControl(f"scale is {found.scale}: it must be 0 or more")
+    for name, (low, high) in {"boot_s": found.boot_s, **found.latencies}.items():
+        if not 0 <= low <= high < math.inf:
+            raise BadControl(
+                f"{name} is {low}-{high}: seconds must be 0 or more, the smaller first"
+            )
+    return found
 
 
 def perform(world: Simulator, action: Action) -> None:
@@ -127,6 +155,11 @@ def _vm(world: Simulator, name: str) -> SimulatedVM:
             return vm
     names = sorted(vm.name for vm in world.vms.values() if not vm.is_template)
     raise BadControl(f"there is no VM {name!r}; there are: {', '.join(names) or 'none'}")
+
+
+def _check_choice(field: str, value: object, choices: Sequence[str]) -> None:
+    if isinstance(value, str) and value not in choices:
+        raise BadControl(f"{field} is {value!r}; there are: {', '.join(choices)}")
 
 
 def _convert(document: Any, type_: type[T]) -> T:
