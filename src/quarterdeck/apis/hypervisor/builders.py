@@ -279,7 +279,7 @@ class FleetBuilder(Builder[Fleet]):
         return self._set(("spec", "healthCheck"), health_check)
 
     def with_max_lifetime(self, max_lifetime: str) -> Self:
-        """Age at which machines are replaced, give or take 10 %."""
+        """Age at which machines are replaced, give or take 10 %; never if left out or 0s."""
         return self._set(("spec", "maxLifetime"), max_lifetime)
 
     def with_disruption(self, disruption: FleetDisruption) -> Self:

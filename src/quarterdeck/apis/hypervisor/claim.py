@@ -233,6 +233,7 @@ class MachineClaim(Object, frozen=True, kw_only=True):
             Column(name="VMID", type="integer", path=".status.vmRef.vmId"),
             Column(name="Node", path=".status.vmRef.node"),
             Column(name="IP", path=".status.networkInfo.ipAddress"),
+            Column(name="Reason", path='.status.conditions[?(@.type=="Ready")].reason', priority=1),
             AGE,
         ),
         selectable=(".status.phase",),

@@ -175,7 +175,7 @@ class FleetSpec(Struct, frozen=True, kw_only=True):
     health_check: Annotated[FleetHealthCheck, Schema(default={})] = FleetHealthCheck()
     """When machines are repaired."""
     max_lifetime: Annotated[str, Schema(pattern=names.DURATION_PATTERN)] = ""
-    """Age at which machines are replaced, give or take 10 %."""
+    """Age at which machines are replaced, give or take 10 %; never if left out or 0s."""
     disruption: FleetDisruption | None = None
     """How many machines may be taken away at once."""
 

@@ -138,6 +138,11 @@ class HypervisorMachineTemplate(Object, frozen=True, kw_only=True):
             Column(name="CPU", type="integer", path=".spec.resources.cpu"),
             Column(name="Memory", path=".spec.resources.memory"),
             Column(name="Available", type="boolean", path=".status.templateAvailable"),
+            Column(
+                name="Reason",
+                path='.status.conditions[?(@.type=="TemplateValid")].reason',
+                priority=1,
+            ),
             AGE,
         ),
     )

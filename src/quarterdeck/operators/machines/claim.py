@@ -99,6 +99,8 @@ class Claims:
         disown_reports(claim, ctx)
         report_refusal(claim, ctx)
         report_unsupported(ctx, unsupported_of_claim(claim))
+        if ctx.status.current.phase is None:
+            ctx.status.set(phase="Pending")  # whatever it waits for, the column is not empty
         if _is_paused(claim, ctx):
             return None
         step = next_step(claim)
@@ -299,8 +301,6 @@ def _timed_out(overdue: Overdue) -> Failed:
 
 def _hold(ctx: Context[MachineClaim], reason: Reason, message: str) -> Waiting:
     """Stay where we are; a change of what is missing wakes the claim."""
-    if ctx.status.current.phase is None:
-        ctx.status.set(phase="Pending")
     set_condition(ctx, READY, FALSE, reason, message)
     return Waiting(reason, message, after_s=_WAIT_S)
 

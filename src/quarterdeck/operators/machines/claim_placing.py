@@ -1,6 +1,6 @@
 """The first step of a machine: choose node, id and address, and write them down."""
 
-from quarterdeck.apis.hypervisor.claim import NetworkInfo, VmReference
+from quarterdeck.apis.hypervisor.claim import MachineClaim, NetworkInfo, VmReference
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.names import ADOPT
@@ -16,6 +16,11 @@ from quarterdeck.operators.machines.machinespec import network_of, request_of
 from quarterdeck.operators.machines.plan.addresses import BadPool, choose_address
 from quarterdeck.operators.machines.plan.claim import Step
 from quarterdeck.operators.machines.plan.placement import DesiredFleet, choose_node, rooms
+from quarterdeck.operators.machines.recipe_checks import (
+    find_network_mistake,
+    find_resource_mistake,
+    find_server_mistake,
+)
 from quarterdeck.operators.machines.report import set_condition
 from quarterdeck.operators.machines.template import identity_of, read_template
 from quarterdeck.runtime import RequeueAfter, Stalled, Waiting
@@ -33,6 +38,7 @@ async def place(
     """Give the machine a node and an id. Nothing has been made yet when this is written."""
     if ADOPT in machine.claim.metadata.annotations:
         return await adopt(machine, cluster)
+    _check_recipe(machine.claim, cluster)
     async with machine.connection.choosing:
         address = _choose_address(machine, template, allocations)
         node = await _choose_node(machine, template, cluster, allocations)
@@ -51,6 +57,18 @@ async def place(
     set_condition(machine.ctx, PROVISIONING, TRUE, Reason.CLONING, f"VM {vmid} on node {node}")
     machine.ctx.event(Reason.NODE_CHOSEN, f"VM {vmid} will be made on node {node}")
     return SOON
+
+
+def _check_recipe(claim: MachineClaim, cluster: HypervisorCluster) -> None:
+    """Refuse what the claim says for itself; the template was checked before."""
+    servers = cluster.spec.dns.servers if cluster.spec.dns is not None else ()
+    mistake = (
+        find_resource_mistake(claim.spec.resources, "spec.resources")
+        or find_network_mistake(claim.spec.network, "spec.network")
+        or find_server_mistake(servers, f"HypervisorCluster {cluster.key}: spec.dns.servers")
+    )
+    if mistake:
+        raise Stalled(Reason.TEMPLATE_INVALID, mistake)
 
 
 async def _choose_node(

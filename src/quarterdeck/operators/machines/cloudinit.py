@@ -64,6 +64,20 @@ def build_seed(
     )
 
 
+def check_documents(given: CloudInitSpec) -> None:
+    """Read the template's documents with a word in place of each ${NAME}.
+
+    Raises:
+        BadCloudInit: if one cannot be used.
+    """
+    for field, text in (
+        ("userData", given.user_data),
+        ("metaData", given.meta_data),
+        ("networkData", given.network_data),
+    ):
+        _read(f"cloudInit.{field}", _VARIABLE.sub("x", text), {})
+
+
 def variables(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> dict[str, str]:

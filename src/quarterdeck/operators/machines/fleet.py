@@ -102,7 +102,7 @@ class Fleets:
         plan = plan_fleet(members, desired)
         await self._carry_out(plan, fleet, resolved, claims, ctx)
         self._remember(fleet, resolved, claims, ctx)
-        fleet_report.report(fleet, plan, desired, ctx)
+        fleet_report.report(fleet, plan, desired, claims, ctx)
         return _next_look(claims, fleet, plan, ctx.now())
 
     async def forget(self, key: Key) -> None:
@@ -160,11 +160,11 @@ class Fleets:
 
     def _expires_s(self, claim: MachineClaim, fleet: Fleet, age_s: float) -> float | None:
         """Machines made at once do not expire at once: each lives 10 % longer or shorter."""
-        if not fleet.spec.max_lifetime or not self._features.flags.expiry:
+        lifetime_s = parse_seconds(fleet.spec.max_lifetime)
+        if not lifetime_s or not self._features.flags.expiry:
             return None
         share = hash_name(claim.metadata.uid) / 2**32
-        lifetime_s = parse_seconds(fleet.spec.max_lifetime) * (1 - _JITTER + 2 * _JITTER * share)
-        return lifetime_s - age_s
+        return lifetime_s * (1 - _JITTER + 2 * _JITTER * share) - age_s
 
     async def _carry_out(
         self,

@@ -1,14 +1,17 @@
 """What a fleet says of itself."""
 
 from collections import Counter
+from collections.abc import Sequence
 
+from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.kit import rfc3339
-from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.conditions import FALSE, TRUE, Condition, find
 from quarterdeck.operators.machines.conditions import (
     AVAILABLE,
     PAUSED,
     PROGRESSING,
+    READY,
     REMEDIATION_ALLOWED,
     REPLICA_FAILURE,
     Reason,
@@ -19,8 +22,29 @@ from quarterdeck.operators.machines.report import report_condition, set_conditio
 from quarterdeck.operators.machines.sizes import seconds_since
 from quarterdeck.runtime import Context
 
+_HELD = frozenset(
+    {
+        Reason.CLUSTER_NOT_READY,
+        Reason.TEMPLATE_NOT_FOUND,
+        Reason.TEMPLATE_INVALID,
+        Reason.INSUFFICIENT_CAPACITY,
+        Reason.NO_FREE_ADDRESS,
+        Reason.CALL_FAILED,
+        Reason.CIRCUIT_OPEN,
+        Reason.BOOTSTRAP_SERVICE_MISSING,
+        Reason.ATTESTATION_FAILED,
+    }
+)
+"""Reasons of machines that do not start by themselves: somebody has to do something."""
 
-def report(fleet: Fleet, plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) -> None:
+
+def report(
+    fleet: Fleet,
+    plan: Plan,
+    desired: DesiredFleet,
+    claims: Sequence[MachineClaim],
+    ctx: Context[Fleet],
+) -> None:
     """Fill the status from what was counted before the plan was carried out."""
     status = fleet.status
     is_complete = _is_complete(plan, desired)
@@ -44,6 +68,7 @@ def report(fleet: Fleet, plan: Plan, desired: DesiredFleet, ctx: Context[Fleet])
     _report_available(plan, desired, ctx)
     _report_progress(fleet, plan, desired, ctx)
     _report_repair(plan, desired, ctx)
+    _report_failures(claims, ctx)
     _report_pause(fleet, ctx)
 
 
@@ -90,12 +115,30 @@ def _report_repair(plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) -> No
     else:
         text = f"{text}, more than {desired.max_unhealthy}: nothing is repaired until fewer are"
         report_condition(ctx, REMEDIATION_ALLOWED, FALSE, Reason.TOO_MANY_UNHEALTHY, text)
-    failures = ctx.status.current.failures
+
+
+def _report_failures(claims: Sequence[MachineClaim], ctx: Context[Fleet]) -> None:
+    """Say why machines fail or are not made: the user looks at the fleet first."""
+    failures, held = ctx.status.current.failures, _find_held(claims)
     if failures:
         text = f"{failures} machines failed one after the other"
         set_condition(ctx, REPLICA_FAILURE, TRUE, Reason.MACHINES_FAIL, text)
+    elif held:
+        name, condition = held[0]
+        text = f"{_count(len(held))} not started, {name}: {condition.message}"
+        set_condition(ctx, REPLICA_FAILURE, TRUE, Reason(condition.reason), text)
     else:
-        set_condition(ctx, REPLICA_FAILURE, FALSE, Reason.MACHINES_START, "")
+        set_condition(ctx, REPLICA_FAILURE, FALSE, Reason.MACHINES_START, "no machine is held up")
+
+
+def _find_held(claims: Sequence[MachineClaim]) -> list[tuple[str, Condition]]:
+    """Machines that wait for somebody, by name, and why."""
+    found = []
+    for claim in claims:
+        condition = find(claim.status.conditions, READY)
+        if condition is not None and condition.status == FALSE and condition.reason in _HELD:
+            found.append((claim.metadata.name, condition))
+    return sorted(found, key=lambda each: each[0])
 
 
 def _report_pause(fleet: Fleet, ctx: Context[Fleet]) -> None:

@@ -140,7 +140,7 @@ class Pools:
             name = f"{pool.metadata.name[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
             await ctx.apply(build_runner(pool, name))
         if plan.create:
-            ctx.event(Reason.SCALED_UP, f"made {plan.create} runners")
+            ctx.event(Reason.SCALED_UP, f"made {_count(plan.create)}")
             ctx.status.set(last_scale_up_time=now)
         failed = sum(each.reason == "Failed" for each in plan.remove)
         if failed:
@@ -251,3 +251,7 @@ def build_runner(pool: RunnerPool, name: str) -> MachineClaim:
             workload_config=pool.spec.workload,
         ),
     )
+
+
+def _count(number: int) -> str:
+    return "1 runner" if number == 1 else f"{number} runners"

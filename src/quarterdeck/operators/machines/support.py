@@ -8,6 +8,7 @@ from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.shape import MachineNetwork
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.operators.machines.plan.cron import BadSchedule, parse_schedule
 
 
 def unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
@@ -55,12 +56,24 @@ def unsupported_of_fleet(fleet: Fleet) -> list[str]:
     found, placement = [], fleet.spec.placement
     if placement is not None and placement.node_selector:
         found.append("spec.placement.nodeSelector")
+    found += _bad_schedules(fleet)
     overrides = fleet.spec.template.spec if fleet.spec.template is not None else None
     if overrides is not None:
         found += [f"spec.template.spec.{field}" for field in _network(overrides.network)]
         if overrides.workload is not None:
             found.append("spec.template.spec.workload")
     return found
+
+
+def _bad_schedules(fleet: Fleet) -> Iterator[str]:
+    """Schedules that cannot be read; their budgets are always active."""
+    disruption = fleet.spec.disruption
+    for index, budget in enumerate(disruption.budgets if disruption is not None else ()):
+        try:
+            if budget.schedule:
+                parse_schedule(budget.schedule)
+        except BadSchedule as error:
+            yield f"spec.disruption.budgets[{index}].schedule ({error}; the budget always applies)"
 
 
 def unsupported_of_pool(pool: RunnerPool) -> list[str]:

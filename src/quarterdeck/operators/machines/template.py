@@ -14,6 +14,7 @@ from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.errors import HypervisorError
 from quarterdeck.operators.machines.machine import TemplateInfo, TemplateRef
 from quarterdeck.operators.machines.plan.placement import Request, fits, rooms
+from quarterdeck.operators.machines.recipe_checks import find_template_mistake
 from quarterdeck.operators.machines.references import cluster_key_of, resolve, template_key_of
 from quarterdeck.operators.machines.report import (
     report_condition,
@@ -48,6 +49,8 @@ class Templates:
         connection = self._connections.find(key)
         if not is_ready(cluster) or connection is None:
             return _reject(ctx, Reason.CLUSTER_NOT_READY, f"HypervisorCluster {key} is not ready")
+        if mistake := find_template_mistake(template):
+            return _reject(ctx, Reason.VALIDATION_FAILED, mistake)
         try:
             info = await read_template(connection, template)
             problem = await _find_problem(template, cluster, connection, info)

@@ -387,3 +387,30 @@ async def test_what_a_claim_waits_for_stands_in_its_ready_condition() -> None:
         await world.until(waits)
         await world.delete(MachineClaim, "m2")
         await world.phase("Ready", "m3")
+
+
+async def test_claim_that_waits_for_room_is_pending() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim(nodeName="nowhere")
+        claim = await world.phase("Pending")
+        assert condition(claim).reason == "InsufficientCapacity"
+
+
+async def test_claim_with_a_bad_gateway_makes_no_vm() -> None:
+    static = {"ip": "10.0.0.9/24", "gateway": "zz"}
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim(network={"mode": "static", "staticConfig": static})
+        claim = await world.phase("Pending")
+        assert condition(claim).reason == "TemplateInvalid"
+        assert "spec.network.staticConfig.gateway is 'zz'" in condition(claim).message
+        assert world.ours() == []
+
+
+async def test_timeouts_beyond_all_years_never_run_out() -> None:
+    endless = "99999999999h"
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim(timeouts={"provision": endless, "bootstrap": endless, "drain": endless})
+        await world.phase("Ready")

@@ -406,3 +406,38 @@ async def test_selector_that_names_no_label_stalls_the_fleet() -> None:
         assert (
             await world.until(holds, within_s=60.0) == "spec.selector.app must be a string, not 5"
         )
+
+
+async def test_fleet_says_why_its_machines_do_not_start() -> None:
+    static = {"pool": ["10.0.0.9/24"], "gateway": "zz"}
+    network = {"mode": "static", "staticConfig": static}
+    async with open_world() as world, world.operator():
+        await make(world, 1, template={"spec": {"network": network}})
+
+        async def holds() -> Fleet | None:
+            fleet = await world.get(Fleet, "web")
+            return fleet if condition(fleet, "ReplicaFailure").status == "True" else None
+
+        found = condition(await world.until(holds), "ReplicaFailure")
+        assert found.reason == "TemplateInvalid"
+        assert "1 machine not started, web-" in found.message
+        assert "spec.network.staticConfig.gateway is 'zz'" in found.message
+
+
+async def test_lifetime_of_zero_replaces_nothing() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 1, maxLifetime="0s")
+        await complete(world, 1)
+        before = world.ours()
+        await world.advance(600)
+        assert world.ours() == before
+
+
+async def test_schedule_that_cannot_be_read_is_named() -> None:
+    budget = {"nodes": 1, "schedule": "61 * * * *"}
+    async with open_world() as world, world.operator():
+        await make(world, 1, disruption={"budgets": [budget]})
+        found = condition(await complete(world, 1), "Unsupported")
+        assert found.status == "True"
+        assert "spec.disruption.budgets[0].schedule" in found.message
+        assert "'61' is not within 0-59" in found.message

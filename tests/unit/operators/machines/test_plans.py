@@ -255,3 +255,16 @@ def test_every_code_belongs_to_one_class() -> None:
         error = make_error(code, "x")
         assert type(error) is not HypervisorError
         assert error.code is code
+
+
+def test_schedule_with_an_endless_duration_is_read_in_few_steps() -> None:
+    now = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
+    century = 100 * 366 * 86400.0
+    assert cron.is_active("0 0 29 2 *", century, now)
+    assert not cron.is_active("0 0 30 2 *", 1e300, now)
+
+
+def test_node_that_a_claim_names_wrongly_is_shown_beside_the_right_ones() -> None:
+    desired = DesiredFleet(allowed=frozenset({"sim-1", "sim-2"}), pinned="ü")
+    choice = choose_node([], Request(1, 1, 1), desired)
+    assert choice.problem == "spec.nodeName is 'ü', but nodes with the template are: sim-1, sim-2"

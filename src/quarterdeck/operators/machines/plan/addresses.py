@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from quarterdeck.apis.hypervisor.shape import StaticNetwork
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
 
 class BadPool(ValueError):
     """Raised when an entry of a pool is neither an address nor a range."""
@@ -23,16 +25,36 @@ def choose_address(static: StaticNetwork, taken: frozenset[str]) -> str:
     return ""
 
 
+def check_pool(static: StaticNetwork) -> None:
+    """Read every entry; a range is not expanded.
+
+    Raises:
+        BadPool: naming the entry that cannot be read.
+    """
+    for entry in _entries(static):
+        _read(entry)
+
+
 def list_addresses(static: StaticNetwork) -> Iterator[str]:
     """Every address of a pool, in order; the single address if there is no pool."""
-    for entry in static.pool or ((static.ip,) if static.ip else ()):
-        try:
-            yield from _expand(entry.replace(" ", ""))
-        except ValueError as error:
-            raise BadPool(f"network.staticConfig.pool: {entry!r}: {error}") from error
+    for entry in _entries(static):
+        low, high, bits = _read(entry)
+        for number in range(int(low), int(high) + 1):
+            yield f"{type(low)(number)}/{bits}"
 
 
-def _expand(entry: str) -> Iterator[str]:
+def _entries(static: StaticNetwork) -> tuple[str, ...]:
+    return static.pool or ((static.ip,) if static.ip else ())
+
+
+def _read(entry: str) -> tuple[Address, Address, str]:
+    try:
+        return _parse(entry.replace(" ", ""))
+    except ValueError as error:
+        raise BadPool(f"network.staticConfig.pool: {entry!r}: {error}") from error
+
+
+def _parse(entry: str) -> tuple[Address, Address, str]:
     addresses, _, bits = entry.partition("/")
     first, _, last = addresses.partition("-")
     if not bits:
@@ -41,5 +63,4 @@ def _expand(entry: str) -> Iterator[str]:
     ipaddress.ip_network(f"{low}/{bits}", strict=False)
     if low.version != high.version or int(high) < int(low):
         raise ValueError("the range ends before it begins")
-    for number in range(int(low), int(high) + 1):
-        yield f"{type(low)(number)}/{bits}"
+    return low, high, bits

@@ -65,8 +65,7 @@ def choose_node(candidates: Sequence[Room], request: Request, desired: DesiredFl
         and desired.pinned in ("", room.node.name)
     ]
     if not usable:
-        names = desired.pinned or ", ".join(sorted(desired.allowed)) or "none"
-        return Choice(problem=f"no node of {names} is online")
+        return Choice(problem=_explain_unusable(desired))
     fitting = [room for room in usable if fits(room, request, desired.memory_adjustment)]
     if not fitting:
         return Choice(
@@ -85,6 +84,15 @@ def choose_node(candidates: Sequence[Room], request: Request, desired: DesiredFl
         ),
     )
     return Choice(best.node.name)
+
+
+def _explain_unusable(desired: DesiredFleet) -> str:
+    names = ", ".join(sorted(desired.allowed)) or "none"
+    if desired.pinned and desired.pinned not in desired.allowed:
+        return f"spec.nodeName is {desired.pinned!r}, but nodes with the template are: {names}"
+    if desired.pinned:
+        return f"node {desired.pinned} of spec.nodeName is offline"
+    return f"no node with the template is online: {names}"
 
 
 def fits(room: Room, request: Request, memory_adjustment: int = 100) -> bool:
