@@ -149,3 +149,19 @@ def count_pages(document: bytes) -> int:
         except zlib.error:
             continue
     return len(re.findall(rb"/Type\s*/Page\b", text))
+
+
+def test_a_time_without_samples_is_a_gap_in_the_chart(page: Page, demo: Demo) -> None:
+    samples = [[minute * 60, "4"] for minute in (*range(10), *range(40, 50))]
+    metric = {"__name__": "clusterpulse_cluster_nodes_ready", "cluster": "demo-east"}
+    answer = {
+        "status": "success",
+        "data": {"resultType": "matrix", "result": [{"metric": metric, "values": samples}]},
+    }
+
+    def reply(route: Route) -> None:
+        route.fulfill(content_type="application/json", body=json.encode(answer))
+
+    page.route("**/metrics/history?*", reply)
+    page.goto(f"{demo.url}/clusters/demo-east")
+    expect(page.get_by_role("img", name="Nodes ready over time, now 4, with 1 gap")).to_be_visible()

@@ -21,6 +21,7 @@ VIEWS = [
     ("/clusters/demo-east?tab=nodes", "Demo East (OpenShift)", "node-0"),
     ("/clusters/demo-east?tab=operators", "Demo East (OpenShift)", "cert-manager"),
     ("/clusters/demo-east?tab=custom", "Demo East (OpenShift)", "deployment"),
+    ("/clusters/demo-west?tab=alerts", "Demo West", "Since"),
     ("/applications", "Applications", "nginx:1.27"),
     ("/applications/default/my-app", "my-app", "replicas ready"),
     ("/pipelines", "Pipelines", "pipeline-sample"),

@@ -1,7 +1,7 @@
 // One metric over time. uPlot is loaded when the first chart is shown.
 
 import { useEffect, useRef } from "preact/hooks";
-import { formatBytes } from "./time";
+import { formatBytes, plural } from "./time";
 
 /** Steps of an axis of bytes: 64, 128, 256 GiB instead of 186 and 373. */
 const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power);
@@ -19,8 +19,21 @@ function formatTicks(ticks: number[]): string[] {
   return local.map((text) => text.slice(11, end));
 }
 
+/**
+ * The times of all points, and of each gap one inside it, so that no line is drawn across it.
+ * A gap is longer than three times the usual distance of two points.
+ */
+function findTimes(series: Series[]): { times: number[]; gaps: number } {
+  const known = [...new Set(series.flatMap((each) => each.points.map(([at]) => at)))].sort((a, b) => a - b);
+  const steps = known.slice(1).map((at, index) => at - known[index]!);
+  const usual = [...steps].sort((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
+  const times = known.flatMap((at, index) => ((steps[index] ?? 0) > 3 * usual ? [at, at + usual] : [at]));
+  return { times, gaps: times.length - known.length };
+}
+
 export function Chart({ title, series, format }: { title: string; series: Series[]; format(value: number): string }) {
   const host = useRef<HTMLDivElement>(null);
+  const { times, gaps } = findTimes(series);
   useEffect(() => {
     const node = host.current;
     if (!node || series.length === 0) return;
@@ -32,7 +45,6 @@ export function Chart({ title, series, format }: { title: string; series: Series
       const css = getComputedStyle(document.documentElement);
       const colour = (name: string) => css.getPropertyValue(name).trim();
       const colours = ["--accent", "--busy-fill", "--warn-fill", "--ok-fill", "--bad-fill"].map(colour);
-      const times = [...new Set(series.flatMap((each) => each.points.map(([at]) => at)))].sort((a, b) => a - b);
       const columns = series.map((each) => {
         const known = new Map(each.points);
         return times.map((at) => known.get(at) ?? null);
@@ -66,7 +78,7 @@ export function Chart({ title, series, format }: { title: string; series: Series
         <span class="grow" />
         <span class="num">{last === undefined ? "" : format(last)}</span>
       </figcaption>
-      {series.length === 0 ? <p class="faint">No samples in this range</p> : <div ref={host} role="img" aria-label={`${title} over time, now ${last === undefined ? "unknown" : format(last)}`} />}
+      {series.length === 0 ? <p class="faint">No samples in this range</p> : <div ref={host} role="img" aria-label={`${title} over time, now ${last === undefined ? "unknown" : format(last)}${gaps ? `, with ${plural(gaps, "gap")}` : ""}`} />}
     </figure>
   );
 }

@@ -88,7 +88,7 @@ function Body({ tab, cluster }: { tab: string; cluster: HubCluster }) {
     case "operators":
       return <Rows at={`${at}/operators`} version={version} none="No operators are installed" columns={[["display_name", "Operator"], ["version", "Version"], ["status", "Status"], ["namespace", "Namespace"], ["install_mode", "Mode"]]} />;
     case "alerts":
-      return <Rows at={`${at}/alerts`} version={version} none="No alerts" columns={[["severity", "Severity"], ["name", "Alert"], ["object", "Object"], ["reason", "Reason"], ["message", "Message"]]} />;
+      return <Rows at={`${at}/alerts`} version={version} none="No alerts" columns={[["severity", "Severity"], ["name", "Alert"], ["object", "Object"], ["reason", "Reason"], ["message", "Message"], ["since", "Since"]]} />;
     case "events":
       return <Rows at={`${at}/events`} version={version} none="No events" columns={[["timestamp", "When"], ["type", "Type"], ["data", "Data"]]} />;
     case "custom":
@@ -180,6 +180,9 @@ function Nodes({ at, version }: { at: string; version: string }) {
   );
 }
 
+/** Columns that are times. */
+const TIMES = new Set(["timestamp", "since"]);
+
 function Rows({ at, version, none, columns }: { at: string; version: string; none: string; columns: [string, string][] }) {
   const found = useAsync(() => getJson<Row[]>(at), [at, version]);
   return (
@@ -197,7 +200,7 @@ function Rows({ at, version, none, columns }: { at: string; version: string; non
             {rows.map((row, index) => (
               <tr key={index}>
                 {columns.map(([key]) => (
-                  <td key={key}>{key === "timestamp" ? <Time at={String(row[key])} /> : show(row[key])}</td>
+                  <td key={key}>{TIMES.has(key) && row[key] ? <Time at={String(row[key])} /> : show(row[key])}</td>
                 ))}
               </tr>
             ))}
@@ -227,7 +230,7 @@ function Custom({ at, name, version }: { at: string; name: string; version: stri
   if (types.value.length === 0) {
     return (
       <Panel>
-        <Empty title="No custom metrics yet" command="kubectl apply -f config/samples/clusterpulse_v1alpha1_metricsource_pvc-usage.yaml">
+        <Empty title="No custom metrics yet" command="kubectl apply -f config/samples/clusterpulse_v1alpha1_metricsource_default-pvc-capacity.yaml">
           A MetricSource computes metrics over objects of any kind.
         </Empty>
       </Panel>

@@ -20,6 +20,8 @@ interface Attention {
   kind: string;
   name: string;
   health: Health;
+  /** Whether the time is that of the last check: the hub does not list since when it is so. */
+  isChecked?: boolean;
 }
 
 export function Overview() {
@@ -42,6 +44,7 @@ export function Overview() {
         message: cluster.status?.message ?? "",
         since: cluster.status?.last_check ?? "",
       },
+      isChecked: true,
     })),
     ...registries.map((registry): Attention => ({
       key: `registry ${registry.name}`,
@@ -54,6 +57,7 @@ export function Overview() {
         message: registry.status?.error ?? "",
         since: registry.status?.last_check ?? "",
       },
+      isChecked: true,
     })),
     ...[
       [KINDS.Application, applications] as const,
@@ -148,6 +152,7 @@ function AttentionList({ items }: { items: Attention[] }) {
             {item.health.message && <p>{item.health.message}</p>}
           </div>
           <span class="when">
+            {item.isChecked && "checked "}
             <Time at={item.health.since} />
           </span>
         </li>
