@@ -1,7 +1,8 @@
 """The verbs on bytes: what the typed client, the untyped one and the runtime stand on."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import msgspec
 
@@ -101,16 +102,16 @@ class RawApi:
         """PUT."""
         return await self.transport.send(requests.update(path, body, options))
 
-    async def patch(
+    def patch(
         self,
         path: ResourcePath,
         body: bytes,
         kind: PatchType,
         options: PatchOptions = PatchOptions(),
         /,
-    ) -> bytes:
+    ) -> Coroutine[Any, Any, bytes]:
         """PATCH."""
-        return await self.transport.send(requests.patch(path, body, kind, options))
+        return self.transport.send(requests.patch(path, body, kind, options))
 
     async def delete(
         self, path: ResourcePath, options: DeleteOptions = DeleteOptions(), /

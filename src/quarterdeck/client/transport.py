@@ -7,8 +7,9 @@ refresh and the request go out once more.
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import aclosing, asynccontextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 from quarterdeck.client import retry
@@ -16,12 +17,13 @@ from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.credentials import Credentials, Provider, build_provider
 from quarterdeck.client.errors import (
     BadAnswer,
+    ClientError,
     ConnectionFailed,
     RequestTimeout,
     UntrustedServer,
 )
 from quarterdeck.client.interfaces import Exchange, Observer
-from quarterdeck.client.requests import ApiRequest
+from quarterdeck.client.requests import ApiRequest, Headers
 from quarterdeck.client.throttle import Throttle
 from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit import http
@@ -32,6 +34,7 @@ from quarterdeck.wire.status import from_response
 
 _MAX_ERROR_BODY = 1024 * 1024
 _MAX_STREAMS = 4096
+_MAX_HEADERS = 32
 
 
 class Transport:
@@ -59,6 +62,7 @@ class Transport:
             else None
         )
         self._observers: list[Observer] = []
+        self._headers: dict[tuple[Headers, str], http.EncodedHeaders] = {}
         self._common = [("User-Agent", config.user_agent), *config.impersonate.headers()]
 
     def observe(self, observer: Observer) -> None:
@@ -79,8 +83,10 @@ class Transport:
             ClientError: if it did not.
         """
         response = await self._respond(request)
-        with _translated(request, self.config):
+        try:
             return await response.read(self.config.max_body_bytes)
+        except (TimeoutError, http.HttpError, OSError) as error:
+            raise _translate(error, request, self.config) from error
 
     @asynccontextmanager
     async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -148,23 +154,38 @@ class Transport:
     ) -> http.ClientResponse:
         if self._throttle is not None:
             await self._throttle.admit()
-        await self._open_for(credentials)
-        headers = [*request.headers, *self._common]
-        if credentials.authorization:
-            headers.append(("Authorization", credentials.authorization))
-        for observer in self._observers:
-            headers.extend(observer.before(request.verb, request.path))
+        if self._http is None or credentials is not self._latest:
+            await self._open_for(credentials)
+        headers = self._build_headers(request, credentials)
         started = time.perf_counter()
         code, size = 0, -1
         try:
-            with _translated(request, self.config):
-                response = await self._dispatch(request, headers)
+            response = await self._dispatch(request, headers)
             code = response.status
             size = int(response.headers.get("content-length") or -1)
             return response
+        except (TimeoutError, http.HttpError, OSError) as error:
+            raise _translate(error, request, self.config) from error
         finally:
             if self._observers:
                 self._report(request, code, time.perf_counter() - started, size)
+
+    def _build_headers(self, request: ApiRequest, credentials: Credentials) -> http.EncodedHeaders:
+        """The header fields; most requests have those of an earlier one."""
+        added: list[tuple[str, str]] = []
+        for observer in self._observers:
+            added.extend(observer.before(request.verb, request.path))
+        is_usual = isinstance(request.headers, tuple) and not added
+        key = request.headers, credentials.authorization
+        if is_usual and (known := self._headers.get(key)) is not None:
+            return known
+        fields = [*request.headers, *self._common]
+        if credentials.authorization:
+            fields.append(("Authorization", credentials.authorization))
+        headers = http.EncodedHeaders([*fields, *added])
+        if is_usual and len(self._headers) < _MAX_HEADERS:
+            self._headers[key] = headers
+        return headers
 
     def _report(self, request: ApiRequest, code: int, duration_s: float, size: int) -> None:
         exchange = Exchange(
@@ -180,31 +201,35 @@ class Transport:
         for observer in self._observers:
             observer.after(exchange)
 
-    async def _dispatch(
-        self, request: ApiRequest, headers: list[tuple[str, str]]
-    ) -> http.ClientResponse:
+    def _dispatch(
+        self, request: ApiRequest, headers: http.EncodedHeaders
+    ) -> Coroutine[Any, Any, http.ClientResponse]:
         """A stream is bounded until its head is there, everything else as a whole."""
-        url = self.config.server + request.target
         if request.is_stream:
-            assert self._streams is not None
-            async with asyncio.timeout(self.config.timeout_s):
-                return await self._streams.request(
-                    request.method, url, headers=headers, read_timeout_s=None
-                )
+            return self._dispatch_stream(request, headers)
         assert self._http is not None
-        return await self._http.request(
+        return self._http.request(
             request.method,
-            url,
+            self.config.server + request.target,
             headers=headers,
             body=request.body,
             timeout_s=self.config.timeout_s,
         )
 
+    async def _dispatch_stream(
+        self, request: ApiRequest, headers: http.EncodedHeaders
+    ) -> http.ClientResponse:
+        assert self._streams is not None
+        url = self.config.server + request.target
+        async with asyncio.timeout(self.config.timeout_s):
+            return await self._streams.request(
+                request.method, url, headers=headers, read_timeout_s=None
+            )
+
     async def _open_for(self, credentials: Credentials) -> None:
         """Have connections with the right certificate: made at first use, and when it changes."""
-        if self._http is not None and credentials is self._latest:
-            return
         self._latest = credentials
+        self._headers.clear()
         certificate = Credentials(certificate=credentials.certificate, key=credentials.key)
         if self._http is not None and certificate == self._certificate:
             return
@@ -238,7 +263,7 @@ async def _close(clients: Iterable[http.Client | None]) -> None:
 
 
 class _translated:
-    """Turns what HTTP raises into this package's errors; names the server, not the identity."""
+    """Turns what HTTP raises into this package's errors."""
 
     def __init__(self, request: ApiRequest, config: ClusterConfig) -> None:
         self._request = request
@@ -248,19 +273,19 @@ class _translated:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
-        what = f"{self._request.method} {self._config.server}{self._request.target}"
-        match error:
-            case TimeoutError() | http.ReadTimeout() | http.ConnectTimeout() | http.PoolTimeout():
-                raise RequestTimeout(
-                    f"{what}: no answer within {self._config.timeout_s:g} s"
-                ) from error
-            case http.BodyTooLarge():
-                raise BadAnswer(f"{what}: {error}") from error
-            case http.TlsError():
-                raise UntrustedServer(f"{what}: {error}") from error
-            case http.HttpError() | OSError():
-                raise ConnectionFailed(f"{what}: {error}") from error
-            case _:
-                return
+        if isinstance(error, TimeoutError | http.HttpError | OSError):
+            raise _translate(error, self._request, self._config) from error
+
+
+def _translate(error: Exception, request: ApiRequest, config: ClusterConfig) -> ClientError:
+    """The error of this package for one of HTTP's; names the server, not the identity."""
+    what = f"{request.method} {config.server}{request.target}"
+    match error:
+        case TimeoutError() | http.ReadTimeout() | http.ConnectTimeout() | http.PoolTimeout():
+            return RequestTimeout(f"{what}: no answer within {config.timeout_s:g} s")
+        case http.BodyTooLarge():
+            return BadAnswer(f"{what}: {error}")
+        case http.TlsError():
+            return UntrustedServer(f"{what}: {error}")
+        case _:
+            return ConnectionFailed(f"{what}: {error}")

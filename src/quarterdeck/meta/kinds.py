@@ -5,6 +5,7 @@ CRD generator and the reference pages read it.
 """
 
 import enum
+from functools import cached_property
 
 import msgspec
 
@@ -42,7 +43,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     label_selector: str = ""
 
 
-class KindInfo(msgspec.Struct, frozen=True, kw_only=True):
+class KindInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The declaration of one kind at one version.
 
     `subresource_status` separates spec from status writes. Exactly one version of a kind has
@@ -68,17 +69,17 @@ class KindInfo(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[Rule, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
 
-    @property
+    @cached_property
     def gvk(self) -> GVK:
         """Group, version and kind."""
         return GVK(self.group, self.version, self.kind)
 
-    @property
+    @cached_property
     def gvr(self) -> GVR:
         """Group, version and plural resource."""
         return GVR(self.group, self.version, self.plural)
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """The `apiVersion` of manifests."""
         return f"{self.group}/{self.version}" if self.group else self.version
@@ -88,7 +89,7 @@ class KindInfo(msgspec.Struct, frozen=True, kw_only=True):
         """The kind of a list of these."""
         return f"{self.kind}List"
 
-    @property
+    @cached_property
     def is_namespaced(self) -> bool:
         """Whether objects live in a namespace."""
         return self.scope is Scope.NAMESPACED

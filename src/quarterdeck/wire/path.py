@@ -4,6 +4,7 @@
 at `/api/v1/namespaces/NAME`, so the words after `namespaces` decide by their number.
 """
 
+import functools
 import re
 from typing import NamedTuple
 from urllib.parse import quote
@@ -75,15 +76,19 @@ def _parse_proxy(group: str, version: str, namespace: str, rest: list[str]) -> R
 
 def build(path: ResourcePath) -> str:
     """The request path; names are percent-encoded."""
-    text = build_prefix(path.group, path.version)
-    if path.namespace:
-        text += f"/namespaces/{_escape(path.namespace)}"
-    text += f"/{path.resource}"
+    text = _build_collection(path.group, path.version, path.namespace, path.resource)
     if path.name:
         text += f"/{_escape(path.name)}"
     if path.subresource:
         text += f"/{path.subresource}"
     return text
+
+
+@functools.lru_cache(maxsize=256)
+def _build_collection(group: str, version: str, namespace: str, resource: str) -> str:
+    """The path of a collection; few are asked for, and often."""
+    within = f"/namespaces/{_escape(namespace)}" if namespace else ""
+    return f"{build_prefix(group, version)}{within}/{resource}"
 
 
 def build_prefix(group: str, version: str) -> str:

@@ -1,7 +1,7 @@
 """Credentials that are refused and renewed, certificates, trust, and answers worth another try."""
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,9 @@ import pytest
 from quarterdeck.app.certificates import Certificates, ensure
 from quarterdeck.client import Client, ClusterConfig, UntrustedServer
 from quarterdeck.client.config.cluster import Material
+from quarterdeck.client.interfaces import Exchange
 from quarterdeck.kit import http
+from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.status import ServiceUnavailable, Unauthorized
 
 VERSION = b'{"gitVersion":"v1"}'
@@ -25,10 +27,12 @@ class Server:
         self.busy = busy
         self.seen: list[str] = []
         self.certificates: list[bytes | None] = []
+        self.headers: list[http.Headers] = []
 
     async def handle(self, request: http.Request) -> http.Response:
         given = request.headers.get("authorization") or ""
         self.seen.append(given)
+        self.headers.append(request.headers)
         self.certificates.append(request.peer.certificate)
         if self.token and given != f"Bearer {self.token}":
             return http.Response(401, [], b"")
@@ -62,6 +66,32 @@ async def test_a_rotated_token_is_read_when_the_server_refuses_the_old(tmp_path:
         path.write_text("two")
         assert (await client.version())["gitVersion"] == "v1"
     assert server.seen == ["Bearer one", "Bearer one", "Bearer two"]
+
+
+class Numbering:
+    """Adds a header of its own to each request, as a tracer does."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def before(self, verb: str, path: ResourcePath) -> Sequence[tuple[str, str]]:
+        self.count += 1
+        return [("x-number", str(self.count))] if self.count != 2 else []
+
+    def after(self, exchange: Exchange) -> None:
+        pass
+
+
+async def test_headers_of_observers_belong_to_one_request(tmp_path: Path) -> None:
+    path, server = tmp_path / "token", Server("one")
+    path.write_text("one")
+    async with listening(server) as url, asking(url, path) as client:
+        client.raw.observe(Numbering())
+        for _ in range(4):
+            await client.version()
+    assert [each.get("x-number") for each in server.headers] == ["1", None, "3", "4"]
+    assert {each.get("accept") for each in server.headers} == {"application/json"}
+    assert server.seen == ["Bearer one"] * 4
 
 
 async def test_a_token_that_stays_refused_is_an_error_after_one_renewal(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.kit.http.client import Client
+    from quarterdeck.kit.http.encode import EncodedHeaders
     from quarterdeck.kit.http.errors import (
         BodyTooLarge,
         ConnectError,
@@ -46,6 +47,7 @@ __all__ = [
     "ClientStatistics",
     "ConnectError",
     "ConnectTimeout",
+    "EncodedHeaders",
     "Handler",
     "Headers",
     "HttpError",
@@ -70,6 +72,7 @@ __all__ = [
 
 _HOMES = {
     "client": ("Client",),
+    "encode": ("EncodedHeaders",),
     "errors": (
         "BodyTooLarge",
         "ConnectError",

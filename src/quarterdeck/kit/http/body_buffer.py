@@ -55,18 +55,21 @@ class BodyBuffer:
         self.size += len(data)
         if self.size > self._high:
             self._on_full()
-        self._wake()
+        if self._waiter is not None:
+            self._wake(self._waiter)
 
     def finish(self) -> None:
         """No more bytes will come."""
         self._done = True
-        self._wake()
+        if self._waiter is not None:
+            self._wake(self._waiter)
 
     def fail(self, error: HttpError) -> None:
         """The reader gets what is held, then the error."""
         if not self.ended:
             self._error = error
-            self._wake()
+            if self._waiter is not None:
+                self._wake(self._waiter)
 
     async def take(self) -> bytes:
         """The next bytes; empty at the end.
@@ -123,9 +126,8 @@ class BodyBuffer:
         finally:
             self._waiter = None
 
-    def _wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
+    def _wake(self, waiter: "asyncio.Future[None]") -> None:
+        if not waiter.done():
             waiter.set_result(None)
 
 

@@ -8,7 +8,7 @@ from typing import Final, Self
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http.client_connection import ClientConnection
 from quarterdeck.kit.http.dialer import Dialer, SocketDialer
-from quarterdeck.kit.http.encode import format_headers
+from quarterdeck.kit.http.encode import EncodedHeaders, format_headers
 from quarterdeck.kit.http.errors import ConnectTimeout, PeerGone
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.origin import Origin, parse_origin, split_url
@@ -18,6 +18,7 @@ from quarterdeck.kit.http.statistics import ClientStatistics
 from quarterdeck.kit.timer import ClockTimers, Timers, choose_timers
 
 Body = bytes | AsyncIterator[bytes] | None
+Fields = Iterable[tuple[str, str]] | EncodedHeaders
 
 DEFAULT: Final = -1.0
 """A time-out nobody chose: the client's own holds."""
@@ -68,7 +69,7 @@ class Client:
         method: str,
         url: str,
         *,
-        headers: Iterable[tuple[str, str]] = (),
+        headers: Fields = (),
         body: Body = None,
         timeout_s: float | None = None,
         read_timeout_s: float | None = DEFAULT,
@@ -189,7 +190,7 @@ class Client:
         method: str,
         *,
         target: str,
-        headers: Iterable[tuple[str, str]],
+        headers: Fields,
         body: Body,
     ) -> bytes:
         """The head, and the body if it is at hand, in one piece."""
@@ -201,7 +202,8 @@ class Client:
             target = f"http://{origin.authority}{target}"
             extra = format_headers(through_proxy)
         text = f"{method} {target} HTTP/1.1\r\nhost: {origin.authority}\r\n"
-        text += format_headers(headers) + extra
+        fields = headers.text if isinstance(headers, EncodedHeaders) else format_headers(headers)
+        text += fields + extra
         if body is None or isinstance(body, bytes):
             if body or method in _WITH_LENGTH:
                 text += f"content-length: {len(body or b'')}\r\n"

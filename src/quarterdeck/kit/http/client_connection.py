@@ -17,6 +17,7 @@ from quarterdeck.kit.timer import LazyTimer, Timers
 
 _NEVER = float("inf")
 _NAMES_KEPT = 64
+_BLANKS = (b" ", b"\t")
 
 
 class ClientConnection(asyncio.Protocol):
@@ -232,7 +233,9 @@ class ClientConnection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header field, or a trailer after the body."""
         lower = self._names.get(name) or self._lower(name)
-        self._pairs.append((lower, value.decode("latin-1").rstrip(" \t")))
+        if value[-1:] in _BLANKS:
+            value = value.rstrip(b" \t")
+        self._pairs.append((lower, value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
         """A head is complete: interim answers are skipped, the final one is handed out."""

@@ -49,6 +49,18 @@ def format_headers(pairs: Iterable[tuple[str, str]]) -> str:
     return text
 
 
+class EncodedHeaders:
+    """Header fields as they are sent, checked once: for whoever sends the same ones often."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.text = format_headers(pairs)
+
+    def __repr__(self) -> str:
+        return "EncodedHeaders(***)"  # a credential may be among them
+
+
 def encode_chunk(data: bytes) -> bytes:
     """One chunk of a chunked body; `data` must not be empty, since that would be the end."""
     return b"%x\r\n%b\r\n" % (len(data), data)

@@ -3,7 +3,8 @@
 Every exception becomes an outcome; only cancellation passes.
 """
 
-from typing import Generic, TypeVar, assert_never
+from collections.abc import Coroutine
+from typing import Any, Generic, TypeVar, assert_never
 
 from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.objects import Object
@@ -50,11 +51,17 @@ class AttemptRunner(Generic[T]):
         self._tracer = tracer
         self._finalizers = [step.name for step in controller.finalizers]
 
-    async def run(self, ctx: Context[T], limit: TimeLimit, *, waited_s: float) -> Outcome:
+    def run(
+        self, ctx: Context[T], limit: TimeLimit, *, waited_s: float
+    ) -> Coroutine[Any, Any, Outcome]:
         """Reconcile and write the status; whatever is raised becomes the outcome."""
-        tracer = self._tracer
-        if tracer is None:
-            return await self._run_within(ctx, limit)
+        if self._tracer is None:
+            return self._run_within(ctx, limit)
+        return self._run_traced(ctx, limit, tracer=self._tracer, waited_s=waited_s)
+
+    async def _run_traced(
+        self, ctx: Context[T], limit: TimeLimit, *, tracer: Tracer, waited_s: float
+    ) -> Outcome:
         with tracer.reconcile(self._controller.label, ctx.obj, ctx.reconcile_id, waited_s):
             return await self._run_within(ctx, limit)
 

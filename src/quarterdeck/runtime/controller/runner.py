@@ -29,7 +29,7 @@ from quarterdeck.runtime.reconcile.outcome import (
     TimedOut,
 )
 from quarterdeck.runtime.reconcile.wait_list import WaitList
-from quarterdeck.runtime.sharding.ownership import ShardLost
+from quarterdeck.runtime.sharding.ownership import Ownership, ShardLost
 
 T = TypeVar("T", bound=Object)
 
@@ -177,8 +177,12 @@ class Runner(Generic[T]):
             attempt=self.queue.limiter.retries(key),
             owned_conditions=self._conditions,
         )
+        waited_s, ownership = item.waited_s, self._ownership
         try:
-            outcome = await self._attempt_owned(ctx, limit, waited_s=item.waited_s)
+            if ownership is None:
+                outcome = await self._attempts.run(ctx, limit, waited_s=waited_s)
+            else:
+                outcome = await self._attempt_owned(ownership, ctx, limit, waited_s=waited_s)
         except ShardLost:
             await self._leave_to_owner(item)
             return
@@ -210,11 +214,9 @@ class Runner(Generic[T]):
         )
 
     async def _attempt_owned(
-        self, ctx: Context[T], limit: TimeLimit, *, waited_s: float
+        self, ownership: Ownership, ctx: Context[T], limit: TimeLimit, *, waited_s: float
     ) -> Outcome:
-        if self._ownership is None:
-            return await self._attempts.run(ctx, limit, waited_s=waited_s)
-        async with self._ownership.guard(ctx.key.name):
+        async with ownership.guard(ctx.key.name):
             return await self._attempts.run(ctx, limit, waited_s=waited_s)
 
     async def _leave_to_owner(self, item: QueueItem[Key]) -> None:

@@ -7,7 +7,7 @@ returns: the next read of that object is never older than the write.
 
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -173,7 +173,7 @@ class ReconcileClient:
             key,
             verb,
             body,
-            lambda: self._shared.api.patch(path, body, PatchType.APPLY, options),
+            self._shared.api.patch(path, body, PatchType.APPLY, options),
         )
 
     async def create(self, obj: T) -> T:
@@ -182,7 +182,7 @@ class ReconcileClient:
         path = build_path(kind, Key(obj.metadata.namespace, ""))
         options = CreateOptions(field_manager=self._shared.field_manager)
         answer = await self._send(
-            kind, obj.key, "create", body, lambda: self._shared.api.create(path, body, options)
+            kind, obj.key, "create", body, self._shared.api.create(path, body, options)
         )
         return decode(kind, answer)
 
@@ -225,7 +225,7 @@ class ReconcileClient:
             key,
             "patch",
             body,
-            lambda: self._shared.api.patch(path, body, PatchType.MERGE, options),
+            self._shared.api.patch(path, body, PatchType.MERGE, options),
         )
         return decode(kind, answer)
 
@@ -295,17 +295,17 @@ class ReconcileClient:
         key: Key,
         verb: str,
         body: bytes,
-        send: Callable[[], Awaitable[bytes]],
+        request: Coroutine[Any, Any, bytes],
     ) -> bytes:
         informer = self._shared.informers.find(kind)
         self._shared.metrics.writes.value += 1
         if informer is None:
-            answer = await send()
+            answer = await request
             stored = Snapshot.of(answer)
         else:
             cache = informer.cache
             with cache.hold_events(key):
-                answer = await send()
+                answer = await request
                 stored = cache.record_write(answer, self._author)
         shown = truncate_body(kind.__name__, body)
         self.writes.append(Write(verb, kind.__name__, stored.key, stored.version, shown))

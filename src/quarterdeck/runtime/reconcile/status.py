@@ -30,6 +30,7 @@ class StatusDraft(Generic[T]):
         self._obj = obj
         self._now = now
         self._type = status_type(type(obj))
+        self._has_conditions = _has_member(self._type, "conditions")
         self._before: Any = getattr(obj, "status", None)
         if self._before is None and self._type is not None:
             self._before = self._type()
@@ -90,11 +91,11 @@ class StatusDraft(Generic[T]):
     @property
     def has_conditions(self) -> bool:
         """Whether the kind's status has conditions at all."""
-        return self._type is not None and "conditions" in self._type.__struct_fields__
+        return self._has_conditions
 
     def set_observed_generation(self) -> None:
         """Note the generation this status speaks of, where the kind has a place for it."""
-        if self._type is not None and "observed_generation" in self._type.__struct_fields__:
+        if _has_member(self._type, "observed_generation"):
             self.set(observed_generation=self._obj.metadata.generation)
 
     def get_transition(self, type_: str) -> tuple[Condition | None, Condition | None]:
@@ -127,7 +128,7 @@ class StatusDraft(Generic[T]):
         return bool(_list_defaults(self._type)) and status == self._type()
 
     def _ours(self, status: Any) -> Any:
-        if not self.has_conditions or not status.conditions:
+        if not self._has_conditions or not status.conditions:
             return status
         ours = tuple(each for each in status.conditions if each.type in self._owned)
         return status if len(ours) == len(status.conditions) else _with_conditions(status, ours)
@@ -167,6 +168,12 @@ def _list_defaults(type_: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
         for each in msgspec.structs.fields(type_)
         if isinstance(each.default, str | int | float) and each.default
     )
+
+
+@functools.cache
+def _has_member(type_: Any, name: str) -> bool:
+    """Whether a status type, if there is one, has a member."""
+    return type_ is not None and name in type_.__struct_fields__
 
 
 @functools.lru_cache(maxsize=8)

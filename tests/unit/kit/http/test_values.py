@@ -35,6 +35,13 @@ def test_headers_know_the_beginning_of_a_name() -> None:
 
 def test_headers_never_show_values() -> None:
     assert "secret" not in repr(http.Headers([("Authorization", "secret")]))
+    assert "secret" not in repr(http.EncodedHeaders([("Authorization", "secret")]))
+
+
+def test_encoded_headers_are_checked_once_for_all() -> None:
+    assert http.EncodedHeaders([("a", "1"), ("b", "2")]).text == "a: 1\r\nb: 2\r\n"
+    with pytest.raises(ValueError, match="line break"):
+        http.EncodedHeaders([("a", "1\r\nb: 2")])
 
 
 @pytest.mark.parametrize(
