@@ -6,6 +6,7 @@ where none answers in time: a shell that waits is worse than one that offers not
 """
 
 import argparse
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.cli.main import COMMANDS, PACKAGE, Found, load
@@ -14,6 +15,7 @@ from quarterdeck.cli.parameters import Parser
 if TYPE_CHECKING:
     from quarterdeck.client.client import Client
 
+_LIMIT = "QUARTERDECK_COMPLETION_TIMEOUT"
 _LIMIT_S = 2.0
 _RESOURCES = {
     "POD|KIND/NAME": "pods",
@@ -139,7 +141,7 @@ def _ask(situation: Situation, resource: str, *, everywhere: bool = False) -> li
     from quarterdeck.wire.status import ApiError
 
     async def ask() -> list[str]:
-        async with asyncio.timeout(_LIMIT_S):
+        async with asyncio.timeout(read_limit(os.environ.get(_LIMIT, ""))):
             return await _ask_cluster(situation, resource, everywhere=everywhere)
 
     try:
@@ -147,6 +149,15 @@ def _ask(situation: Situation, resource: str, *, everywhere: bool = False) -> li
     except (ClientError, ApiError, OSError, TimeoutError):
         return []
     return found
+
+
+def read_limit(text: str) -> float:
+    """How many seconds to wait for a cluster; a completion has nobody to tell of a wrong value."""
+    try:
+        limit = float(text)
+    except ValueError:
+        return _LIMIT_S
+    return limit if limit > 0 else _LIMIT_S
 
 
 async def _ask_cluster(situation: Situation, resource: str, *, everywhere: bool) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.cli.main import run
-from quarterdeck.cli.word_completion import complete
+from quarterdeck.cli.word_completion import complete, read_limit
 from quarterdeck.testing import programs
 
 MAPS = {
@@ -26,6 +26,7 @@ MAPS = {
 def server(kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "maps.json").write_text(json.dumps(MAPS))
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    monkeypatch.setenv("QUARTERDECK_COMPLETION_TIMEOUT", "200")  # a busy machine needs more than 2
     assert run(["apply", "-f", str(tmp_path)]) == 0
 
 
@@ -56,6 +57,13 @@ def server(kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.usefixtures("server")
 def test_words_are_offered(words: list[str], offered: list[str]) -> None:
     assert complete(words) == offered
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("", 2.0), ("0.5", 0.5), ("soon", 2.0), ("0", 2.0), ("nan", 2.0)]
+)
+def test_a_cluster_has_two_seconds_unless_told_otherwise(text: str, seconds: float) -> None:
+    assert read_limit(text) == seconds
 
 
 def test_without_a_cluster_nothing_is_offered(
