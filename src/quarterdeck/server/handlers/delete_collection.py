@@ -1,4 +1,6 @@
-"""DELETE of a collection: deletes every object that the request selects."""
+"""DELETE of a collection: deletes every object of the page that the request selects."""
+
+import sys
 
 import msgspec
 
@@ -6,7 +8,7 @@ from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.handlers.delete import read_options
-from quarterdeck.server.read.page import collect_page
+from quarterdeck.server.read.list_page import read_list_page
 from quarterdeck.server.read.selection import parse_selection
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import lists, responses
@@ -14,14 +16,18 @@ from quarterdeck.storage import Entry
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import NotFound
 
+_NO_LIMIT = sys.maxsize
+"""Kubernetes reads what it deletes in pages, so that a version means exactly that version."""
+
 
 async def handle(core: Core, call: Call) -> responses.Response:
     """Delete each object on its own; the answer lists them as they were."""
     selector = ListOptions.parse(call.request.query)
+    if not selector.limit:
+        selector = msgspec.structs.replace(selector, limit=_NO_LIMIT)
     options = await read_options(core, call)
     selection = parse_selection(call, selector)
-    snapshot = core.store.snapshot()
-    page = await collect_page(core, snapshot, selection, limit=selector.limit)
+    page, metadata = await read_list_page(core, selector, selection)
     turns = TimeSlice(core)
     deleted: list[Entry] = []
     for entry in page.entries:
@@ -33,6 +39,5 @@ async def handle(core: Core, call: Call) -> responses.Response:
             continue
         deleted.append(entry)
         await turns.yield_if_due()
-    metadata: dict[str, object] = {"resourceVersion": str(core.store.revision)}
     size = sum(len(entry.value) for entry in deleted)
     return await lists.build_list_response(core, call, deleted, size=size, metadata=metadata)
