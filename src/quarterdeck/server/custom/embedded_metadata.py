@@ -27,17 +27,18 @@ _PLAIN: dict[str, type] = {
 }
 """Members that Go keeps as they are unless they are empty, in the order it writes them."""
 _TEXTS = {str}
+_NO_TEXT = "must be a string"
 
 
 class InvalidMetadata(ValueError):
-    """Raised when a member of metadata has a wrong type; the text is Go's."""
+    """Raised when the type or metadata of an object cannot be decoded; the text is Go's."""
 
 
 def coerce_metadata(value: Object, path: str = "") -> list[str]:
     """Bring `value["metadata"]` into shape, in place; answers the paths of unknown members.
 
     Raises:
-        BadMetadata: in Go's words.
+        InvalidMetadata: if a member has a wrong type.
     """
     metadata = value.get("metadata")
     if metadata is None:
@@ -58,6 +59,22 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
         return []
     place = f"{path}.metadata" if path else "metadata"
     return diagnosis.find_unknown_fields(metadata, _TYPE, path=place)
+
+
+def coerce_embedded(value: Object, path: str) -> list[str]:
+    """Bring the metadata of an embedded resource into shape, as `coerce_metadata` does.
+
+    Raises:
+        InvalidMetadata: if its type or metadata cannot be decoded; the text begins with the place.
+    """
+    for member in ("apiVersion", "kind"):
+        if not isinstance(value.get(member, ""), str):
+            raise InvalidMetadata(invalid(f"{path}.{member}", value[member], _NO_TEXT))
+    try:
+        return coerce_metadata(value, path)
+    except InvalidMetadata as error:
+        place = f"{path}.metadata"
+        raise InvalidMetadata(invalid(place, value["metadata"], str(error))) from error
 
 
 def _is_plain(metadata: Any) -> bool:
@@ -130,7 +147,7 @@ def _validate_segment(name: str, *, is_prefix: bool) -> list[str]:
 
 def _validate_version(value: Any, path: str) -> Iterator[FieldError]:
     if not isinstance(value, str):
-        yield invalid(path, value, "must be a string")
+        yield invalid(path, value, _NO_TEXT)
     elif not value:
         yield invalid(path, value, "must not be empty")
     else:
@@ -142,7 +159,7 @@ def _validate_version(value: Any, path: str) -> Iterator[FieldError]:
 
 def _validate_kind(value: Any, path: str) -> Iterator[FieldError]:
     if not isinstance(value, str):
-        yield invalid(path, value, "must be a string")
+        yield invalid(path, value, _NO_TEXT)
     elif not value:
         yield invalid(path, value, "must not be empty")
     elif problems := names.check_dns1035_label(value.lower()):

@@ -90,7 +90,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             unknown += embedded_metadata.coerce_metadata(value)
             if self.has_embedded:
                 for path, part in embedded_metadata.find_embedded(self.schema.node, value):
-                    unknown += embedded_metadata.coerce_metadata(part, path)
+                    unknown += embedded_metadata.coerce_embedded(part, path)
         except embedded_metadata.InvalidMetadata as error:
             version = self.api_version.rpartition("/")[2]
             raise BadRequest(

@@ -2,11 +2,12 @@
 
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
-from quarterdeck.server.read.resource_version import wait_for_version
+from quarterdeck.server.read.resource_version import parse_version, wait_for_version
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.forms import check_single
 from quarterdeck.wire.query import GetOptions
+from quarterdeck.wire.status import ApiError, BadRequest
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
@@ -14,7 +15,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     if call.request.query:
         options = GetOptions.parse(call.request.query)
         if options.resource_version:
-            await wait_for_version(core, options.resource_version)
+            await _wait_for_version(core, call, options.resource_version)
     entry = core.store.get(call.key)
     if entry is None:
         raise write.build_not_found(call)
@@ -25,3 +26,13 @@ async def handle(core: Core, call: Call) -> responses.Response:
         responses.estimate_cost(call, len(entry.value)),
         lambda: responses.build_stored(core, call, entry.value),
     )
+
+
+async def _wait_for_version(core: Core, call: Call, version: str) -> None:
+    """Wait for a version; Kubernetes reads events from its store, which words a bad one so."""
+    if call.resource.stored_name == "events":
+        try:
+            parse_version(version)
+        except ApiError as error:
+            raise BadRequest(f"invalid resource version: {error.message}") from error
+    await wait_for_version(core, version)

@@ -11,6 +11,7 @@ from quarterdeck.meta.identity import GVK
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import patch as patching
+from quarterdeck.server.read.resource_version import wait_for_version
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import SCALE, Object
 from quarterdeck.server.request import decoder
@@ -24,7 +25,7 @@ from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.server.write.result import WriteOptions
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from quarterdeck.wire.query import PatchOptions, UpdateOptions
+from quarterdeck.wire.query import GetOptions, PatchOptions, UpdateOptions
 from quarterdeck.wire.status import (
     ApiError,
     BadRequest,
@@ -49,6 +50,10 @@ _NO_MANAGERS = (
     " group/version: autoscaling/v1"
 )
 """What Kubernetes says of the first apply of a custom object's scale."""
+
+
+_SCALE_NOT_FOUND = frozenset({"deployments", "replicasets", "replicationcontrollers"})
+"""Kinds of Kubernetes that say `not found` of a scale whatever went wrong."""
 
 
 class ScaleView:
@@ -81,11 +86,26 @@ def _parse_options(
 
 async def get(core: Core, call: Call) -> responses.Response:
     """Return the scale of an object."""
-    entry = core.store.get(call.key)
-    if entry is None:
-        raise write.build_not_found(call)
+    options = GetOptions.parse(call.request.query)
+    try:
+        if options.resource_version:
+            await wait_for_version(core, options.resource_version)
+        entry = core.store.get(call.key)
+        if entry is None:
+            raise write.build_not_found(call)
+    except ApiError as error:
+        raise _build_read_error(call, error) from error
     value = await core.worker.decode(call.resource, entry)
     return _answer(core, call, to_scale(call, value))
+
+
+def _build_read_error(call: Call, error: ApiError) -> ApiError:
+    """Build the error of a scale that cannot be read; some kinds call each `not found`."""
+    gvr = call.resource.gvr
+    if call.resource.is_custom or gvr.resource not in _SCALE_NOT_FOUND:
+        return error
+    group = gvr.group or SCALE_KIND.group
+    return NotFound.of(f"{gvr.resource}/scale", call.path.name, group=group)
 
 
 async def update(core: Core, call: Call) -> responses.Response:

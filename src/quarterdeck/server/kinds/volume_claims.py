@@ -39,14 +39,19 @@ def _prepare_claim(value: Object, context: Context) -> None:
     spec = value["spec"]
     if not features.is_on("VolumeAttributesClass"):
         spec.pop("volumeAttributesClassName", None)
-    if get_mapping(spec, "dataSourceRef").get("namespace"):
-        spec.pop("dataSourceRef")  # sources of other namespaces are off in every release
+    _drop_foreign_source(spec)
     _drop_unknown_source(spec)
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is None and reference is not None and not reference.get("namespace"):
         spec["dataSource"] = dict(reference)
     elif source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
+
+
+def _drop_foreign_source(spec: Object) -> None:
+    """Drop a source in another namespace: its feature is off in every release."""
+    if get_mapping(spec, "dataSourceRef").get("namespace"):
+        spec.pop("dataSourceRef")
 
 
 def _drop_unknown_source(spec: Object) -> None:
@@ -67,6 +72,8 @@ def _is_known_source(source: Object) -> bool:
 def _prepare_claim_update(value: Object, old: Object, context: Context) -> None:
     """Drop unknown sources and members of a feature that is off, unless they were there."""
     before = get_mapping(old, "spec")
+    if before.get("dataSourceRef") is None:
+        _drop_foreign_source(value["spec"])
     if before.get("dataSource") is None and before.get("dataSourceRef") is None:
         _drop_unknown_source(value["spec"])
     if features.is_on("VolumeAttributesClass"):
