@@ -2,7 +2,6 @@
 
 import msgspec
 
-from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import FieldError, invalid, not_supported, quote
 from quarterdeck.meta.release import is_since
 from quarterdeck.server import write
@@ -44,11 +43,6 @@ async def handle(core: Core, call: Call) -> responses.Response:
         details["uid"] = removed.value["metadata"].get("uid", "")
         shown = {name: text for name, text in details.items() if text}
         return responses.build_success(call, {"details": shown})
-    metadata = removed.value["metadata"]
-    if removed.deleted and call.resource.gvr.group_resource == "pods":
-        # a pod that ends at once was still asked to end, with no time left
-        metadata.setdefault("deletionTimestamp", format_time(core.clock.now()))
-        metadata.setdefault("deletionGracePeriodSeconds", 0)
     return await core.worker.run(
         responses.estimate_cost(call, removed.size),
         lambda: responses.build_object(core, call, removed.value),

@@ -27,6 +27,7 @@ from quarterdeck.server.write.result import (
     wait_for_completion,
     with_metadata_errors,
 )
+from quarterdeck.server.write.service_endpoints import delete_endpoints
 from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.wire.status import ApiError, Conflict, Invalid
 
@@ -256,6 +257,7 @@ async def _store_changed(
             converted = await core.conversions.convert_to_stored(call.resource, last)
             encode = build_encoder(last, call.resource, stored=converted)
             await core.store.delete(entry.key, encode, expected=entry.revision)
+            await delete_endpoints(core, call)
         return WriteResult(value, None, deleted=True, size=len(entry.value))
     if field_managers.differs_in_times_only(value, old) and not _must_migrate(call, entry):
         await wait_until_durable(core, entry)

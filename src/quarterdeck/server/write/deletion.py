@@ -1,18 +1,21 @@
 """Deletion of an object: preconditions, admission, grace period and finalizers."""
 
+from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.deletion import begin_deletion
-from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.registry.resource import Context, Object, Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.write.result import MODIFIED, WriteResult, build_conflict, get_current
+from quarterdeck.server.write.service_endpoints import delete_endpoints
 from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.wire.query import DeleteOptions
 from quarterdeck.wire.status import Conflict
 
 _ATTEMPTS = 64
+_PODS = "pods"
 
 
 async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
@@ -82,10 +85,10 @@ async def _begin_or_delete(
     value = await core.worker.decode(call.resource, entry)
     is_kept, is_changed = begin_deletion(call.resource, value, options, context=context)
     if not is_kept:
+        _mark_pod(call.resource, value, context)
         if not options.dry_run:
-            stored = await core.conversions.convert_to_stored(call.resource, value)
-            encode = build_encoder(value, call.resource, stored=stored)
-            await core.store.delete(entry.key, encode, expected=entry.revision)
+            await _remove(core, call, entry, value=value, old=old)
+            await delete_endpoints(core, call)
         return WriteResult(value, None, deleted=True, size=len(entry.value))
     if is_changed and not options.dry_run:
         stored = await core.conversions.convert_to_stored(call.resource, value)
@@ -94,3 +97,24 @@ async def _begin_or_delete(
     else:
         await wait_until_durable(core, entry)
     return WriteResult(value, None, size=len(entry.value))
+
+
+async def _remove(core: Core, call: Call, entry: Entry, *, value: Object, old: Object) -> None:
+    """End an object. The mark of a pod is stored before, so that watchers see it."""
+    is_marked = call.resource.stored_name == _PODS and value["metadata"] != old["metadata"]
+    stored = await core.conversions.convert_to_stored(call.resource, value)
+    encode = build_encoder(value, call.resource, stored=stored)
+    revision = entry.revision
+    with core.store.together():
+        if is_marked:
+            revision = core.store.put(entry.key, encode, expected=revision).revision
+        removal = core.store.delete(entry.key, encode, expected=revision)
+    await removal
+
+
+def _mark_pod(resource: Resource, value: Object, context: Context) -> None:
+    """Mark a pod that ends at once as one that was asked to end, with no time left."""
+    metadata = value["metadata"]
+    if resource.stored_name == _PODS and not metadata.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = format_time(context.now)
+        metadata["deletionGracePeriodSeconds"] = 0
