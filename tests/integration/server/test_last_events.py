@@ -1,4 +1,4 @@
-"""Watches of custom resources while their definition changes and goes away.
+"""Watches while definitions change and objects go: what watchers see last.
 
 Each test is what a real kube-apiserver 1.32 was seen to do.
 """
@@ -223,3 +223,24 @@ async def test_the_last_event_of_an_object_shows_it_as_it_was_stored() -> None:
         del last["metadata"]["resourceVersion"], marked["object"]["metadata"]["resourceVersion"]
         assert last == marked["object"]
         assert (last["data"], last["metadata"]["finalizers"]) == ({"a": "1"}, [HOLD])
+
+
+async def test_watchers_see_the_mark_of_a_pod_that_ends_at_once() -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    spec = {"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "default"}
+    async with Cluster() as cluster, http.Client() as client:
+        api = Api(cluster.url, client)
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        await api.call("POST", accounts, {"metadata": {"name": "default"}})
+        _, made = await api.call("POST", pods, {"metadata": {"name": "p"}, "spec": spec})
+        version = made["metadata"]["resourceVersion"]
+        assert (await api.call("DELETE", f"{pods}/p?dryRun=All"))[0] == 200
+        status, shown = await api.call("DELETE", f"{pods}/p")
+        assert (status, shown["metadata"]["deletionGracePeriodSeconds"]) == (200, 0)
+        stream = await api.open("GET", f"{pods}?watch=1&timeoutSeconds=1&resourceVersion={version}")
+        marked, gone = parse(await stream.read())
+        assert (marked["type"], gone["type"]) == ("MODIFIED", "DELETED")
+        for each in (marked, gone):
+            metadata = each["object"]["metadata"]
+            assert metadata["deletionTimestamp"] == shown["metadata"]["deletionTimestamp"]
+            assert metadata["deletionGracePeriodSeconds"] == 0
