@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.apis.clusterpulse.v1alpha1 import MetricSource
+from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection, MetricSource
 from quarterdeck.app import definitions
 from quarterdeck.app.connection_manifests import build_connection
 from quarterdeck.client.client import Client
@@ -128,6 +128,20 @@ async def connect_cluster(
         spec |= {"collectionMode": "push", "ingesterAddress": wanted.ingester_address}
     manifests = build_connection(wanted.name, endpoint, secret, namespace=wanted.namespace, **spec)
     await definitions.apply(hub.raw, manifests)
+    await _own_secret(hub, manifests[0], wanted)
+
+
+async def _own_secret(hub: Client, secret: dict[str, Any], wanted: Enrolment) -> None:
+    """Let the Secret go with its connection: a token that nobody uses must not stay."""
+    connection = await hub.get(ClusterConnection, wanted.name, wanted.namespace)
+    owner = {
+        "apiVersion": connection.KIND.api_version,
+        "kind": connection.KIND.kind,
+        "name": connection.metadata.name,
+        "uid": connection.metadata.uid,
+    }
+    metadata = {**secret["metadata"], "ownerReferences": [owner]}
+    await definitions.apply(hub.raw, [{**secret, "metadata": metadata}])
 
 
 def account_manifests(rules: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:

@@ -63,6 +63,8 @@ def test_a_cluster_is_added_listed_and_measured(
     assert "cluster spoke" in capsys.readouterr().out
     connection, secret = _read(kubeconfig)
     assert connection.spec.labels == {"env": "test"}
+    [owner] = secret.metadata.owner_references  # the token goes with the connection
+    assert owner.uid == connection.metadata.uid
     token = (secret.read("token") or b"").decode()
     assert token.count(".") == 2
     assert run([*added, *hub]) == 0  # again is fine

@@ -116,7 +116,7 @@ class WorkflowStatus(Struct, frozen=True, kw_only=True):
     name: str
     """Name of the Workflow."""
     phase: str = ""
-    """Phase of the Workflow."""
+    """Phase of the Workflow; Stopped if it still ran when the experiment ended."""
     started_at: Time = ""
     """When it was submitted or has started."""
     finished_at: Time = ""

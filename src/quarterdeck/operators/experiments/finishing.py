@@ -1,12 +1,14 @@
 """Complete and Failed: results, the Job after the run, clean-up, and the end of the object."""
 
+import msgspec
+
 from quarterdeck.apis.experiments.v1alpha1 import FINALIZER, Experiment
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.redaction import redact
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import build_owner_reference
-from quarterdeck.operators.experiments import naming, plan, registration
+from quarterdeck.operators.experiments import naming, plan, registration, workflows
 from quarterdeck.operators.experiments.cleanup import clean_up
 from quarterdeck.operators.experiments.conditions import (
     ANALYSIS_COMPLETE,
@@ -210,8 +212,14 @@ async def _clean(run: Run) -> bool:
 
 
 def finish_cleanup(run: Run) -> None:
-    """Write down that nothing is left."""
+    """Write down that nothing is left; a workflow that still ran was stopped by that."""
     run.set(resources_cleaned=True, cleaned_at=run.stamp(run.now))
+    last = run.status.workflow_status
+    if last is not None and not workflows.is_terminal(last.phase):
+        stopped = msgspec.structs.replace(
+            last, phase=workflows.STOPPED, finished_at=run.stamp(run.now)
+        )
+        run.set(workflow_status=stopped)
     message = "everything that was created is gone"
     run.condition(RESOURCES_CLEANED, TRUE, Reason.CLEANED, message)
     run.ctx.event(EventReason.CLEANUP_DONE, message)

@@ -13,6 +13,8 @@ from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.substitution import Scope, substitute
 
 TERMINAL = frozenset({"Succeeded", "Failed", "Error"})
+STOPPED = "Stopped"
+"""The phase we write for a Workflow that was still running when its experiment ended."""
 _MAX_OUTPUT = 4096
 _MAX_OUTPUTS = 64
 _MAX_FAILED_NODES = 10

@@ -69,6 +69,8 @@ async def test_terminate_stops_everything() -> None:
         await world.client.patch(found, {"spec": {"terminate": True}})
         done = await world.cleaned("stop")
         assert (done.status.phase, done.status.reason) == ("Failed", "Terminated")
+        assert done.status.workflow_status is not None
+        assert done.status.workflow_status.phase == "Stopped"
         assert await world.leftovers() == []
 
 
