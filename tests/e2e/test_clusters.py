@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,13 +12,14 @@ from typing import Any
 
 import pytest
 from free_ports import FREE_PORTS
+from measured import PYTHON
 
 from quarterdeck.testing import programs
 from quarterdeck.testing.background import BackgroundCluster
 
 pytestmark = pytest.mark.slow
 
-COMMAND = (sys.executable, "-m", "quarterdeck.cli")
+COMMAND = (*PYTHON, "-m", "quarterdeck.cli")
 KINDS = "clusterconnections,registryconnections,metricsources"
 
 

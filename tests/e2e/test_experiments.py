@@ -4,15 +4,15 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from free_ports import FREE_PORTS
+from measured import PYTHON
 
 ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-m", "quarterdeck.cli")
+COMMAND = (*PYTHON, "-m", "quarterdeck.cli")
 TUTORIAL = ROOT / "docs/tutorial/first-experiment.md"
 SAMPLE = ROOT / "config/samples/experiments_v1alpha1_experiment.yaml"
 

@@ -6,7 +6,6 @@ import re
 import signal
 import ssl
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from free_ports import FREE_PORTS
+from measured import PYTHON
 
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.runtime.endpoints.certificate import generate_self_signed
@@ -23,7 +23,7 @@ from quarterdeck.testing import programs
 
 pytestmark = pytest.mark.slow
 
-COMMAND = (sys.executable, "-m", "quarterdeck.cli")
+COMMAND = (*PYTHON, "-m", "quarterdeck.cli")
 LIMIT_S = 120.0
 
 

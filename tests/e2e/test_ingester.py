@@ -4,13 +4,13 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import grpc.aio
 import pytest
 from ingester_hub import CLOCK, Wire, make_batch
+from measured import PYTHON
 
 from quarterdeck.hubstate import keys
 from quarterdeck.hubstate.push import tokens
@@ -21,7 +21,7 @@ from quarterdeck.testing import programs
 
 pytestmark = pytest.mark.slow
 
-COMMAND = (sys.executable, "-m", "quarterdeck.cli", "ingester")
+COMMAND = (*PYTHON, "-m", "quarterdeck.cli", "ingester")
 
 
 @pytest.fixture

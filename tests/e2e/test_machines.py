@@ -6,15 +6,15 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from free_ports import FREE_PORTS
+from measured import PYTHON
 from tests.conftest import required_tools
 
-COMMAND = (sys.executable, "-m", "quarterdeck.cli")
+COMMAND = (*PYTHON, "-m", "quarterdeck.cli")
 UP = ("up", "--operators", "machines", *FREE_PORTS)
 
 pytestmark = pytest.mark.slow

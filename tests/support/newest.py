@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import AsyncIterator, Iterator
+
+from measured import PYTHON
 
 from quarterdeck.meta import release
 
@@ -23,7 +24,7 @@ def being(name: str) -> Iterator[None]:
 async def serving(name: str, *flags: str) -> AsyncIterator[str]:
     """Run `quarterdeck server` as a release; yields its address."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "quarterdeck.cli", "server", "--in-memory"),
+        *(*PYTHON, "-m", "quarterdeck.cli", "server", "--in-memory"),
         *("--port", "0", "--http-port", "0", "--kubernetes-version", name, *flags),
         stdout=asyncio.subprocess.PIPE,
     )

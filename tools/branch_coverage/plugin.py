@@ -1,39 +1,33 @@
 """The pytest plugin that measures branch coverage and fails a run below a floor.
 
+The floor is for branches alone, and for statements and branches together.
+
     PYTHONPATH=tools python -m pytest -p branch_coverage.plugin --coverage-floor 90
 
 Start it in the folder of pyproject.toml, whose table `tool.branch-coverage` says what is measured.
 `-p` loads this plugin before those that import the package. Workers of pytest-xdist load it too,
-and hand over what they ran when they end; processes that tests start are not measured.
+and hand over what they ran when they end. Processes that tests start are measured if the test puts
+what `child.OPTIONS` holds into the command.
 """
 
-import fnmatch
 import json
+import shutil
 import sys
-import tomllib
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from branch_coverage.importer import ProbeFinder
+from branch_coverage.child import prepare_environment, read_children
 from branch_coverage.report import Measure, format_table, list_missed, measure_packages, merge_hits
+from branch_coverage.settings import read_settings
 
 _HITS = "branch_coverage_hits"
-_ROOT = Path.cwd()
-_SETTINGS = tomllib.loads((_ROOT / "pyproject.toml").read_text())["tool"]["branch-coverage"]
-_SOURCES = _ROOT / _SETTINGS["sources"]
-
-
-def _is_omitted(file: Path) -> bool:
-    return any(fnmatch.fnmatch(file.as_posix(), f"*/{p}") for p in _SETTINGS["omit"])
-
-
-_finder = ProbeFinder(
-    _SETTINGS["package"], is_omitted=_is_omitted, cache=_ROOT / "build" / "coverage"
-)
+_settings = read_settings(Path.cwd())
+_finder = _settings.build_finder()
 sys.meta_path.insert(0, _finder)
+_children = prepare_environment(_settings.root)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,7 +44,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _take_hits() -> dict[str, bytes]:
-    return {str(file): bytes(hits) for file, hits in _finder.hits.items()}
+    """What this process ran, and those that it started and that have ended."""
+    hits = {file: bytes(ran) for file, ran in _finder.hits.items()}
+    merge_hits(hits, read_children(_children))
+    shutil.rmtree(_children, ignore_errors=True)
+    return {str(file): ran for file, ran in hits.items()}
 
 
 class _Worker:
@@ -80,11 +78,12 @@ class _Collector:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         result = yield
         self._add(_take_hits())
-        files = [file for file in sorted(_SOURCES.rglob("*.py")) if not _is_omitted(file)]
-        self._packages = measure_packages(_SOURCES, files, self._hits)
+        sources = _settings.sources
+        files = [file for file in sorted(sources.rglob("*.py")) if not _settings.is_omitted(file)]
+        self._packages = measure_packages(sources, files, self._hits)
         if file := self._config.getoption("--coverage-out"):
             file.write_text(json.dumps(list_missed(files, self._hits), indent=1))
-        if self._get_total().percent < self._config.getoption("--coverage-floor"):
+        if self._is_below_floor():
             session.testsfailed += 1
         return result
 
@@ -94,12 +93,18 @@ class _Collector:
         terminalreporter.section("branch coverage of src")
         for line in format_table(self._packages):
             terminalreporter.line(line)
-        floor, total = self._config.getoption("--coverage-floor"), self._get_total().percent
-        if total < floor:
+        if self._is_below_floor():
+            floor, total = self._config.getoption("--coverage-floor"), self._get_total()
             terminalreporter.line(
-                f"branch coverage is {total:.1f} %, below the floor of {floor:g} %;"
+                f"{total.percent:.1f} % of statements and branches,"
+                f" and {total.branch_percent:.1f} % of branches alone ran,"
+                f" below the floor of {floor:g} % for each;"
                 " add tests; --coverage-out FILE writes the lines that never ran"
             )
+
+    def _is_below_floor(self) -> bool:
+        total, floor = self._get_total(), self._config.getoption("--coverage-floor")
+        return bool(min(total.percent, total.branch_percent) < floor)
 
     def _get_total(self) -> Measure:
         return sum(self._packages.values(), Measure())

@@ -7,7 +7,8 @@ from pathlib import Path
 from branch_coverage.probes import insert_probes
 
 _HEAD = (
-    f"{'package':<14}{'statements':>12}{'missed':>9}{'branches':>11}{'missed':>9}{'covered':>10}"
+    f"{'package':<14}{'statements':>12}{'missed':>9}{'branches':>11}{'missed':>9}"
+    f"{'covered':>10}{'branches':>11}"
 )
 
 
@@ -33,6 +34,11 @@ class Measure:
         """The share of statements and branches that ran: what coverage.py calls branch coverage."""
         total = self.statements + self.branches
         return 100 * (self.statements_run + self.branches_run) / total if total else 100.0
+
+    @property
+    def branch_percent(self) -> float:
+        """The share of branches alone that ran."""
+        return 100 * self.branches_run / self.branches if self.branches else 100.0
 
 
 def measure_file(file: Path, hits: bytes | None) -> Measure:
@@ -94,4 +100,5 @@ def _format_row(name: str, measure: Measure) -> str:
     return (
         f"{name:<14}{measure.statements:>12}{statements_missed:>9}"
         f"{measure.branches:>11}{branches_missed:>9}{measure.percent:>9.1f}%"
+        f"{measure.branch_percent:>10.1f}%"
     )

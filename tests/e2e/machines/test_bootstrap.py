@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from free_ports import FREE_PORTS
+from measured import PYTHON
 
 from quarterdeck.testing import programs
 
@@ -25,7 +26,7 @@ UP = ("up", "--operators", "machines", *FREE_PORTS)
 @contextmanager
 def running(pattern: str, *arguments: str) -> Iterator[str]:
     """A command; the URL in the first line that has the pattern."""
-    command = [sys.executable, "-m", "quarterdeck.cli", *arguments]
+    command = [*PYTHON, "-m", "quarterdeck.cli", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -164,35 +164,57 @@ def test_modules_are_imported_with_probes_and_their_source(
 def test_the_table_has_the_least_covered_package_first() -> None:
     lines = format_table({"b": Measure(10, 10, 4, 4), "a": Measure(10, 5, 2, 1)})
     assert [line.split()[0] for line in lines] == ["package", "a", "b", "all"]
-    assert lines[-1].split() == ["all", "20", "5", "6", "1", "76.9%"]
+    assert lines[-1].split() == ["all", "20", "5", "6", "1", "76.9%", "83.3%"]
 
 
-@pytest.mark.parametrize(("workers", "floor", "code"), [("0", "66", 0), ("2", "67", 1)])
+@pytest.mark.parametrize(("workers", "floor", "code"), [("0", "50", 0), ("2", "51", 1)])
 def test_a_run_below_its_floor_fails(tmp_path: Path, workers: str, floor: str, code: int) -> None:
-    (tmp_path / "pyproject.toml").write_text(
+    test = "import sample\ndef test_one():\n    assert sample.choose(1) == 1\n"
+    result = run_tests(tmp_path, test, "-n", workers, "--coverage-floor", floor)
+    assert result.returncode == code, result.stdout
+    row = next(line.split() for line in result.stdout.splitlines() if line.startswith("all "))
+    assert row[-2:] == ["66.7%", "50.0%"]
+    message = "and 50.0 % of branches alone ran, below the floor of 51 % for each"
+    assert (message in result.stdout) == (code == 1)
+
+
+def run_tests(folder: Path, test: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Measure a test of a package that has a decision and a program."""
+    (folder / "pyproject.toml").write_text(
         '[tool.branch-coverage]\npackage = "sample"\nsources = "sample"\nomit = []\n'
     )
-    (tmp_path / "sample").mkdir()
-    (tmp_path / "sample" / "__init__.py").write_text(
+    (folder / "sample").mkdir()
+    (folder / "sample" / "__init__.py").write_text(
         "def choose(x):\n    if x:\n        return 1\n    return 2\n"
     )
-    (tmp_path / "test_one.py").write_text(
-        "import sample\ndef test_one():\n    assert sample.choose(1) == 1\n"
+    (folder / "sample" / "__main__.py").write_text(
+        "if __name__ == '__main__':\n    import sys, sample\n    sys.exit(sample.choose(0))\n"
     )
+    (folder / "test_one.py").write_text(test)
     command = [sys.executable, "-m", "pytest", "-p", "branch_coverage.plugin", "-p", "xdist"]
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{ROOT / 'tools'}{os.pathsep}{tmp_path}",
+        "PYTHONPATH": f"{ROOT / 'tools'}{os.pathsep}{folder}",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-    result = subprocess.run(
-        [*command, "-n", workers, "--coverage-floor", floor],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
+    return subprocess.run(
+        [*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True
     )
-    assert result.returncode == code, result.stdout
-    assert "66.7%" in result.stdout
-    message = "branch coverage is 66.7 %, below the floor of 67 %"
-    assert (message in result.stdout) == (code == 1)
+
+
+PROCESS = """
+import os, shlex, subprocess, sys, sample
+
+def test_one(tmp_path):
+    python = [sys.executable, *shlex.split(os.environ["BRANCH_COVERAGE_CHILD"])]
+    assert sample.choose(1) == 1
+    environment = {"PYTHONPATH": os.path.dirname(__file__)}
+    command = [*python, "-m", "sample"]
+    assert subprocess.run(command, cwd=tmp_path, env=environment).returncode == 2
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_processes_that_a_test_starts_are_measured(tmp_path: Path, workers: str) -> None:
+    result = run_tests(tmp_path, PROCESS, "-n", workers, "--coverage-floor", "100")
+    assert result.returncode == 0, result.stdout
