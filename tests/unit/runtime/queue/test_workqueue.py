@@ -210,6 +210,18 @@ def test_tenants_take_turns(tenants: list[int]) -> None:
     assert all(names == sorted(names) for names in per_tenant.values())
 
 
+def test_only_a_delayed_key_has_a_time() -> None:
+    queue: WorkQueue[int] = WorkQueue(clock=VirtualClock())
+    assert queue.due_at(1) is None
+    queue.add(1)
+    queue.add(2, after_s=5.0)
+    assert queue.due_at(1) is None, "it is ready"
+    assert queue.due_at(2) is not None
+    taken = queue.pop()
+    assert taken is not None
+    assert queue.due_at(taken.key) is None, "it is being processed"
+
+
 def test_steady_urgent_work_does_not_starve_low_priority() -> None:
     clock = Stepped()
     queue: WorkQueue[str] = WorkQueue(clock)
