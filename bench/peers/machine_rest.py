@@ -22,7 +22,7 @@ from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, 
 from quarterdeck.operators.machines.machine import Power, VMSpec
 from quarterdeck.operators.machines.machinespec import owner_of
 from quarterdeck.operators.machines.ownership import describe, tags_of
-from quarterdeck.operators.machines.registration import Machines
+from quarterdeck.operators.machines.shared_parts import Machines
 
 POLLS = 2
 """How many polls are measured; one comes every 30 s."""

@@ -21,7 +21,7 @@ from quarterdeck.operators.machines.drivers.simulator import (
     Simulators,
     SimulatorSettings,
 )
-from quarterdeck.operators.machines.registration import Machines
+from quarterdeck.operators.machines.shared_parts import Machines
 from quarterdeck.runtime import Manager
 
 BOOT_S = 2.0

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
-    from quarterdeck.operators.machines.registration import Machines, controllers, register
+    from quarterdeck.operators.machines.registration import controllers, register
+    from quarterdeck.operators.machines.shared_parts import Machines
 
 __all__ = ["Machines", "controllers", "register"]
 
 if not TYPE_CHECKING:
-    __getattr__ = lazy.attach(__name__, {"registration": ("Machines", "controllers", "register")})
+    __getattr__ = lazy.attach(
+        __name__, {"registration": ("controllers", "register"), "shared_parts": ("Machines",)}
+    )
