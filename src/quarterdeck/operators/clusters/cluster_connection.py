@@ -9,19 +9,13 @@ import msgspec
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.apis.clusterpulse.metric_source import MetricSource
 from quarterdeck.client.client import Client
-from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.errors import ClientError
-from quarterdeck.hubstate import cluster_writes, keys
-from quarterdeck.hubstate.cluster_records import build_samples, plan_collected
-from quarterdeck.hubstate.cluster_writes import Stay
+from quarterdeck.hubstate import cluster_writes
 from quarterdeck.hubstate.collect.cluster import ping
 from quarterdeck.hubstate.collect.collected import Wanted
 from quarterdeck.hubstate.errors import HubStateError
-from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.hubstate.push.leases import find_lease
-from quarterdeck.hubstate.push.leases import get_key as get_lease_key
 from quarterdeck.hubstate.push.readings import read_pushed
-from quarterdeck.hubstate.writes import ProlongKeys, Write
 from quarterdeck.inventory.health import Observation, Verdict, judge
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen, State
@@ -30,32 +24,23 @@ from quarterdeck.meta.conditions import FALSE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import collector, plan, report
 from quarterdeck.operators.clusters.alerts import Alerts
-from quarterdeck.operators.clusters.cluster_records import build_spec, get_display_name
 from quarterdeck.operators.clusters.conditions import Reason
-from quarterdeck.operators.clusters.credentials import (
-    Limits,
-    build_config,
-    describe_tls,
-    find_secret_key,
-)
+from quarterdeck.operators.clusters.connector import ClusterConnector
 from quarterdeck.operators.clusters.deployment import Deployments
-from quarterdeck.operators.clusters.endpoints import find_endpoint_problem
 from quarterdeck.operators.clusters.failures import (
     CredentialsUnavailable,
-    InvalidEndpoint,
     describe,
     find_reason,
 )
-from quarterdeck.operators.clusters.hub import Hub, Seen, StoreProblem
+from quarterdeck.operators.clusters.hub import PUSH, Hub, Seen, StoreProblem
 from quarterdeck.operators.clusters.options import build_namespace_predicate
 from quarterdeck.operators.clusters.pool import ClusterAccess
-from quarterdeck.operators.clusters.secrets import read_secret_values, read_secret_version
+from quarterdeck.operators.clusters.visit_store import VisitStore, build_stay
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.wire.status import ApiError
 
 BY_NAME = "cluster-name"
 """Index of ClusterConnections by name: names of clusters are unique in the store."""
-PUSH = "push"
 _SLOW_S = 5.0
 _RETRY_DELETION_S = 10.0
 
@@ -69,6 +54,8 @@ class Clusters:
         self._hub = hub
         self._keeps = build_namespace_predicate(hub.options.namespace_filter)
         self._uids: dict[Key, str] = {}
+        self._connector = ClusterConnector(hub)
+        self._store = VisitStore(hub)
         self._deployments = Deployments(hub)
         self._alerts = Alerts(hub)
 
@@ -86,9 +73,11 @@ class Clusters:
         failure = await self._visit(connection, seen, ctx)
         await self._keep_collector(connection, seen, ctx)
         verdict = self._judge(connection, seen, interval_s)
-        problem = await self._store(connection, seen, verdict, failed=failure is not None)
+        problem = await self._store.store(connection, seen, verdict, failed=failure is not None)
         await self._alerts.update(
-            seen.name, await ctx.list(MetricSource), ttl_s=self._stay(connection).cache_s
+            seen.name,
+            await ctx.list(MetricSource),
+            ttl_s=build_stay(self._hub.options, connection).cache_s,
         )
         self._report(connection, seen, verdict, problem=problem, ctx=ctx)
         delay_s = plan.plan_visit(interval_s, verdict.health, failed=failure is not None)
@@ -145,7 +134,7 @@ class Clusters:
         if await self._find_pushed(connection, seen):
             return None
         try:
-            access = await self._connect(connection, seen, ctx)
+            access = await self._connector.connect(connection, seen, ctx)
         except CredentialsUnavailable as error:
             return self._note_failure(seen, error)
         timeout_s = float(connection.spec.monitoring.timeout or self._hub.options.connect_timeout_s)
@@ -189,7 +178,7 @@ class Clusters:
         """Deploy the collector of push mode; remove it in pull mode."""
 
         async def connect() -> Client:
-            return (await self._connect(connection, seen, ctx)).client
+            return (await self._connector.connect(connection, seen, ctx)).client
 
         if connection.spec.collection_mode == PUSH:
             await self._deployments.ensure(connection, seen, ctx, connect)
@@ -201,7 +190,7 @@ class Clusters:
 
         async def connect() -> Client:
             known = self._hub.pool.find(connection.metadata.uid)
-            return (known or await self._connect(connection, seen, ctx)).client
+            return (known or await self._connector.connect(connection, seen, ctx)).client
 
         await self._deployments.remove(connection, ctx, connect)
 
@@ -212,36 +201,6 @@ class Clusters:
         )
         self._hub.metrics.count_failure("cluster", seen.failure_reason)
         return error
-
-    async def _connect(
-        self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext
-    ) -> ClusterAccess:
-        """The pooled client; the Secret is read only when it changed."""
-        key = find_secret_key(connection)
-        assert key is not None
-        version = f"{connection.metadata.generation}/{await read_secret_version(key, ctx)}"
-        access = self._hub.pool.find(connection.metadata.uid)
-        if access is not None and version == seen.read_secret_version and not version.endswith("/"):
-            access.used_at = self._hub.clock.monotonic()
-            return access
-        config = await self._read_config(connection, key, ctx)
-        status, reason, message = describe_tls(config)
-        ctx.status.set_condition("TLSVerified", status, reason, message)
-        access = await self._hub.pool.get(connection.metadata.uid, config)
-        seen.read_secret_version = version
-        return access
-
-    async def _read_config(
-        self, connection: ClusterConnection, key: Key, ctx: ClusterContext
-    ) -> ClusterConfig:
-        if problem := find_endpoint_problem(connection.spec.endpoint):
-            raise InvalidEndpoint(problem)
-        values = await read_secret_values(key, ctx)
-        if values is None:
-            raise CredentialsUnavailable(f"there is no Secret {key}; spec.credentialsRef names it")
-        options = self._hub.options
-        limits = Limits(requests_per_s=options.requests_per_s, burst=options.burst)
-        return build_config(connection, values, origin=f"Secret {key}", limits=limits)
 
     async def _collect(
         self,
@@ -285,61 +244,6 @@ class Clusters:
             self._hub.options.thresholds,
         )
 
-    async def _store(
-        self, connection: ClusterConnection, seen: Seen, verdict: Verdict, *, failed: bool
-    ) -> StoreProblem | None:
-        hub, name, now = self._hub, connection.metadata.name, self._hub.clock.now()
-        writes = list(
-            cluster_writes.plan_spec(name, build_spec(connection, hub.options.interval_s))
-        )
-        stay = self._stay(connection)
-        if failed:
-            writes += await self._plan_longer(seen, name, stay, now.timestamp())
-        elif seen.collected is not None and not seen.is_pushed:
-            if seen.nodes is None:
-                seen.nodes = await self._read_nodes(name)
-            writes += plan_collected(name, seen.collected, seen.nodes, stay)
-        writes += cluster_writes.plan_status(
-            name, health=verdict.health, message=verdict.message, at=now
-        )
-        seen.since = plan.find_since(
-            verdict, seen.since, connection.status.conditions, rfc3339.format_time(now)
-        )
-        since = {type_: each.time for type_, each in seen.since.items()}
-        writes += cluster_writes.plan_conditions(name, verdict, stay, since)
-        is_pull = connection.spec.collection_mode != PUSH
-        if is_pull and not seen.is_token_revoked:
-            writes += self._deployments.plan_revocation(name)
-        data = {"health": str(verdict.health), "display_name": get_display_name(connection)}
-        writes += plan_notice("cluster.reconciled", name, now, data)
-        problem = await hub.store(writes)
-        seen.is_token_revoked = is_pull and problem is None
-        if not failed and seen.collected is not None and not seen.is_pushed:
-            if problem is None:
-                seen.stored_at = now.timestamp()
-                seen.nodes = frozenset(each.name for each in seen.collected.nodes)
-            hub.record(build_samples(name, seen.collected))
-        return problem
-
-    async def _read_nodes(self, name: str) -> frozenset[str]:
-        """The nodes that the store has, to forget those that are gone."""
-        try:
-            return await self._hub.state.members(keys.cluster(name, "nodes"))
-        except HubStateError:
-            return frozenset()
-
-    async def _plan_longer(self, seen: Seen, name: str, stay: Stay, now: float) -> list[Write]:
-        """Keep what was last known of a cluster that fails; its own times tell how old it is."""
-        if now - seen.stored_at < stay.cache_s / 3:
-            return []
-        seen.stored_at = now
-        try:
-            found = await self._hub.state.keys(f"cluster:{name}:")
-        except HubStateError:
-            return []
-        lease = get_lease_key(name)  # whether a collector is connected is never prolonged
-        return [ProlongKeys(tuple(key for key in found if key != lease), stay.cache_s)]
-
     def _report(
         self,
         connection: ClusterConnection,
@@ -359,16 +263,6 @@ class Clusters:
             ctx.log.debug("parts of a cluster could not be read", detail=str(dict(problems)))
 
     # --- smaller things
-
-    def _stay(self, connection: ClusterConnection) -> Stay:
-        options = self._hub.options
-        interval_s = plan.get_interval(connection.spec.monitoring.interval, options.interval_s)
-        return Stay(
-            interval_s=interval_s,
-            cache_s=options.lifetimes.cached(interval_s),
-            scan_s=options.lifetimes.cached(max(interval_s, options.scan_interval_s)),
-            retention_s=options.lifetimes.retention_s,
-        )
 
     def _age_s(self, connection: ClusterConnection, seen: Seen) -> float | None:
         now = self._hub.clock.now()

@@ -22,6 +22,9 @@ from quarterdeck.operators.clusters.pool import ClientPool
 from quarterdeck.runtime import Lookup
 from quarterdeck.runtime.sharding.ownership import Ownership, OwnsAll
 
+PUSH = "push"
+"""The collection mode of clusters whose collector sends what it finds."""
+
 
 class Problem(msgspec.Struct, frozen=True):
     """Why something is not as it should be, for a condition."""
@@ -109,7 +112,7 @@ class Hub:
 
     def note_push(self, connection: ClusterConnection, _: Lookup) -> tuple[Key, ...]:
         """Let every replica serve collectors once a cluster pushes, whoever has the cluster."""
-        if self.is_shared and connection.spec.collection_mode == "push":
+        if self.is_shared and connection.spec.collection_mode == PUSH:
             self.push_wanted.set()
         return ()
 

@@ -8,36 +8,27 @@ delays nobody.
 import asyncio
 import contextlib
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from quarterdeck import engine
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.apis.clusterpulse.metric_source import MetricSource
-from quarterdeck.client.errors import ClientError
 from quarterdeck.engine.target import guess_resource
-from quarterdeck.hubstate import collection_records, keys, series, source_writes
-from quarterdeck.hubstate.collect.source import SourceCollector, SourceResult
+from quarterdeck.hubstate import keys, series, source_writes
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.readers import read_summaries
 from quarterdeck.hubstate.source_writes import SourceHead
 from quarterdeck.kit import rfc3339
-from quarterdeck.kit.breaker import CircuitOpen
 from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.clusters import plan, report, source_report
+from quarterdeck.operators.clusters import report, source_report
 from quarterdeck.operators.clusters.conditions import Reason
-from quarterdeck.operators.clusters.failures import describe, find_reason
-from quarterdeck.operators.clusters.hub import Hub, StoreProblem
+from quarterdeck.operators.clusters.failures import describe
+from quarterdeck.operators.clusters.hub import PUSH, Hub, StoreProblem
+from quarterdeck.operators.clusters.source_collection import Collections, SourceCollection
 from quarterdeck.operators.clusters.source_report import Outcome
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting, get_logger
 from quarterdeck.runtime.sharding.ownership import ShardLost
-from quarterdeck.wire.status import ApiError
-
-if TYPE_CHECKING:
-    from quarterdeck.engine.source import CompiledSource
 
 _RETRY_S = 30.0
 _RETRY_DELETION_S = 10.0
@@ -47,24 +38,12 @@ _SLACK_S = 1.0
 SourceContext = Context[MetricSource]
 
 
-class Collections:
-    """What is remembered of one source."""
-
-    def __init__(self, source: "CompiledSource") -> None:
-        self.source = source
-        self.outcomes: dict[str, Outcome] = {}
-        """By name of the cluster."""
-        self.running: dict[str, asyncio.Task[None]] = {}
-        self.compiled_at = ""
-        self.is_stored = False
-        self.problem: StoreProblem | None = None
-
-
 class Sources:
     """Reconciles MetricSources."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
+        self._collection = SourceCollection(hub)
         self._known: dict[Key, Collections] = {}
         self._tasks: Supervisor | None = None
         self._log = get_logger("clusters")
@@ -277,80 +256,17 @@ class Sources:
         name = connection.metadata.name
         try:
             async with gate, self._hub.ownership.guard(name):
-                known.outcomes[name] = await self._collect(source, known, connection)
+                known.outcomes[name] = await self._collection.collect(source, known, connection)
         except ShardLost:
             known.outcomes.pop(name, None)
         except Exception as error:  # whatever it is, it must not end the hub for the others
             self._log.error("a collection failed", error=error, name=name, source=str(source.key))
             self._hub.metrics.count_failure("source", Reason.ERROR)
-            known.outcomes[name] = await self._fail(source, name, describe(error))
+            known.outcomes[name] = await self._collection.store_failure(
+                source, name, describe(error)
+            )
         finally:
             known.running.pop(name, None)
-
-    async def _collect(
-        self, source: MetricSource, known: Collections, connection: ClusterConnection
-    ) -> Outcome:
-        """One cluster, within its time limit; a failure is an outcome."""
-        hub, limits = self._hub, source.spec.collection
-        began = hub.clock.monotonic()
-        access = hub.pool.find(connection.metadata.uid)
-        if access is None:  # not visited yet since the hub began
-            return Outcome(due_at=began)
-        collector = SourceCollector(access.client.raw, known.source, clock=hub.clock)
-        try:
-            access.breaker.acquire()
-            access.breaker.release()
-            result = await run_within(hub.clock, float(limits.timeout_seconds), collector.collect())
-        except (ApiError, ClientError, TimeoutError, CircuitOpen) as error:
-            hub.metrics.count_failure("source", find_reason(error))
-            text = describe(error, time_limit_s=float(limits.timeout_seconds))
-            return await self._fail(source, connection.metadata.name, text)
-        hub.metrics.observe_collection("source", hub.clock.monotonic() - began)
-        if connection.metadata.uid not in hub.seen:  # deleted meanwhile: leave no keys behind
-            return Outcome(due_at=began)
-        return await self._keep(source, known, connection.metadata.name, result)
-
-    async def _keep(
-        self, source: MetricSource, known: Collections, cluster: str, result: SourceResult
-    ) -> Outcome:
-        identity = keys.source_id(*source.key)
-        interval_s = source.spec.collection.interval_seconds
-        writes = collection_records.plan_collection(identity, cluster, result, self._ttl_s(source))
-        problem = await self._hub.store(writes)
-        if problem is not None:
-            known.problem = problem
-        samples = list(
-            series.build_aggregation_samples(cluster, identity, result.values, result.at)
-        )
-        self._hub.record(samples)
-        self._hub.metrics.export(identity, cluster, samples)
-        has_errors = bool(result.errors) or problem is not None
-        delay_s = plan.plan_collection_delay(interval_s, errors=has_errors)
-        return Outcome(
-            resources=len(result.resources),
-            errors=len(result.errors),
-            problem=result.errors[0] if result.errors else "",
-            due_at=self._hub.clock.monotonic() + delay_s,
-            at=result.at,
-            result=msgspec.structs.replace(result, resources=[], values={}),
-        )
-
-    async def _fail(self, source: MetricSource, cluster: str, text: str) -> Outcome:
-        """A cluster that could not be read: its rows stay, and its meta says why."""
-        write = collection_records.plan_failure(
-            keys.source_id(*source.key),
-            cluster,
-            text,
-            at=self._hub.clock.now(),
-            ttl_s=self._ttl_s(source),
-        )
-        await self._hub.store([write])
-        delay_s = plan.plan_collection_delay(source.spec.collection.interval_seconds, errors=True)
-        due_at = self._hub.clock.monotonic() + delay_s
-        return Outcome(errors=1, problem=f"{cluster}: {text}", due_at=due_at)
-
-    def _ttl_s(self, source: MetricSource) -> int:
-        return self._hub.options.lifetimes.cached(source.spec.collection.interval_seconds)
 
     def _next(self, source: MetricSource, known: Collections) -> float:
         """When the next cluster is due."""
@@ -364,4 +280,4 @@ class Sources:
 
 def _is_pushed(connection: ClusterConnection) -> bool:
     status = connection.status.collector_status
-    return connection.spec.collection_mode == "push" and status is not None and status.connected
+    return connection.spec.collection_mode == PUSH and status is not None and status.connected

@@ -32,7 +32,7 @@ from quarterdeck.operators.clusters.conditions import (
 )
 from quarterdeck.operators.clusters.credentials import HEADS_ONLY, SecretHead, find_secret_key
 from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
-from quarterdeck.operators.clusters.hub import Hub
+from quarterdeck.operators.clusters.hub import PUSH, Hub
 from quarterdeck.operators.clusters.metric_source import Sources
 from quarterdeck.operators.clusters.metrics import HubMetrics
 from quarterdeck.operators.clusters.monitor_access_policy import Policies
@@ -246,7 +246,7 @@ def clusters_of_name(connection: ClusterConnection, lookup: Lookup) -> Iterable[
 def every_pushed_cluster(_: AuthorityMap | MetricSource, lookup: Lookup) -> Iterable[Key]:
     """The clusters in push mode: what their collectors trust or may read has changed."""
     for each in lookup.list(ClusterConnection):
-        if each.spec.collection_mode == cluster_connection.PUSH:
+        if each.spec.collection_mode == PUSH:
             yield each.key
 
 
