@@ -24,7 +24,6 @@ def completion(
     shell: Annotated[Shell, Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print a completion script: `source <(quarterdeck completion bash)`.
-
     Names come from the cluster if it answers within two seconds; QUARTERDECK_COMPLETION_TIMEOUT
     sets another number of seconds.
     """
