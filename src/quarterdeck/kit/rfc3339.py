@@ -1,5 +1,6 @@
 """Times as Kubernetes writes them: RFC 3339 in UTC, whole seconds, or with microseconds."""
 
+import functools
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -39,7 +40,16 @@ def format_time(moment: datetime) -> str:
     """Whole seconds: how `metav1.Time` is written."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="seconds")[:19] + "Z"
+    return _format_second(
+        moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second
+    )
+
+
+@functools.lru_cache(maxsize=16)
+def _format_second(year: int, month: int, day: int, *clock: int) -> str:
+    """One second as text: whatever is written within it has the same time."""
+    hour, minute, second = clock
+    return f"{datetime(year, month, day, hour, minute, second).isoformat()}Z"
 
 
 def format_micro(moment: datetime) -> str:

@@ -19,12 +19,12 @@ def generate_suffix(rng: random.Random) -> str:
     return "".join(rng.choices(_ALPHABET, k=_SUFFIX_LENGTH))
 
 
-_FREE_BITS = ~(0xF << 76 | 0x3 << 62)
-_VERSION_4 = 0x4 << 76 | 0x2 << 62
-"""The bits of a UUID that say its version and variant."""
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+"""The digit of a UUID that says its variant, by the random one in its place."""
 
 
 def generate_uid(rng: random.Random) -> str:
     """Generate a uid: a UUID of version 4, which every request and every object needs."""
-    digits = f"{rng.getrandbits(128) & _FREE_BITS | _VERSION_4:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    digits = rng.getrandbits(128).to_bytes(16, "big").hex()
+    variant = _VARIANT[digits[16]]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
