@@ -36,6 +36,13 @@ class Headers:
         value = index.get(name)
         return value if value is not None else index.get(name.lower(), default)
 
+    def find(self, lower_name: str) -> str | None:
+        """The first value of a field whose name is given in lower case."""
+        index = self._index
+        if index is None:
+            index = self._index = dict(reversed(self._pairs))
+        return index.get(lower_name)
+
     def get_all(self, name: str) -> list[str]:
         """Every value of a field, in order."""
         wanted = name.lower()
