@@ -59,6 +59,35 @@ class Admission:
                 return True
         return False
 
+    def admit_all(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
+        """Call `admit` of all plugins, in both rounds; returns what is left to be awaited, if any.
+
+        Most writes meet only plugins that decide at once, and wait for nothing here.
+        """
+        if self.has_async_plugins:
+            return self._admit_in_rounds(attributes)
+        for number, admit in enumerate(self._find_calls(attributes).admit, start=1):
+            if (pending := admit(attributes)) is not None:
+                return self._admit_in_rounds(attributes, pending, number)
+        for last in self._last_plugins:
+            last.admit(attributes)
+        return self._admit(attributes) if attributes.reinvocation.begin_second() else None
+
+    async def _admit_in_rounds(
+        self,
+        attributes: AdmissionAttributes,
+        pending: Awaitable[None] | None = None,
+        done: int = 0,
+    ) -> None:
+        """Go on after `done` plugins, the last of which has returned what is pending."""
+        if pending is not None:
+            await pending
+        await self._admit(attributes, done)
+        if self.has_async_plugins:
+            await self.admit_async(attributes)
+        elif attributes.reinvocation.begin_second():
+            await self._admit(attributes)
+
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Call `admit` of all synchronous plugins; the object may be another one afterwards.
 
@@ -68,16 +97,31 @@ class Admission:
         if not self.has_async_plugins and attributes.reinvocation.begin_second():
             await self._admit(attributes)
 
-    async def _admit(self, attributes: AdmissionAttributes) -> None:
-        for admit in self._find_calls(attributes).admit:
+    async def _admit(self, attributes: AdmissionAttributes, first: int = 0) -> None:
+        for admit in self._find_calls(attributes).admit[first:]:
             if (pending := admit(attributes)) is not None:
                 await pending
         for last in self._last_plugins:
             last.admit(attributes)
 
-    async def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate_all(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
+        """Call `validate` of all plugins but those that count; returns what is to be awaited."""
+        for number, validate in enumerate(self._find_calls(attributes).validate, start=1):
+            if (pending := validate(attributes)) is not None:
+                return self._validate_rest(attributes, pending, number)
+        return self.validate_async(attributes) if self.has_async_plugins else None
+
+    async def _validate_rest(
+        self, attributes: AdmissionAttributes, pending: Awaitable[None], done: int
+    ) -> None:
+        await pending
+        await self.validate(attributes, done)
+        if self.has_async_plugins:
+            await self.validate_async(attributes)
+
+    async def validate(self, attributes: AdmissionAttributes, first: int = 0) -> None:
         """Call `validate` of the synchronous plugins, with the final object."""
-        for validate in self._find_calls(attributes).validate:
+        for validate in self._find_calls(attributes).validate[first:]:
             if (pending := validate(attributes)) is not None:
                 await pending
 

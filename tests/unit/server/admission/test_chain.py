@@ -1,7 +1,9 @@
 """Which plugins a write meets: those that concern its resource, in their order."""
 
+import asyncio
 import copy
 import random
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -154,3 +156,79 @@ async def test_plugins_are_called_in_order_where_they_are_concerned(
         await chain.validate(write)
         admitted = [f"{name} admits" for name in expected]
         assert log == admitted + [f"{name} validates" for name in expected]
+
+
+class Slow(Recorder):
+    """Decides after a turn of the event loop."""
+
+    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None]:  # type: ignore[override]
+        return self._decide(f"{self._name} admits")
+
+    def validate(self, attributes: AdmissionAttributes) -> Awaitable[None]:  # type: ignore[override]
+        return self._decide(f"{self._name} validates")
+
+    async def _decide(self, text: str) -> None:
+        await asyncio.sleep(0)
+        self._log.append(text)
+
+
+class Reviewer:
+    """Asks others, and wants to be asked again when it is asked to."""
+
+    def __init__(self, log: list[str], *, is_active: bool) -> None:
+        self._log = log
+        self.is_active = is_active
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        attributes.reinvocation.is_needed = True
+        self._log.append("reviewer admits")
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        self._log.append("reviewer validates")
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+@pytest.mark.parametrize("middle", [Recorder, Slow])
+async def test_all_plugins_decide_in_order_whoever_has_to_wait(
+    middle: type[Recorder], *, is_active: bool
+) -> None:
+    def build(log: list[str]) -> Admission:
+        plugins = (Recorder("a", log), middle("b", log), Recorder("c", log))
+        reviewer = Reviewer(log, is_active=is_active)
+        return Admission(plugins, (reviewer,), (Recorder("last", log),))
+
+    expected: list[str] = []
+    chain, write = build(expected), attributes(RESOURCES["nodes"])
+    await chain.admit(write)
+    if is_active:
+        await chain.admit_async(write)
+    await chain.validate(write)
+    if is_active:
+        await chain.validate_async(write)
+
+    log: list[str] = []
+    chain, write = build(log), attributes(RESOURCES["nodes"])
+    waits = middle is Slow or is_active
+    pending = chain.admit_all(write)
+    assert (pending is not None) == waits
+    if pending is not None:
+        await pending
+    pending = chain.validate_all(write)
+    assert (pending is not None) == waits
+    if pending is not None:
+        await pending
+    assert log == expected
+    assert log.count("c admits") == (2 if is_active else 1)
+
+
+async def test_a_change_by_a_policy_makes_a_second_round_without_webhooks() -> None:
+    class Policy(MutatingPlugin):
+        def admit(self, attributes: AdmissionAttributes) -> None:
+            attributes.reinvocation.is_needed = True
+
+    log: list[str] = []
+    chain = Admission((Recorder("a", log), Policy()))
+    pending = chain.admit_all(attributes(RESOURCES["nodes"]))
+    assert pending is not None
+    await pending
+    assert log == ["a admits", "a admits"]
