@@ -43,10 +43,10 @@ class Ticket:
 
     __slots__ = ("_error", "_is_done", "_waiters", "event", "size", "unit")
 
-    def __init__(self, event: StoreEvent, unit: int = 0) -> None:
+    def __init__(self, event: StoreEvent, unit: int, size: int) -> None:
         self.event = event
         """The write itself; not yet public."""
-        self.size = event.size
+        self.size = size
         """How many bytes the write adds."""
         self.unit = unit
         """Writes of one unit other than 0 become durable together."""
@@ -126,14 +126,10 @@ class Sequencer:
         """Decide to create or replace."""
         before = self._check(key, expected)
         revision = self._next
-        entry = Entry(
-            key,
-            revision,
-            created_revision=before.created_revision if before is not None else revision,
-            value=encode(revision),
-            _facts=self._facts if facts is None else facts,
-        )
-        return self._append(StoreEvent(revision, key, before=before, after=entry))
+        value = encode(revision)
+        created = before.created_revision if before is not None else revision
+        entry = Entry(key, revision, created, value, self._facts if facts is None else facts)
+        return self._append(StoreEvent(revision, key, before, entry), len(value))
 
     def delete(self, key: StoreKey, encode: Encode, *, expected: int | None) -> Ticket:
         """Decide to delete what is there."""
@@ -142,7 +138,7 @@ class Sequencer:
             raise RevisionConflict(key, expected, 0)
         tombstone = encode(self._next)
         event = StoreEvent(self._next, key, before=before, after=None, tombstone=tombstone)
-        return self._append(event)
+        return self._append(event, len(tombstone))
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -172,19 +168,20 @@ class Sequencer:
             raise Overloaded(
                 f"too many pending writes ({self.waiting}, {self._bytes} bytes): try again later"
             )
-        before = self.get(key)
+        event = self._pending.get(key)
+        before = self._state.get(key) if event is None else event.after
         current = 0 if before is None else before.revision
         if expected is not ANY and expected != current:
             raise RevisionConflict(key, expected, current)
         return before
 
-    def _append(self, event: StoreEvent) -> Ticket:
+    def _append(self, event: StoreEvent, size: int) -> Ticket:
         # `encode` ran before this line: if it failed, no revision was used.
-        ticket = Ticket(event, self._unit)
+        ticket = Ticket(event, self._unit, size)
         self._next = event.revision + 1
         self._pending[event.key] = event
         self._gathering.append(ticket)
-        self._bytes += ticket.size
+        self._bytes += size
         if not self._committing and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._commit)
