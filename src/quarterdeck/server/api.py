@@ -193,7 +193,7 @@ class ApiServer:
         started = self.core.clock.monotonic()
         labels = UNRESOLVED
         try:
-            user = await self._authenticate(request)
+            user = self._authenticate_at_once(request) or await self._authenticate(request)
             route = router.resolve(self.core, request, user, routes=self._routes)
             if route is None:
                 labels = NON_RESOURCE if request.method in _READ_METHODS else UNRESOLVED
@@ -241,6 +241,14 @@ class ApiServer:
                 self.core, request, route, user=user, audit_annotations=annotations
             )
 
+    def _authenticate_at_once(self, request: http.Request) -> User | None:
+        """Find out whom a request acts as; None if that is refused, or takes a wait."""
+        try:
+            caller = self._check_caller(request)
+        except CredentialsRefused:
+            return None
+        return impersonate(request, caller, self.core.authorizer)
+
     async def _authenticate(self, request: http.Request) -> User:
         """Find out whom a request acts as."""
         try:
@@ -251,15 +259,19 @@ class ApiServer:
         return impersonate(request, caller, self.core.authorizer)
 
     async def _find_caller(self, request: http.Request) -> User:
+        """Find out who sent a request, after fetching what that needs."""
+        try:
+            return self._check_caller(request)
+        except NotReady as error:
+            await error.fetch()
+            return self._check_caller(request)
+
+    def _check_caller(self, request: http.Request) -> User:
         """Find out who sent a request; requests of foreign web pages are refused."""
         core = self.core
         if not request.peer.secure:
             cross_origin.check_same_origin(request)
-        try:
-            user = authenticate(request, core.authenticators)
-        except NotReady as error:
-            await error.fetch()
-            user = authenticate(request, core.authenticators)
+        user = authenticate(request, core.authenticators)
         if user is ANONYMOUS_USER and not core.options.has_anonymous:
             raise Unauthorized
         return user

@@ -142,7 +142,8 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoute
         MethodNotAllowed: if the method has no meaning there.
     """
     if (known := routes.find(request.method, request.path)) is not None:
-        check_authorized(core.authorizer, user, _build_attributes(known.verb, known.path, None))
+        attributes = known.attributes or _build_attributes(known.verb, known.path, None)
+        check_authorized(core.authorizer, user, attributes)
         return known
     path = paths.parse(request.path)
     if path is None:
@@ -164,14 +165,16 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoute
         if wanted != "create":
             raise _build_custom_refusal(custom, request.method, path)
         verb, path = wanted, path._replace(name="")  # Kubernetes does not read the name
-    check_authorized(core.authorizer, user, _build_attributes(verb, path, options))
+    attributes = _build_attributes(verb, path, options)
+    check_authorized(core.authorizer, user, attributes)
     resource = find_resource(core, path, verb)
     if resource is None:
         return None
     labels = build_labels(resource, path, verb)
     if options is not None or path.subresource or not _is_served(resource, path, verb):
         return Route(resource, path, verb, options, labels)
-    route = Route(resource, path, verb, None, labels, _find_handler(resource, path, verb))
+    handler = _find_handler(resource, path, verb)
+    route = Route(resource, path, verb, None, labels, handler, attributes)
     routes.keep(request.method, request.path, route)
     return route
 

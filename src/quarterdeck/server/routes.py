@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from quarterdeck.server.authorization.authorizer import Attributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.metrics import RequestLabels
 from quarterdeck.server.registry.registry import Registry
@@ -36,6 +37,8 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     """The labels of the request in metrics."""
     handler: Handler | None = None
     """What answers it, where that is known: the verb is served there."""
+    attributes: Attributes | None = None
+    """What the user must be allowed to do, where that is known."""
 
 
 def build_labels(resource: Resource, path: ResourcePath, verb: str) -> RequestLabels:

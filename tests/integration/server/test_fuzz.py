@@ -75,19 +75,11 @@ def _anything(chance: random.Random) -> Any:
             return chance.choice(SCALARS)
 
 
-class Request:
-    """As much of an HTTP request as the server looks at."""
-
-    def __init__(self, method: str, target: str, body: bytes, media: str) -> None:
-        self.method = method
-        self.target = target
-        self.path, _, self.query = target.partition("?")
-        self.headers = http.Headers([("content-type", media), ("host", "localhost")])
-        self.peer = http.Peer("127.0.0.1:1")
-        self._body = body
-
-    async def read(self, limit: int) -> bytes:
-        return self._body
+def build_request(method: str, target: str, body: bytes, media: str) -> http.Request:
+    headers = [("content-type", media), ("host", "localhost")]
+    return http.Request.of(
+        method, target, headers=headers, body=body, peer=http.Peer("127.0.0.1:1")
+    )
 
 
 def answer_to(requests: list[tuple[str, str, Any, str]]) -> list[tuple[int, bytes]]:
@@ -99,7 +91,7 @@ def answer_to(requests: list[tuple[str, str, Any, str]]) -> list[tuple[int, byte
         asyncio.get_running_loop().set_exception_handler(lambda _, each: problems.append(each))
         answers = []
         for method, target, body, media in requests:
-            request: Any = Request(method, target, msgspec.json.encode(body), media)
+            request = build_request(method, target, msgspec.json.encode(body), media)
             answer = await api.handle(request)
             assert isinstance(answer, http.Response)
             answers.append((answer.status, answer.body))

@@ -97,8 +97,8 @@ class BodyBuffer:
         Raises:
             BodyTooLarge: the body is longer than `limit`.
         """
-        if self._done and len(self._chunks) <= 1 and self.size <= limit:
-            return self._take_last()
+        if (complete := self.take_all_nowait(limit)) is not None:
+            return complete
         parts: list[bytes] = []
         total = 0
         while data := await self.take():
@@ -108,8 +108,10 @@ class BodyBuffer:
             parts.append(data)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _take_last(self) -> bytes:
-        """The common case, a small body that arrived in one piece."""
+    def take_all_nowait(self, limit: int) -> bytes | None:
+        """The common case, a small body that has arrived in one piece; None for any other."""
+        if not self._done or len(self._chunks) > 1 or self.size > limit:
+            return None
         was_full = self.size > self._high
         self.size = 0
         data = self._chunks.popleft() if self._chunks else b""

@@ -162,6 +162,13 @@ class Request:
             self.refusal = _choose_status(error)
             raise
 
+    def read_nowait(self, limit: int) -> bytes | None:
+        """The whole body if all of it has arrived; None if `read` has to wait, or to refuse it."""
+        body_buffer = self.body_buffer
+        if body_buffer is None:
+            return b""
+        return body_buffer.take_all_nowait(min(limit, self.carrier.body_limit))
+
     async def stream(self) -> AsyncIterator[bytes]:
         """The body as it arrives; the socket is read no faster than this is.
 

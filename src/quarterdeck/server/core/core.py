@@ -83,7 +83,9 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     streams: set[Stream]
     """The watches that are open, so that they can be ended well."""
 
-    def build_context(self, user: str, namespace: str, subresource: str = "") -> Context:
+    def build_context(
+        self, user: str, namespace: str, subresource: str = "", *, is_quick: bool = False
+    ) -> Context:
         """Build the context of a write for a strategy."""
         return Context(
             now=self.clock.now(),
@@ -91,4 +93,5 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             user=user,
             namespace=namespace,
             subresource=subresource,
+            is_quick=is_quick,
         )

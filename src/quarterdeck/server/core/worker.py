@@ -33,6 +33,10 @@ class Worker:
         self.computations = 0
         """How many were moved off the event loop."""
 
+    def is_quick(self, size: int) -> bool:
+        """Whether something computed from `size` bytes may keep the event loop waiting."""
+        return size <= self._inline_bytes
+
     async def run(self, size: int, compute: Callable[[], Result]) -> Result:
         """Compute something from `size` bytes: at once if that is little, else in a thread.
 

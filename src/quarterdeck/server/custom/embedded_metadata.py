@@ -14,19 +14,11 @@ from quarterdeck.meta.identity import GroupVersion
 from quarterdeck.meta.release import is_since
 from quarterdeck.meta.schema import Node
 from quarterdeck.server.registry import metadata_validation as rules
+from quarterdeck.server.registry.plain_metadata import is_plain, sort_plain
 from quarterdeck.server.registry.resource import Object
 
 _NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _TYPE = "#meta/v1.ObjectMeta"
-_PLAIN: dict[str, type] = {
-    "name": str,
-    "generateName": str,
-    "namespace": str,
-    "labels": dict,
-    "annotations": dict,
-}
-"""Members that Go keeps as they are unless they are empty, in the order it writes them."""
-_TEXTS = {str}
 _NO_TEXT = "must be a string"
 
 
@@ -45,8 +37,8 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
         if "metadata" in value:
             value["metadata"] = {}  # Go reads null as empty metadata
         return []
-    if _is_plain(metadata):
-        value["metadata"] = {name: metadata[name] for name in _PLAIN if name in metadata}
+    if is_plain(metadata):
+        value["metadata"] = sort_plain(metadata)
         return []
     decoded = builtins.decode_type(metadata, _NAME)
     if decoded.error is not None:
@@ -75,18 +67,6 @@ def coerce_embedded(value: Object, path: str) -> list[str]:
     except InvalidMetadata as error:
         place = f"{path}.metadata"
         raise InvalidMetadata(invalid(place, value["metadata"], str(error))) from error
-
-
-def _is_plain(metadata: Any) -> bool:
-    """Whether metadata has a few usual members with the right types, as that of new objects has."""
-    if type(metadata) is not dict or not metadata.keys() <= _PLAIN.keys():
-        return False
-    for name, each in metadata.items():
-        if type(each) is not _PLAIN[name] or not each:
-            return False
-        if type(each) is dict and {*map(type, each.values())} != _TEXTS:
-            return False
-    return True
 
 
 def _has_nested(metadata: dict[str, Any]) -> bool:

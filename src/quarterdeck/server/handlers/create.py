@@ -1,5 +1,7 @@
 """POST of a new object."""
 
+import functools
+
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.request import decoder
@@ -15,10 +17,15 @@ async def handle(core: Core, call: Call) -> responses.Response:
     options = CreateOptions.parse(call.request.query)
     write_options = parse_write_options(call, options, "CreateOptions")
     validation = parse_field_validation(options)
-    body = await decoder.read_body(call, core.options.max_body_bytes)
-    value = await core.worker.run(
-        len(body), lambda: decoder.decode_object(call, body, call.resource.gvk, validation)
-    )
+    body = decoder.take_body(call, core.options.max_body_bytes)
+    if body is None:
+        body = await decoder.read_body(call, core.options.max_body_bytes)
+    if core.worker.is_quick(len(body)):
+        value = decoder.decode_object(call, body, call.resource.gvk, validation)
+    else:
+        value = await core.worker.run_apart(
+            functools.partial(decoder.decode_object, call, body, call.resource.gvk, validation)
+        )
     written = await write.create(core, call, value, write_options)
     return await build_response(core, call, written)
 

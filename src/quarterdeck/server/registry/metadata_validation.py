@@ -40,13 +40,13 @@ def validate_metadata(
             for problem in name_problems(generate, is_prefix=True)
         ]
     if name := metadata.get("name"):
-        errors += [
-            invalid("metadata.name", name, problem)
-            for problem in name_problems(name, is_prefix=False)
-        ]
+        if problems := name_problems(name, is_prefix=False):
+            errors += [invalid("metadata.name", name, problem) for problem in problems]
     else:
         errors.append(required("metadata.name", "name or generateName is required"))
-    errors += _check_namespace(metadata.get("namespace") or "", namespaced=namespaced)
+    namespace = metadata.get("namespace") or ""
+    if not (namespaced and is_namespace_name(namespace)):
+        errors += _check_namespace(namespace, namespaced=namespaced)
     errors += validate_contents(metadata)
     if metadata.get("finalizers"):
         errors += check_finalizer_names(metadata)
@@ -140,6 +140,12 @@ def _check_label(key: str, value: str) -> None:
     """
     if names.check_qualified_name(key) or names.check_label_value(value):
         raise ValueError(f"the label {key} is not valid")
+
+
+@functools.lru_cache(maxsize=1024)
+def is_namespace_name(name: str) -> bool:
+    """Whether a namespace may have a name: the same few come with every object."""
+    return bool(name) and not names.check_dns1123_label(name)
 
 
 def _check_namespace(namespace: str, *, namespaced: bool) -> list[FieldError]:

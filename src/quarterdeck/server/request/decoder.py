@@ -12,6 +12,7 @@ import msgspec
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVK
+from quarterdeck.server.registry.plain_metadata import is_plain
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.type_meta import build_unrecognized, check_type, explain_non_object
@@ -28,14 +29,21 @@ _YAML_TYPES = frozenset({YAML, "application/x-yaml", "text/yaml"})
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
+def take_body(call: Call, limit: int) -> bytes | None:
+    """Take the body of a request if all of it is there; None if it must be awaited."""
+    if call.body is None:
+        call.body = call.request.read_nowait(limit)
+    return call.body
+
+
 async def read_body(call: Call, limit: int) -> bytes:
     """Read the body of a request.
 
     Raises:
         RequestEntityTooLarge: naming the limit.
     """
-    if call.body is not None:
-        return call.body
+    if (body := take_body(call, limit)) is not None:
+        return body
     try:
         call.body = await call.request.read(limit)
         return call.body
@@ -176,6 +184,8 @@ def _order_members(call: Call, value: Object) -> Object:
     """The members that name the object first, as Kubernetes writes them."""
     first, second = ("apiVersion", "kind") if call.resource.is_custom else ("kind", "apiVersion")
     metadata = value.get("metadata") or {}
+    if metadata and tuple(value)[:2] == (first, second):
+        return value
     return {first: value.get(first), second: value.get(second)} | value | {"metadata": metadata}
 
 
@@ -215,6 +225,8 @@ def check_metadata(value: Object, gvk: GVK) -> None:
     metadata = value.get("metadata")
     if metadata is None:
         value["metadata"] = {}
+        return
+    if is_plain(metadata):
         return
     if isinstance(metadata, dict):
         _fill_null_texts(metadata)

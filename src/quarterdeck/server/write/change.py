@@ -1,5 +1,7 @@
 """Updates of objects, decided on their newest state."""
 
+import functools
+
 import msgspec
 
 from quarterdeck.meta.field import Bare, invalid, quote
@@ -17,13 +19,14 @@ from quarterdeck.server.write.result import (
     Change,
     WriteOptions,
     WriteResult,
-    bound_size,
     build_attributes,
+    build_bounded_encoder,
     build_conflict,
     build_dry_result,
     build_result,
     get_current,
-    run_validation,
+    validate_apart,
+    validate_at_once,
     wait_for_completion,
     with_metadata_errors,
 )
@@ -84,26 +87,32 @@ async def _try_update(
     """Update the object as it is now; a `RevisionConflict` says that it changed meanwhile."""
     entry = get_current(core, call)
     size = max(len(entry.value), len(call.body or b""))
-    context = core.build_context(call.user.name, call.path.namespace, write_options.subresource)
+    context = core.build_context(
+        call.user.name, call.path.namespace, write_options.subresource, is_quick=True
+    )
     manager = write_options.manager if track else None
     field_managers.prepare(core, call)
-    old, value = await core.worker.run(
-        size, lambda: _change_entry(core, call, entry, change, manager=manager)
-    )
+    if core.worker.is_quick(size):
+        old, value = _change_entry(core, call, entry, change, manager=manager)
+    else:
+        old, value = await core.worker.run_apart(
+            lambda: _change_entry(core, call, entry, change, manager=manager)
+        )
     attempt = build_attributes(call, "update", write_options, value=value, old=old)
-    await core.admission.admit(attempt)
-    if core.admission.has_async_plugins:
-        await core.admission.admit_async(attempt)
+    if (pending := core.admission.admit_all(attempt)) is not None:
+        await pending
     if attempt.value is not None and attempt.value is not value:
         value = attempt.value
         _keep_metadata(value["metadata"], old["metadata"])
-    await core.worker.run(size, lambda: _prepare(call, value, old, context))
-    await run_validation(
-        core, size, context, lambda context: _validate_changed(call, value, old, context)
-    )
-    await core.admission.validate(attempt)
-    if core.admission.has_async_plugins:
-        await core.admission.validate_async(attempt)
+    if core.worker.is_quick(size):
+        _prepare(call, value, old, context)
+    else:
+        await core.worker.run_apart(lambda: _prepare(call, value, old, context))
+    validate = functools.partial(_validate_changed, call, value, old)
+    if not validate_at_once(core, size, context, validate):
+        await validate_apart(core, context, validate)
+    if (pending := core.admission.validate_all(attempt)) is not None:
+        await pending
     core.admission.charge(attempt)
     return await _store_changed(
         core, call, entry, value=value, old=old, write_options=write_options
@@ -264,11 +273,13 @@ async def _store_changed(
         return await build_result(core, call, old, entry)
     if write_options.is_dry_run:
         return build_dry_result(call, value, size=len(entry.value))
-    converted = await core.conversions.convert_to_stored(call.resource, value)
-    encode = build_encoder(value, call.resource, stored=converted)
-    bounded = bound_size(encode, core.options.max_object_bytes)
-    stored = await core.store.put(entry.key, bounded, expected=entry.revision)
-    await wait_for_completion(core, call, stored)
+    converted = None
+    if call.resource.converter is not None:
+        converted = await core.conversions.convert_to_stored(call.resource, value)
+    encode = build_bounded_encoder(core, call, value, converted)
+    stored = await core.store.put(entry.key, encode, expected=entry.revision)
+    if call.resource.is_completed:
+        await wait_for_completion(core, call, stored)
     return await build_result(core, call, value, stored)
 
 

@@ -1,10 +1,11 @@
 """Creation of objects."""
 
+import functools
+
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry import metadata_validation as rules
-from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.metadata_checks import checks_metadata
 from quarterdeck.server.registry.name_generator import generate_name, generate_uid
 from quarterdeck.server.registry.resource import Context, Object, Resource, Strategy
@@ -14,11 +15,12 @@ from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.result import (
     WriteOptions,
     WriteResult,
-    bound_size,
     build_attributes,
+    build_bounded_encoder,
     build_dry_result,
     build_result,
-    run_validation,
+    validate_apart,
+    validate_at_once,
     validate_finalizers_of,
     wait_for_completion,
     with_metadata_errors,
@@ -55,16 +57,18 @@ async def create(
     if track:
         _drop_system_fields(metadata)
     has_version = track and _is_resource_version(metadata.get("resourceVersion"))
-    context = core.build_context(call.user.name, call.path.namespace)
+    context = core.build_context(call.user.name, call.path.namespace, is_quick=True)
     manager = write_options.manager if track else None
     field_managers.prepare(core, call)
-    value = await core.worker.run(
-        len(call.body or b""), lambda: _complete(core, call, value, manager=manager)
-    )
+    if core.worker.is_quick(len(call.body or b"")):
+        value = _complete(core, call, value, manager=manager, context=context)
+    else:
+        value = await core.worker.run_apart(
+            functools.partial(_complete, core, call, value, manager=manager, context=context)
+        )
     attributes = build_attributes(call, "create", write_options, value=value)
-    await core.admission.admit(attributes)
-    if core.admission.has_async_plugins:
-        await core.admission.admit_async(attributes)
+    if (pending := core.admission.admit_all(attributes)) is not None:
+        await pending
     value = attributes.value or value
     metadata = value["metadata"]
     _fill_metadata(core, strategy, metadata, context)
@@ -72,13 +76,15 @@ async def create(
     return await _store_new(core, call, attributes, context=context, has_version=has_version)
 
 
-def _complete(core: Core, call: Call, value: Object, *, manager: str | None) -> Object:
+def _complete(
+    core: Core, call: Call, value: Object, *, manager: str | None, context: Context
+) -> Object:
     """The new object with its defaults; `manager` owns what it says."""
     strategy = call.resource.strategy
     (strategy.default_applied if manager is None else strategy.default)(value)
     if manager is None:
         return value
-    return field_managers.track_fields(core, call, value, None, manager=manager)
+    return field_managers.track_new(core, call, value, manager=manager, now=context.now)
 
 
 async def _store_new(
@@ -90,39 +96,37 @@ async def _store_new(
     has_version: bool,
 ) -> WriteResult:
     value = attributes.value or {}
-    metadata = value["metadata"]
+    metadata, size = value["metadata"], len(call.body or b"")
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     for _ in range(_NAME_ATTEMPTS if generated else 1):
         if generated:
             metadata.pop("name", None)
         _name_object(core, metadata)
-        await run_validation(
-            core,
-            len(call.body or b""),
-            context,
-            lambda context: _validate_new(core, call, value, context),
-        )
+        validate = functools.partial(_validate_new, call, value)
+        if not validate_at_once(core, size, context, validate):
+            await validate_apart(core, context, validate)
         attributes.name = metadata["name"]
-        await core.admission.validate(attributes)
-        if core.admission.has_async_plugins:
-            await core.admission.validate_async(attributes)
+        if (pending := core.admission.validate_all(attributes)) is not None:
+            await pending
         core.admission.charge(attributes)
         key = StoreKey(call.resource.stored_name, call.path.namespace, metadata["name"])
         if attributes.is_dry_run:
             if core.store.get_pending(key) is None:
-                return build_dry_result(call, value, created=True, size=len(call.body or b""))
+                return build_dry_result(call, value, created=True, size=size)
             continue
         if has_version:
             raise ApiError("resourceVersion should not be set on objects to be created", code=500)
-        stored = await core.conversions.convert_to_stored(call.resource, value)
+        converted = None
+        if call.resource.converter is not None:
+            converted = await core.conversions.convert_to_stored(call.resource, value)
         try:
-            encode = build_encoder(value, call.resource, stored=stored)
-            bounded = bound_size(encode, core.options.max_object_bytes)
-            ticket = core.store.put(key, bounded, expected=0)
+            encode = build_bounded_encoder(core, call, value, converted)
+            ticket = core.store.put(key, encode, expected=0)
         except RevisionConflict:
             continue
         entry = await ticket
-        await wait_for_completion(core, call, entry)
+        if call.resource.is_completed:
+            await wait_for_completion(core, call, entry)
         return await build_result(core, call, value, entry, created=True)
     raise _build_already_exists(core, call, metadata["name"])
 
@@ -143,21 +147,23 @@ def _is_resource_version(text: str | None) -> bool:
     return bool(text and text.isascii() and text.isdigit() and text.strip("0"))
 
 
-def _validate_new(core: Core, call: Call, value: Object, context: Context) -> None:
+def _validate_new(call: Call, value: Object, context: Context) -> None:
     strategy, metadata = call.resource.strategy, value["metadata"]
     problems = rules.validate_metadata(
         metadata, strategy.validate_name, namespaced=call.resource.namespaced
     )
-    problems += validate_finalizers_of(call, metadata)
-    errors = [*strategy.validate_create(value, with_metadata_errors(context, problems))]
-    if not errors or checks_metadata(call.resource):
+    if metadata.get("finalizers"):
+        problems += validate_finalizers_of(call, metadata)
+    errors = strategy.validate_create(value, with_metadata_errors(context, problems))
+    if problems and (not errors or checks_metadata(call.resource)):
         errors = [*problems, *errors]
     if errors:
         raise Invalid.of(
             call.resource.kind, metadata.get("name") or "", errors, group=call.resource.error_group
         )
-    for warning in rules.find_finalizer_warnings(metadata):
-        call.warn(warning)
+    if metadata.get("finalizers"):
+        for warning in rules.find_finalizer_warnings(metadata):
+            call.warn(warning)
     for warning in strategy.find_warnings(value, None, context):
         call.warn(warning)
 

@@ -4,6 +4,7 @@ A manager is built when first needed, and again when the resource changes (a def
 schema is another resource).
 """
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit.rfc3339 import format_time
@@ -27,16 +28,19 @@ class FieldManagers:
 
     def __init__(self) -> None:
         self._known: dict[tuple[GVR, str], tuple[Resource, FieldManager]] = {}
+        self._newest: tuple[Resource, str, FieldManager] | None = None
 
     def get(self, core: Core, resource: Resource, subresource: str) -> "FieldManager":
         """Return the field manager of an endpoint."""
+        newest = self._newest
+        if newest is not None and newest[0] is resource and newest[1] == subresource:
+            return newest[2]
         key = (resource.gvr, subresource)
         known = self._known.get(key)
-        if known is not None and known[0] is resource:
-            return known[1]
-        manager = _build_manager(core, resource, subresource)
-        self._known[key] = (resource, manager)
-        return manager
+        if known is None or known[0] is not resource:
+            known = self._known[key] = (resource, _build_manager(core, resource, subresource))
+        self._newest = (resource, subresource, known[1])
+        return known[1]
 
 
 def _build_manager(core: Core, resource: Resource, subresource: str) -> "FieldManager":
@@ -74,6 +78,14 @@ def prepare(core: Core, call: Call) -> None:
     """Build the field manager of a call, on the event loop: that reads the registry."""
     if call.resource.group_resource not in _UNTRACKED:
         core.field_managers.get(core, call.resource, call.path.subresource)
+
+
+def track_new(core: Core, call: Call, value: Object, *, manager: str, now: datetime) -> Object:
+    """A new object that belongs to its creator: `track_fields` for the most frequent write."""
+    if call.path.subresource or not call.resource.is_custom:
+        return track_fields(core, call, value, None, manager=manager)
+    keeper = core.field_managers.get(core, call.resource, "")
+    return keeper.update(None, value, manager=manager, now=format_time(now))
 
 
 def track_fields(

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError
 from quarterdeck.server.admission.attributes import AdmissionAttributes, View
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
-from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.metadata_checks import checks_metadata, get_kind_checks
 from quarterdeck.server.registry.metadata_validation import validate_finalizers
 from quarterdeck.server.registry.resource import Context, Object, ValidationTakesLong
@@ -72,6 +73,27 @@ def build_conflict(call: Call, why: str) -> Conflict:
     return Conflict.of(gvr.resource, call.path.name, why, group=gvr.group)
 
 
+def build_bounded_encoder(
+    core: Core, call: Call, value: Object, converted: Object | None
+) -> Encode:
+    """What encodes an object for storage, within the limit of an object.
+
+    `converted` is the object in its stored version, where a webhook converted it.
+    """
+    resource, limit = call.resource, core.options.max_object_bytes
+    if converted is not None or not (resource.is_custom and resource.strategy.stored_as_served):
+        return _bound_size(build_encoder(value, resource, stored=converted), limit)
+    metadata = value["metadata"]
+
+    def encode(revision: int) -> bytes:
+        metadata["resourceVersion"] = str(revision)
+        if len(data := kit_json.encode(value)) > limit:
+            raise _build_too_large(data, limit)
+        return data
+
+    return encode
+
+
 async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> None:
     """Wait for the write by which the server completes one of a client, if the kind has such."""
     if call.resource.is_completed and entry is not None:
@@ -83,13 +105,13 @@ async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> No
 async def build_result(
     core: Core, call: Call, value: Object, entry: Entry | None, *, created: bool = False
 ) -> WriteResult:
-    """Build what a stored entry means for the answer."""
+    """Build what a stored entry means for the answer, once the server has completed it."""
     resource = call.resource
     if entry is None:
         return WriteResult(value, None, created=created)
     size = len(entry.value)
     if resource.strategy.stored_as_served:
-        return WriteResult(value, entry.value, created=created, size=size)
+        return WriteResult(value, entry.value, created, size=size)
     if resource.is_custom and resource.converter is None:
         # the schema of the stored version has the last word, as it has for every later read
         value = await core.worker.run(size, lambda: decode_stored(resource, entry.value))
@@ -106,7 +128,7 @@ def build_dry_result(
     return WriteResult(value, None, created=created, size=size)
 
 
-def bound_size(encode: Encode, limit: int) -> Encode:
+def _bound_size(encode: Encode, limit: int) -> Encode:
     """The same encoder, which refuses an object that grew over the limit on its way.
 
     Bodies are bounded when they are read; defaults, merges, webhooks and conversions add to them.
@@ -115,32 +137,45 @@ def bound_size(encode: Encode, limit: int) -> Encode:
     def encode_bounded(revision: int) -> bytes:
         data = encode(revision)
         if len(data) > limit:
-            raise RequestEntityTooLarge(
-                f"Request entity too large: the object has {len(data)} bytes, limit is {limit}"
-            )
+            raise _build_too_large(data, limit)
         return data
 
     return encode_bounded
 
 
-async def run_validation(
+def _build_too_large(data: bytes, limit: int) -> RequestEntityTooLarge:
+    return RequestEntityTooLarge(
+        f"Request entity too large: the object has {len(data)} bytes, limit is {limit}"
+    )
+
+
+async def validate_apart(core: Core, context: Context, validate: Callable[[Context], None]) -> None:
+    """Validate an object in a thread, however long that takes.
+
+    Raises:
+        ApiError: what is wrong with the object.
+    """
+    patient = msgspec.structs.replace(context, is_quick=False)
+    await core.worker.run_apart(lambda: validate(patient))
+
+
+def validate_at_once(
     core: Core, size: int, context: Context, validate: Callable[[Context], None]
-) -> None:
-    """Validate an object of `size` bytes, in a thread if that takes long.
+) -> bool:
+    """Validate an object of `size` bytes now; False if that takes long: see `validate_apart`.
 
     Small objects are validated at once, unless their rules turn out to be expensive.
 
     Raises:
         ApiError: what is wrong with the object.
     """
-    quick = msgspec.structs.replace(context, is_quick=True)
+    if not core.worker.is_quick(size):
+        return False
     try:
-        if size <= core.options.inline_bytes:
-            validate(quick)
-            return
+        validate(context if context.is_quick else msgspec.structs.replace(context, is_quick=True))
     except ValidationTakesLong:
-        pass
-    await core.worker.run_apart(lambda: validate(context))
+        return False
+    return True
 
 
 def build_attributes(

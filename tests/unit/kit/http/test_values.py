@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.kit import http
+from quarterdeck.kit.http.body_buffer import BodyBuffer
 from quarterdeck.kit.http.encode import encode_chunk, format_headers, format_status_line
 from quarterdeck.kit.http.origin import parse_origin, split_url
 from quarterdeck.kit.http.response import LineSplitter
@@ -178,3 +179,23 @@ async def test_a_request_can_be_made_by_hand() -> None:
         await http.Request.of("POST", "/", body=b"body").read(3)
     assert await request.read(4) == b"body"
     assert [part async for part in http.Request.of("GET", "/").stream()] == []
+
+
+async def test_a_body_that_has_arrived_is_read_without_a_wait() -> None:
+    assert http.Request.of("GET", "/").read_nowait(10) == b""
+    request = http.Request.of("POST", "/", body=b"12345")
+    assert request.read_nowait(4) is None
+    with pytest.raises(http.BodyTooLarge):
+        await request.read(4)
+    assert http.Request.of("POST", "/", body=b"12345").read_nowait(5) == b"12345"
+
+
+async def test_a_body_on_its_way_must_be_awaited() -> None:
+    request = http.Request.of("POST", "/", body=b"12345")
+    request.body_buffer = BodyBuffer(1000, lambda: None, lambda: None)
+    request.body_buffer.feed(b"123")
+    assert request.read_nowait(10) is None
+    request.body_buffer.feed(b"45")
+    request.body_buffer.finish()
+    assert request.read_nowait(10) is None, "two pieces have to be joined"
+    assert await request.read(10) == b"12345"
