@@ -6,7 +6,7 @@ over from the current state, and the writer never waits.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from quarterdeck.kit import json
 from quarterdeck.runtime.cache.event import Change, Event
@@ -20,12 +20,20 @@ _TYPES = {Change.ADDED: "ADDED", Change.MODIFIED: "MODIFIED", Change.DELETED: "D
 class Entry:
     """One change. Its frame is encoded once, when the first reader wants it."""
 
-    __slots__ = ("_frame", "position", "snapshot", "type")
+    __slots__ = ("_frame", "labels_before", "position", "snapshot", "type")
 
-    def __init__(self, position: int, type_: str, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        position: int,
+        type_: str,
+        snapshot: Snapshot,
+        labels_before: Mapping[str, str] | None = None,
+    ) -> None:
         self.position = position
         self.type = type_
         self.snapshot = snapshot
+        self.labels_before = labels_before
+        """Labels before a modification: a selector may have matched them."""
         self._frame = b""
 
     @property
@@ -78,7 +86,8 @@ class Ring:
             return
         if self._floor is None:
             self._floor = event.new.version - 1
-        self._entries.append(Entry(self._next, _TYPES[event.change], event.new))
+        before = event.old.labels if event.old is not None else None
+        self._entries.append(Entry(self._next, _TYPES[event.change], event.new, before))
         self._bytes += len(event.new.data)
         self._next += 1
         while len(self._entries) > self._size or (

@@ -6,7 +6,7 @@ comes at once, so that an empty list differs from a connection that hangs.
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from quarterdeck.apis.applications.v1 import Application
@@ -15,7 +15,7 @@ from quarterdeck.kit.http import BodyWriter, PeerGone, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.snapshot import Snapshot
-from quarterdeck.services.applications.ring import Ring, frame, initial
+from quarterdeck.services.applications.ring import Entry, Ring, frame, initial, shown
 from quarterdeck.wire.label_selector import Selector, SelectorError
 from quarterdeck.wire.query import parse_query
 from quarterdeck.wire.status import BadRequest, Expired
@@ -62,6 +62,8 @@ class WatchOptions(NamedTuple):
                 raise BadRequest(f"unknown parameter {name!r}; valid parameters: {known}")
         labels = given.get("labelSelector", "")
         initial = given.get("sendInitialEvents", "").lower()
+        if initial not in ("", "true", "false"):
+            raise BadRequest(f"invalid sendInitialEvents {initial!r}: must be true or false")
         return cls(
             namespace=given.get("namespace", ""),
             name=given.get("name", ""),
@@ -74,12 +76,34 @@ class WatchOptions(NamedTuple):
 
     def matches(self, snapshot: Snapshot) -> bool:
         """Whether an object is selected by the parameters."""
+        return self._has_key(snapshot) and self._has_labels(snapshot.labels)
+
+    def choose_frame(self, entry: Entry) -> bytes:
+        """A change as the listener sees it; empty if it concerns no selected object.
+
+        As with Kubernetes, an object whose labels begin to match is ADDED, and one whose labels no
+        longer do is DELETED.
+        """
+        if not self._has_key(entry.snapshot):
+            return b""
+        matched, matches = True, self._has_labels(entry.snapshot.labels)
+        if entry.type == "MODIFIED" and entry.labels_before is not None:
+            matched = self._has_labels(entry.labels_before)
+        elif not matches:
+            return b""
+        if matched and matches:
+            return entry.frame
+        if not matched and not matches:
+            return b""
+        type_ = "ADDED" if matches else "DELETED"
+        return frame(type_, shown(entry.snapshot), entry.snapshot.version)
+
+    def _has_key(self, snapshot: Snapshot) -> bool:
         key = snapshot.key
-        if self.namespace and key.namespace != self.namespace:
-            return False
-        if self.name and key.name != self.name:
-            return False
-        return self.selector is None or self.selector.matches(snapshot.labels)
+        return self.namespace in ("", key.namespace) and self.name in ("", key.name)
+
+    def _has_labels(self, labels: Mapping[str, str]) -> bool:
+        return self.selector is None or self.selector.matches(labels)
 
 
 def _selector(text: str) -> Selector:
@@ -188,8 +212,8 @@ class _Listener:
             return
         for entry in entries:
             self._position = entry.position + 1
-            if self._options.matches(entry.snapshot):
-                await self._writer.write(entry.frame)
+            if data := self._options.choose_frame(entry):
+                await self._writer.write(data)
 
     async def _resync(self) -> None:
         """The listener missed something: say so, then give it the current state."""

@@ -423,6 +423,18 @@ async def test_filters_of_a_watch() -> None:
         assert (await seen(frames, "ADDED"))["data"]["object"]["metadata"]["name"] == "b"
 
 
+async def test_object_that_leaves_the_selector_is_deleted_for_the_watch() -> None:
+    labelled = application("a")
+    labelled["metadata"]["labels"] = {"team": "x"}
+    async with site(operator=False) as there, there.watch("?labelSelector=team%3Dx") as frames:
+        await there.ask("POST", APPS, labelled)
+        await seen(frames, "ADDED", "a")
+        for team, type_ in (("y", "DELETED"), ("x", "ADDED")):
+            labelled["metadata"]["labels"]["team"] = team
+            await there.ask("PUT", f"{APPS}/a", labelled)
+            assert (await seen(frames, type_, "a"))["data"]["type"] == type_
+
+
 async def test_heartbeats_keep_a_silent_watch_alive() -> None:
     async with site(operator=False, heartbeat_s=0.01) as there, there.watch() as frames:
         beats = 0

@@ -220,7 +220,14 @@ def test_the_header_of_a_reconnecting_browser_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["resourceVersion=new", "labelSelector=(((", "watch=1", "resourceVersion=-1"]
+    "query",
+    [
+        "resourceVersion=new",
+        "labelSelector=(((",
+        "watch=1",
+        "resourceVersion=-1",
+        "sendInitialEvents=x",
+    ],
 )
 def test_bad_wishes_are_refused(query: str) -> None:
     with pytest.raises(BadRequest):
