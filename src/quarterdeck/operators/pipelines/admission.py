@@ -46,9 +46,9 @@ def add_webhooks(webhooks: Webhooks, reader: Reader) -> None:
     admission = Admission(reader)
     for kind in KINDS:
         webhooks.validate(kind, admission.validate)
-    webhooks.mutate(FleetConnection, default_connection)
-    webhooks.mutate(PipelineDiscovery, default_discovery)
-    webhooks.mutate(CollectorDiscovery, default_discovery)
+    webhooks.mutate(FleetConnection, default_connection, leave_malformed=True)
+    webhooks.mutate(PipelineDiscovery, default_discovery, leave_malformed=True)
+    webhooks.mutate(CollectorDiscovery, default_discovery, leave_malformed=True)
 
 
 class Admission:

@@ -47,6 +47,8 @@ class Hook(abc.ABC, Generic[T]):
         self._kind = kind
         self.operations: tuple[str, ...] = DEFAULT_OPERATIONS
         """What it is registered for."""
+        self.leaves_malformed = False
+        """Whether an object that does not fit the type is allowed unchanged."""
 
     @property
     def info(self) -> KindInfo:
@@ -60,6 +62,8 @@ class Hook(abc.ABC, Generic[T]):
         try:
             review = _decode_review(request, self._kind)
         except ValueError as error:
+            if self.leaves_malformed and isinstance(error, DecodeError):
+                return answers.allow(request.uid)
             return answers.fail(request.uid, 400, str(error))
         try:
             patch = await self._decide(review)

@@ -116,13 +116,21 @@ class Webhooks:
         self._conversion.add(Conversion(hub, spokes))
         return PATH
 
-    def mutate(self, kind: type[T], change: Mutator[T], *, path: str = "") -> str:
+    def mutate(
+        self, kind: type[T], change: Mutator[T], *, path: str = "", leave_malformed: bool = False
+    ) -> str:
         """Have a handler change objects of a kind on their way; returns the path.
+
+        An object that does not fit the type is denied. With `leave_malformed` it passes unchanged,
+        and the schema, which is checked later, denies it with field, value and choices: for
+        handlers that only fill in defaults.
 
         Raises:
             ValueError: if the path is taken.
         """
-        return self._add(path or path_for("mutate", kind.KIND), Mutation(kind, change))
+        hook = Mutation(kind, change)
+        hook.leaves_malformed = leave_malformed
+        return self._add(path or path_for("mutate", kind.KIND), hook)
 
     def _add(self, path: str, hook: Hook[Any]) -> str:
         if not path.startswith("/"):

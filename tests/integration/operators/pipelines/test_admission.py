@@ -77,6 +77,15 @@ async def test_bad_pipelines_are_refused_before_they_are_stored() -> None:
         assert stored["metadata"]["uid"]
 
 
+async def test_wrong_choice_is_refused_with_field_and_choices() -> None:
+    async with group() as at:
+        with pytest.raises(ApiError) as caught:
+            await at.create("CollectorDiscovery", policy={"onConflict": "Explode"})
+        message = str(caught.value)
+        assert 'spec.policy.onConflict: Unsupported value: "Explode"' in message
+        assert "supported values" in message
+
+
 async def test_connections_and_discoveries_get_defaults() -> None:
     async with group() as at:
         url = "https://fleet.example.com/pipeline.v1.PipelineService/"

@@ -346,3 +346,18 @@ def test_handlers_are_tested_with_reviews_made_by_hand() -> None:
     with pytest.raises(Denied, match="red boxes stay"):
         small_only(Review.of(large, operation=Operation.DELETE))
     assert paint(Review.of(small)).spec.color == "blue"
+
+
+async def test_malformed_object_is_left_to_the_schema_where_asked() -> None:
+    webhooks = Webhooks()
+    webhooks.mutate(Box, paint)
+    webhooks.mutate(Box, paint, path="/defaults", leave_malformed=True)
+    await served(webhooks)
+    try:
+        malformed = question(obj=box(size="wide"))
+        assert not (await ask(webhooks, MUTATE, malformed))["allowed"]
+        answer = await ask(webhooks, "/defaults", malformed)
+        assert answer["allowed"] and "patch" not in answer
+        assert "patch" in await ask(webhooks, "/defaults", question(obj=box()))
+    finally:
+        await webhooks.close()
