@@ -42,3 +42,14 @@ def test_the_newest_before_the_current_one_is_chosen() -> None:
 def test_there_is_no_way_back_from_the_first() -> None:
     with pytest.raises(CommandError, match="no revision before 2"):
         choose_revision(pipeline(revision_id="2"), LISTED, "")
+
+
+@pytest.mark.parametrize("wanted", ["99", "11", "zebra"])
+def test_revision_that_does_not_exist_is_refused_with_those_that_do(wanted: str) -> None:
+    with pytest.raises(CommandError, match=f"no revision {wanted}; there are: 2, 9, 10"):
+        choose_revision(pipeline(revision_id="10"), LISTED, wanted)
+
+
+def test_revision_older_than_the_history_may_be_on_the_server() -> None:
+    assert choose_revision(pipeline(revision_id="10"), LISTED, "1") == "1"
+    assert choose_revision(pipeline(), [], "7") == "7"

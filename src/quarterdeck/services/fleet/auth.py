@@ -45,7 +45,8 @@ class Tokens:
         )
         if scopes is None:
             raise FleetError(
-                Code.UNAUTHENTICATED, "a valid token is required, as basic or bearer authentication"
+                Code.UNAUTHENTICATED,
+                "a valid token is required in the header Authorization (Basic, or Bearer)",
             )
         if scope not in scopes and not (scope is Scope.READ and Scope.WRITE in scopes):
             raise FleetError(

@@ -12,7 +12,7 @@ import pytest
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
-from quarterdeck.kit.redaction import Secret
+from quarterdeck.kit.redaction import Secret, redact
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.records import Collector
@@ -357,6 +357,7 @@ async def test_tokens_have_scopes() -> None:
             )
             assert found == status, (authorization, path)
             assert b"wrong" not in body
+            assert redact(body.decode()) == body.decode(), "clients show the whole sentence"
 
 
 async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def choose_revision(
     ids = [each.spec.revision_id for each in sorted(own, key=_order)]
     current = pipeline.status.rolled_back_to or pipeline.status.revision_id
     if wanted:
+        _check_known(pipeline.metadata.name, ids, wanted)
         return wanted
     earlier = ids[: ids.index(current)] if current in ids else ids[:-1]
     if not earlier:
@@ -69,6 +70,16 @@ def choose_revision(
             REFUSED,
         )
     return earlier[-1]
+
+
+def _check_known(pipeline: str, ids: list[str], wanted: str) -> None:
+    """Refuse a revision that cannot exist; one older than those listed may be on the server."""
+    is_older = ids and wanted.isdecimal() and ids[0].isdecimal() and int(wanted) < int(ids[0])
+    if ids and wanted not in ids and not is_older:
+        listed = ", ".join(ids)
+        raise CommandError(
+            f"pipeline {pipeline} has no revision {wanted}; there are: {listed}", REFUSED
+        )
 
 
 def _order(revision: "PipelineRevision") -> tuple[str, int, str]:
