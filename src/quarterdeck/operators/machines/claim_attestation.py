@@ -63,7 +63,8 @@ async def await_attestation(machine: Machine, recipe: Recipe) -> Result:
     if phase == "Failed":
         raise Failed(Reason.BOOTSTRAP_FAILED, f"the agent reports: {detail or 'no detail'}")
     if attestation is None:
-        return _hold(machine, ATTESTED, *_explain_absence(machine))
+        method = recipe.template.spec.attestation.method
+        return _hold(machine, ATTESTED, *_explain_absence(machine, method))
     if _is_new(machine):
         await _remove_token(machine, recipe)
         text = f"by {attestation.method}, as {attestation.spiffe_id}"
@@ -80,10 +81,10 @@ async def await_attestation(machine: Machine, recipe: Recipe) -> Result:
     return result
 
 
-def _explain_absence(machine: Machine) -> tuple[Reason, str]:
+def _explain_absence(machine: Machine, method: str) -> tuple[Reason, str]:
     refusal = machine.claim.status.attestation_refusal
     if refusal is None:
-        text = "the machine has not proved itself to the bootstrap service yet"
+        text = f"the machine has not proved itself by {method} to the bootstrap service yet"
         return Reason.AWAITING_ATTESTATION, text
     text = f"the bootstrap service refused its proof: {refusal.reason}: {refusal.message}"
     return Reason.ATTESTATION_FAILED, text

@@ -12,6 +12,12 @@ from quarterdeck.kit import json
 from quarterdeck.kit.redaction import Secret
 
 PATH = "/etc/hyperfleet/agent.json"
+METHODS = ("join-token", "tpm", "tpm+token")
+"""Ways to prove oneself that every bootstrap service knows."""
+METHOD_GROUP = "quarterdeck.attestation"
+"""Entry points of further ones."""
+MIN_TOKEN_S, MAX_TOKEN_S = 60.0, 86400.0
+"""How long a join token may be valid."""
 
 
 class ServiceMissing(Exception):

@@ -1,14 +1,24 @@
 """Fields that nothing acts on: named in a condition, never ignored in silence. Pure."""
 
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 
+from quarterdeck.apis.hypervisor.bootstrap import Attestation
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.shape import MachineNetwork
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.operators.machines.invitation import (
+    MAX_TOKEN_S,
+    METHOD_GROUP,
+    METHODS,
+    MIN_TOKEN_S,
+    needs_token,
+)
 from quarterdeck.operators.machines.plan.cron import BadSchedule, parse_schedule
+from quarterdeck.operators.machines.sizes import parse_seconds
 
 
 def unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
@@ -35,7 +45,24 @@ def unsupported_of_template(template: HypervisorMachineTemplate) -> list[str]:
     if spec.bootstrap.method in ("external-secrets", "join-cluster"):
         found.append("spec.bootstrap.method")
     found += [f"spec.{field}" for field in _network(spec.network)]
+    if spec.attestation is not None:
+        found += _attestation(spec.attestation)
     return found
+
+
+def _attestation(attestation: Attestation) -> Iterator[str]:
+    """A method that is not installed, and a lifetime that tokens cannot have."""
+    method, config = attestation.method, attestation.config
+    if method not in METHODS and not entry_points(group=METHOD_GROUP, name=method):
+        known = ", ".join(METHODS)
+        yield (
+            f"spec.attestation.method ({method!r} is not one of {known}, nor installed here as an "
+            f"entry point of {METHOD_GROUP}; machines wait unless the bootstrap service has it)"
+        )
+    lifetime_s = parse_seconds(config.join_token_ttl) if config is not None else MIN_TOKEN_S
+    if needs_token(method) and config is not None and not MIN_TOKEN_S <= lifetime_s <= MAX_TOKEN_S:
+        used = "1m" if lifetime_s < MIN_TOKEN_S else "24h"
+        yield f"spec.attestation.config.joinTokenTTL ({config.join_token_ttl}; {used} is used)"
 
 
 def unsupported_of_claim(claim: MachineClaim) -> list[str]:

@@ -24,7 +24,8 @@ async def read_message(request: http.Request, kind: type[Message]) -> Message:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CallError(400, "invalid_request", "the body is not a valid request") from error
+        text = f"the body is not a valid request: {error}"
+        raise CallError(400, "invalid_request", text) from error
 
 
 def respond(status: int, message: Any) -> http.Response:

@@ -216,6 +216,8 @@ async def test_large_and_malformed_bodies_and_plain_http_are_refused() -> None:
         for body in (b"", b"{", b"[]", b'{"token":1}', b"[" * 5000):
             answer = await replica.call("POST", JOIN, body)
             assert (answer.status, answer.body["code"]) == (400, "invalid_request")
+        wrong = await replica.call("POST", JOIN, b'{"token":1}')
+        assert "Expected `str`, got `int` - at `$.token`" in wrong.body["message"]
         assert (await replica.call("GET", "/v1/unknown")).status == 404
         plain = await replica.service.handle(http.Request.of("GET", "/healthz"))
         assert plain.status == 403

@@ -9,14 +9,17 @@ from quarterdeck.client import ClientError
 from quarterdeck.client.client import Client
 from quarterdeck.kit import http, json
 from quarterdeck.kit.redaction import Secret
-from quarterdeck.operators.machines.invitation import Invitation, ServiceMissing
+from quarterdeck.operators.machines.invitation import (
+    MAX_TOKEN_S,
+    MIN_TOKEN_S,
+    Invitation,
+    ServiceMissing,
+)
 from quarterdeck.wire.status import ApiError
 
 CONFIG_MAP = "quarterdeck-bootstrap"
 _TIMEOUT_S = 10.0
 _CREATED = 201
-_MIN_LIFETIME_S = 60.0
-_MAX_LIFETIME_S = 86400.0
 
 
 class BootstrapClient:
@@ -55,7 +58,7 @@ class BootstrapClient:
         meta = claim.metadata
         body = {
             "claim": {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid},
-            "ttlSeconds": int(min(max(lifetime_s, _MIN_LIFETIME_S), _MAX_LIFETIME_S)),
+            "ttlSeconds": int(min(max(lifetime_s, MIN_TOKEN_S), MAX_TOKEN_S)),
             "rotate": True,
         }
         headers = [("Authorization", f"Bearer {self._read_token()}")]

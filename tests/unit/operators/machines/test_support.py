@@ -1,0 +1,45 @@
+"""Fields that nothing acts on are named, with what happens instead."""
+
+from typing import Any
+
+import pytest
+
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit import json
+from quarterdeck.meta.objects import decode
+from quarterdeck.operators.machines.support import unsupported_of_template
+
+
+def build(**attestation: Any) -> HypervisorMachineTemplate:
+    document = {
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
+        "kind": "HypervisorMachineTemplate",
+        "metadata": {"name": "small", "namespace": "default"},
+        "spec": {
+            "hypervisorClusterRef": {"name": "lab"},
+            "template": {"mock": {}},
+            "resources": {"cpu": 1, "memory": "1Gi", "disk": "10Gi"},
+            "bootstrap": {"method": "none"},
+            "attestation": attestation,
+        },
+    }
+    return decode(HypervisorMachineTemplate, json.encode(document))
+
+
+@pytest.mark.parametrize("method", ["join-token", "tpm", "tpm+token"])
+def test_own_methods_are_acted_on(method: str) -> None:
+    assert unsupported_of_template(build(method=method)) == []
+    assert unsupported_of_template(build(method=method, config={"joinTokenTTL": "24h"})) == []
+
+
+def test_method_that_is_not_installed_is_named_with_the_choices() -> None:
+    (found,) = unsupported_of_template(build(method="bogus"))
+    assert found.startswith("spec.attestation.method ('bogus' is not one of join-token, tpm,")
+
+
+@pytest.mark.parametrize(("given", "used"), [("10s", "1m"), ("99h", "24h"), ("9999999999h", "24h")])
+def test_lifetime_that_tokens_cannot_have_is_named_with_the_one_used(given: str, used: str) -> None:
+    template = build(method="join-token", config={"joinTokenTTL": given})
+    field = "spec.attestation.config.joinTokenTTL"
+    assert unsupported_of_template(template) == [f"{field} ({given}; {used} is used)"]
+    assert unsupported_of_template(build(method="tpm", config={"joinTokenTTL": given})) == []
