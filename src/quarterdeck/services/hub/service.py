@@ -9,6 +9,7 @@ from quarterdeck.hubstate.ports import History, StateStore
 from quarterdeck.inventory.access.viewer import Viewer
 from quarterdeck.kit import json, rfc3339
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.http import Request, Response, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub import routes
@@ -48,6 +49,8 @@ from quarterdeck.services.hub.stream import HEARTBEAT_S, Streams
 Answer = Response | StreamResponse
 Headers = list[tuple[str, str]]
 MAX_BODY = 64 * 1024
+LIMIT_S = 30.0
+"""How long an answer may take, streams aside: a store that hangs must not hold the viewer."""
 SECURITY: Headers = [
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
@@ -168,10 +171,15 @@ class HubServer:
             if self.has_reference_page and _is_reference(request):
                 return self._show_reference()
             match = self.router.find(request.method, request.path)
-            viewer = await self._authenticate(request, match.route)
-            if match.route.is_stream:
-                return self._open_stream(request, viewer)
-            return await self._call(request, match, viewer)
+
+            async def work() -> Answer:
+                nonlocal viewer
+                viewer = await self._authenticate(request, match.route)
+                if match.route.is_stream:
+                    return self._open_stream(request, viewer)
+                return await self._call(request, match, viewer)
+
+            return await run_within(self._clock, LIMIT_S, work())
         except WrongMethod as error:
             message = f"{request.method} is not allowed; use {error}"
             return _failure(405, message, [("Allow", ", ".join(error.allowed))])
@@ -181,6 +189,8 @@ class HubServer:
             return _failure(error.status, error.message, _challenge(error.status))
         except HubStateError:
             return _failure(503, "the store does not answer")
+        except TimeoutError:
+            return _failure(503, f"no answer within {LIMIT_S:g} s; the store is slow, ask again")
         except NotReady:
             body = {"status": "not ready", "error": "redis unavailable"}
             return Response(503, [_JSON], json.encode(body))

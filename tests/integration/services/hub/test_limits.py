@@ -1,12 +1,16 @@
 """What is remembered of policies, how many count, and what is measured."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from tests.integration.services.hub.conftest import World
 
+from quarterdeck.inventory.access.principal import Principal
+from quarterdeck.kit.http import Request
 from quarterdeck.kit.metrics import Registry
+from quarterdeck.services.hub.identity import Authenticator
 from quarterdeck.services.hub.metrics import ApiMetrics
 from quarterdeck.services.hub.policies import PolicyLimits
 
@@ -58,3 +62,31 @@ async def test_requests_are_counted_by_endpoint_and_never_by_what_clients_invent
         assert registry.get_value(metric, "GET", path, "401") == 1
         assert registry.get_value(metric, "GET", "other", "404") == 5
         assert b"invented" not in registry.render()
+
+
+class Hanging(Authenticator):
+    """Waits for an answer that never comes, as a store does behind a network that is cut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def authenticate(self, request: Request) -> Principal | None:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return None
+
+
+async def test_answer_that_takes_too_long_is_given_up(world: Make) -> None:
+    async with world() as w:
+        hanging = Hanging()
+        w.hub = w.server(authenticator=hanging)
+        asked = asyncio.ensure_future(w.ask("api:/clusters", "root"))
+        await hanging.asked.wait()
+        assert not asked.done()
+        await w.clock.advance(31)
+        reply = await asked
+        assert (reply.status, reply.body) == (
+            503,
+            {"error": "no answer within 30 s; the store is slow, ask again"},
+        )
