@@ -172,6 +172,49 @@ def test_plan_offline_shows_every_error(tmp_path: Path, capsys: pytest.CaptureFi
     assert any("spec.targets[0].components[0].app" in line for line in lines)
 
 
+def test_plan_names_parameters_of_the_workflow_that_have_no_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parameters = [
+        {"name": "url"},
+        {"name": "users", "value": "5"},
+        {"name": "region", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}},
+        {"name": "experiment-name"},
+    ]
+    template = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "WorkflowTemplate",
+        "metadata": {"name": "load"},
+        "spec": {"arguments": {"parameters": parameters}},
+    }
+    workflow: dict[str, Any] = {"template": "load", "completion": {"mode": "workflow"}}
+    plan = ["experiments", "plan", "--offline"]
+    without = manifest("demo", target("app", "hub"), workflow=workflow)
+    assert run([*plan, write(tmp_path / "x.yaml", template, without)]) == 1
+    assert capsys.readouterr().err.strip() == (
+        "spec.workflow.params.url: Required value: argo-workflows/load has no value for it"
+    )
+    workflow = {**workflow, "params": {"url": "http://web/"}}
+    complete = manifest("demo", target("app", "hub"), workflow=workflow)
+    assert run([*plan, write(tmp_path / "y.yaml", template, complete)]) == 0
+
+
+def test_plan_tells_that_a_price_is_assumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, (machine, is_assumed) in enumerate((("e2-medium", False), ("c4-huge-1", True))):
+        wanted = target("app", "gke")
+        wanted["cluster"]["machineType"] = machine
+        file = write(tmp_path / f"{number}.yaml", manifest("demo", wanted))
+        assert run(["experiments", "plan", "--offline", file]) == 0
+        assert ("(assumed: the price" in capsys.readouterr().out) is is_assumed
+
+
+def test_a_rerun_has_at_least_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["experiments", "rerun", "first", "--repeats", "0"]) == 2
+    assert "--repeats: 0 is less than 1" in capsys.readouterr().err
+
+
 def test_plan_offline_uses_components_of_the_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -221,6 +221,8 @@ def _describe_target(each: PlannedTarget) -> list[str]:
         size = f", {each.status.node_count} x {each.status.machine_type}"
     spot = ", preemptible" if cluster.preemptible else ""
     price = f", {each.hourly_usd:.4f} USD per hour" if each.hourly_usd else ""
+    if prices.is_assumed(each.target, each.status):
+        price += " (assumed: the price of this machine type is not known)"
     after = f" after {', '.join(each.target.depends)}" if each.target.depends else ""
     lines = [f"target {each.target.name}{after}: {cluster.type}{size}{spot}{price}"]
     if each.cluster is not None:

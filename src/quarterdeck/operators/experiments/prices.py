@@ -35,9 +35,18 @@ def hourly_usd(target: Target, status: TargetStatus) -> float:
     cluster = target.cluster
     if cluster.type not in PRICED:
         return 0.0
-    price = HOURLY_USD.get(status.machine_type or cluster.machine_type or "e2-medium", UNKNOWN_USD)
+    price = HOURLY_USD.get(_get_machine(target, status), UNKNOWN_USD)
     share = PREEMPTIBLE if cluster.preemptible else 1.0
     return price * share * (status.node_count or cluster.node_count or 1)
+
+
+def is_assumed(target: Target, status: TargetStatus) -> bool:
+    """Whether the price of a target's machines is not known, so that one is assumed."""
+    return target.cluster.type in PRICED and _get_machine(target, status) not in HOURLY_USD
+
+
+def _get_machine(target: Target, status: TargetStatus) -> str:
+    return status.machine_type or target.cluster.machine_type or "e2-medium"
 
 
 def spent_usd(experiment: Experiment, *, now: datetime) -> float:

@@ -48,6 +48,17 @@ def parameters(
     return {**given, **injected}
 
 
+def list_required(spec: Any) -> tuple[str, ...]:
+    """The parameters of a WorkflowTemplate's spec that have no value of their own."""
+    arguments = spec.get("arguments") if isinstance(spec, dict) else None
+    declared = arguments.get("parameters") if isinstance(arguments, dict) else None
+    return tuple(
+        str(each["name"])
+        for each in declared or ()
+        if isinstance(each, dict) and "name" in each and not {"value", "valueFrom"} & each.keys()
+    )
+
+
 def build(
     experiment: Experiment, name: str, arguments: Mapping[str, str], settings: Settings
 ) -> dict[str, Any]:

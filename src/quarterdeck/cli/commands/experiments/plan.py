@@ -20,7 +20,7 @@ from quarterdeck.cli.parameters import Option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quarterdeck.apis.experiments.v1alpha1 import Component, Experiment
+    from quarterdeck.apis.experiments.v1alpha1 import Component
     from quarterdeck.client.client import Client
     from quarterdeck.operators.experiments.preview import Preview
     from quarterdeck.operators.experiments.settings import Settings
@@ -102,11 +102,11 @@ async def plan(
             where = namespace or document["metadata"].get("namespace") or known.namespace
             experiment = decode_experiment(document, where)
             found = preview(experiment, known.components, settings)
-            missing = known.find_missing_template(experiment)
+            missing = known.find_missing(found)
             failed |= bool(found.problems or missing)
             _print(found, output, settings)
-            if missing:
-                print(f"  {missing}", file=sys.stderr)
+            for each in missing:
+                print(f"  {each}", file=sys.stderr)
     return FAILED if failed else OK
 
 
@@ -120,13 +120,16 @@ class Known:
         self.namespace = "default"
         self._workflow_namespace = workflow_namespace
         self.components: dict[str, Component] = {}
-        self._templates: set[str] = set()
+        self._templates: dict[str, tuple[str, ...]] = {}
+        """By name: the parameters that an experiment must give."""
         self._knows_templates = False
 
     async def read(self, client: "Client") -> None:
         """Add what the cluster has; kinds that are not installed have no objects."""
         from quarterdeck.apis.experiments.v1alpha1 import Component
+        from quarterdeck.kit import json
         from quarterdeck.operators.experiments.foreign import WorkflowTemplate
+        from quarterdeck.operators.experiments.workflows import list_required
         from quarterdeck.wire.status import NotFound
 
         self.namespace = client.namespace
@@ -134,35 +137,43 @@ class Known:
             self.components[component.metadata.name] = component
         try:
             found = await client.list(WorkflowTemplate, self._workflow_namespace)
-            self._templates |= {each.metadata.name for each in found}
+            for each in found:
+                self._templates[each.metadata.name] = list_required(json.decode(each.spec))
             self._knows_templates = True
         except NotFound:
             pass
 
     def add(self, documents: "Sequence[Document]") -> None:
         """Add what the files have; they win over the cluster."""
+        from quarterdeck.operators.experiments.workflows import list_required
+
         for document in documents:
             name = document["metadata"]["name"]
             if is_kind(document, "Component"):
                 self.components[name] = decode_component(document)
             elif document["kind"] == "WorkflowTemplate":
-                self._templates.add(name)
+                self._templates[name] = list_required(document.get("spec"))
                 self._knows_templates = True
 
-    def find_missing_template(self, experiment: "Experiment") -> str:
-        """What to say of a template that does not exist; empty if it does, or nobody knows."""
-        workflow = experiment.spec.workflow
-        if (
-            not self._knows_templates
-            or workflow.cluster_scope
-            or workflow.on_missing_template == "Inline"
-            or workflow.template in self._templates
-        ):
-            return ""
-        return (
-            f"spec.workflow.template: Not found: {self._workflow_namespace}/{workflow.template}; "
-            "create the WorkflowTemplate, or set onMissingTemplate to Inline"
-        )
+    def find_missing(self, found: "Preview") -> list[str]:
+        """What the workflow lacks: its template, or values of it; empty if nobody knows."""
+        workflow = found.experiment.spec.workflow
+        if not self._knows_templates or workflow.cluster_scope or found.problems:
+            return []
+        key = f"{self._workflow_namespace}/{workflow.template}"
+        required = self._templates.get(workflow.template)
+        if required is None:
+            if workflow.on_missing_template == "Inline":
+                return []
+            advice = "create the WorkflowTemplate, or set onMissingTemplate to Inline"
+            return [f"spec.workflow.template: Not found: {key}; {advice}"]
+        arguments = found.workflow["spec"]["arguments"]["parameters"]
+        given = {each["name"] for each in arguments}
+        return [
+            f"spec.workflow.params.{name}: Required value: {key} has no value for it"
+            for name in required
+            if name not in given
+        ]
 
 
 def _print(found: "Preview", output: Form, settings: "Settings") -> None:

@@ -31,7 +31,7 @@ async def rerun(
         str, Option("--name", metavar="NAME", help="Name of the new run (default: NAME-2, NAME-3).")
     ] = "",
     repeats: Annotated[
-        int, Option("--repeats", metavar="N", help="Run the workflow N times.", minimum=0)
+        int, Option("--repeats", metavar="N", help="Run the workflow N times.", minimum=1)
     ] = 0,
     watch: WatchRun = False,
     junit: Junit = "",
