@@ -104,9 +104,10 @@ class Transport:
     ) -> AsyncGenerator[bytes, None]:
         masker = build_masker(self._latest.authorization)
         with _translated(request, self.config):
-            async with aclosing(response.lines()) as lines:
-                async for line in lines:
-                    yield masker.mask_bytes(line) if is_failure(line) else line
+            async with aclosing(response.line_batches()) as batches:
+                async for batch in batches:
+                    for line in batch:
+                        yield masker.mask_bytes(line) if is_failure(line) else line
 
     async def _respond(self, request: ApiRequest) -> http.ClientResponse:
         """The head of a successful answer, after whatever retries are safe."""

@@ -91,6 +91,23 @@ class BodyBuffer:
             self._on_room()
         return data
 
+    async def take_held(self) -> bytes:
+        """Everything that is held, in one piece, as soon as there is something; empty at the end.
+
+        Raises:
+            HttpError: what the body failed with, after everything that arrived was taken.
+        """
+        data = await self.take()
+        if not self._chunks:
+            return data
+        was_full = self.size > self._high
+        data += b"".join(self._chunks)
+        self._chunks.clear()
+        self.size = 0
+        if was_full:
+            self._on_room()
+        return data
+
     async def take_all(self, limit: int) -> bytes:
         """Everything up to the end.
 

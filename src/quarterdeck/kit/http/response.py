@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -76,13 +77,18 @@ class ClientResponse:
             PeerGone: the connection ended before the body did.
             ReadTimeout: no more of it arrived in time.
         """
+        async with aclosing(self.line_batches(limit)) as batches:
+            async for batch in batches:
+                for line in batch:
+                    yield line
+
+    async def line_batches(self, limit: int | None = None) -> AsyncGenerator[list[bytes], None]:
+        """The same as lists of the lines that arrived together, for readers of very many."""
         try:
             splitter = LineSplitter(limit)
-            while data := await self._body_buffer.take():
-                for line in splitter.feed(data):
-                    yield line
-            for line in splitter.end():
-                yield line
+            while data := await self._body_buffer.take_held():
+                yield splitter.feed(data)
+            yield splitter.end()
         finally:
             self._source.abandon(self)
 

@@ -16,7 +16,7 @@ from quarterdeck.runtime.cache.snapshot import Metadata
 Transform = Callable[[bytes, Metadata], bytes]
 """From an encoded object and its metadata to what is kept of it."""
 
-_NAME = b'"managedFields"'
+_NAME = b'"managedFields":'
 
 
 class _Entry(msgspec.Struct, frozen=True, gc=False):
@@ -43,15 +43,17 @@ def keep_managed_fields_of(manager: str) -> Transform:
 
     def transform(raw: bytes, metadata: Metadata) -> bytes:
         managed = bytes(metadata.managed_fields)
-        at = raw.find(_NAME)
-        if not managed or raw.find(_NAME, at + 1) >= 0:
-            return raw  # none, or a second field of that name: leave it
+        if not managed:
+            return raw
+        start = raw.find(_NAME) + len(_NAME)
+        end = start + len(managed)
+        if raw[start:end] != managed or raw.find(_NAME, end) >= 0:
+            return raw  # written with spaces, or a second field of that name: leave it
         try:
             kept = _select_applied_by(managed, manager) if name in managed else b"[]"
         except msgspec.DecodeError:
             return raw
-        start = raw.index(managed, at)
-        return b"".join((raw[:start], kept, raw[start + len(managed) :]))
+        return b"".join((raw[:start], kept, raw[end:]))
 
     return transform
 

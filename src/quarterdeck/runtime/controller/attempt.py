@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, assert_never
 from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
-from quarterdeck.runtime.controller.report import update_status
+from quarterdeck.runtime.controller.report import apply_status, complete_status
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import ControllerMetrics
 from quarterdeck.runtime.observability.tracing import Tracer
@@ -71,7 +71,10 @@ class AttemptRunner(Generic[T]):
         outcome: Outcome
         try:
             with limit:
-                result, is_final = await self._run_steps(ctx)
+                if self._finalizers or ctx.obj.is_deleting:
+                    result, is_final = await self._run_steps(ctx)
+                else:
+                    result = await self._controller.reconcile(ctx.obj, ctx)
                 outcome = classify_result(result)
         except Exception as error:
             outcome = classify_error(error, is_timeout=limit.expired)
@@ -80,7 +83,9 @@ class AttemptRunner(Generic[T]):
         if is_final:
             return outcome
         try:
-            await update_status(ctx, outcome, self._controller)
+            status = complete_status(ctx, outcome, self._controller)
+            if status is not None:
+                await apply_status(ctx, status, self._controller)
         except NotFound:
             pass  # deleted meanwhile: there is no status to write
         except Exception as error:

@@ -1,6 +1,7 @@
 """Writes how a reconcile ended into the object: the ready condition, events, one status write."""
 
-from typing import TypeVar, assert_never
+from collections.abc import Coroutine
+from typing import Any, TypeVar, assert_never
 
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.objects import Object
@@ -21,21 +22,26 @@ from quarterdeck.runtime.reconcile.outcome import (
 T = TypeVar("T", bound=Object)
 
 
-async def update_status(ctx: Context[T], outcome: Outcome, controller: Controller[T]) -> None:
-    """Complete the status and apply it, if anything of ours changed."""
+def complete_status(ctx: Context[T], outcome: Outcome, controller: Controller[T]) -> bytes | None:
+    """Complete the draft; returns the status to apply, None if nothing of ours changed."""
     if isinstance(outcome, Conflicted):
-        return  # nothing is wrong with the object: the retry reads the newer version
+        return None  # nothing is wrong with the object: the retry reads the newer version
     draft, ready = ctx.status, controller.ready
     if draft.is_discarded:
-        return
+        return None
     if ready and draft.has_conditions:
         _set_ready(ctx, outcome, ready)
     draft.set_observed_generation()
-    body = draft.build_apply_configuration()
-    if body is not None:
-        kind = controller.for_
-        subresource = "status" if kind.KIND.subresource_status else ""
-        await ctx.api.apply_bytes(kind, ctx.key, body, subresource=subresource)
+    return draft.build_apply_configuration()
+
+
+def apply_status(
+    ctx: Context[T], status: bytes, controller: Controller[T]
+) -> Coroutine[Any, Any, bytes]:
+    """Write the status of `complete_status`."""
+    kind = controller.for_
+    subresource = "status" if kind.KIND.subresource_status else ""
+    return ctx.api.apply_bytes(kind, ctx.key, status, subresource=subresource)
 
 
 def _set_ready(ctx: Context[T], outcome: Outcome, ready: str) -> None:

@@ -138,7 +138,7 @@ class Runner(Generic[T]):
     async def _work(self) -> None:
         limit = TimeLimit(self.controller.time_limit_s)
         try:
-            while (item := await self._dispatcher.get()) is not None:
+            while item := self.queue.pop() or await self._dispatcher.get():
                 try:
                     if self._stopping:
                         continue

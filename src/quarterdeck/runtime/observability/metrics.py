@@ -232,11 +232,11 @@ class QueueMetrics:
     def on_add(self, priority: int) -> None:
         """A key became due."""
         self._adds.value += 1
-        self._at(priority).value += 1
+        (self._depths.get(priority) or self._at(priority)).value += 1
 
     def on_get(self, priority: int, waited_s: float) -> None:
         """A key was handed out."""
-        self._at(priority).value -= 1
+        (self._depths.get(priority) or self._at(priority)).value -= 1
         self._waits.observe(waited_s)
 
     def on_priority_change(self, before: int, after: int) -> None:

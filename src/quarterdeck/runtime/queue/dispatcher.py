@@ -48,7 +48,10 @@ class Dispatcher(Generic[K]):
         return added
 
     async def get(self) -> QueueItem[K] | None:
-        """The next key; None once the queue is closed and has nothing ready."""
+        """The next key; None once the queue is closed and has nothing ready.
+
+        `queue.pop` is the same for whoever need not wait.
+        """
         while True:
             taken = self.queue.pop()
             if taken is not None:

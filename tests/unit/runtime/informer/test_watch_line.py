@@ -53,7 +53,13 @@ def test_a_line_that_is_written_otherwise_is_read_as_well(line: bytes) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"[]", b'{"type":"ADDED"}', b'{"type":"ADDED","object":{"metadata":{"name":1}}}', b"{"],
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"type":"ADDED"}',
+        b'{"type":"ADDED","object":{"metadata":{"name":1}}}',
+    ],
 )
 def test_what_is_no_event_is_an_error(line: bytes) -> None:
     with pytest.raises((FrameError, msgspec.DecodeError)):
