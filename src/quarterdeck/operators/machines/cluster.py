@@ -9,7 +9,7 @@ from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.machines.conditions import DELETING, READY, Reason
+from quarterdeck.operators.machines.conditions import READY, Reason
 from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.connections import Connections, CredentialsMissing, Opened
 from quarterdeck.operators.machines.errors import Code, HypervisorError
@@ -19,16 +19,15 @@ from quarterdeck.operators.machines.providers import ProviderUnknown
 from quarterdeck.operators.machines.references import cluster_key_of
 from quarterdeck.operators.machines.report import (
     report_condition,
+    report_in_use,
     report_unsupported,
-    set_condition,
 )
 from quarterdeck.operators.machines.sizes import format_bytes
 from quarterdeck.operators.machines.support import unsupported_of_cluster
-from quarterdeck.runtime import Context, RequeueAfter, Waiting
+from quarterdeck.runtime import Context, RequeueAfter
 
 CHECK_S = 300.0
 RETRY_S = 30.0
-_BUSY_S = 10.0
 _REASONS = {
     Code.UNAUTHORIZED: Reason.AUTHENTICATION_FAILED,
     Code.FORBIDDEN: Reason.AUTHENTICATION_FAILED,
@@ -123,10 +122,7 @@ class Clusters:
             if each.status.vm_ref is not None
             and each.status.vm_ref.hypervisor_cluster == str(cluster.key)
         ]
-        if templates or claims:
-            text = f"{len(templates)} templates and {len(claims)} claims use the cluster"
-            set_condition(ctx, DELETING, TRUE, Reason.IN_USE, text)
-            raise Waiting(Reason.IN_USE, text, after_s=_BUSY_S)
+        report_in_use(ctx, [*templates, *claims])
         await self._connections.close(cluster.key)
 
     async def forget(self, key: Key) -> None:

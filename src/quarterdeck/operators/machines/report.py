@@ -1,11 +1,15 @@
 """Small sentences that every reconciler says the same way."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from quarterdeck.meta.conditions import FALSE, TRUE, Status
-from quarterdeck.operators.machines.conditions import UNSUPPORTED, Reason
-from quarterdeck.runtime import Context
+from quarterdeck.meta.objects import Object
+from quarterdeck.operators.machines.conditions import DELETING, UNSUPPORTED, Reason
+from quarterdeck.runtime import Context, Waiting
+
+_BUSY_S = 10.0
+_SHOWN = 4
 
 
 def set_condition(
@@ -34,6 +38,21 @@ def report_condition(
     if set_condition(ctx, type_, status, reason, message):
         is_warning = status != TRUE if warning is None else warning
         ctx.event(reason, message or reason, warning=is_warning)
+
+
+def report_in_use(ctx: Context[Any], users: Iterable[Object]) -> None:
+    """Keep an object that is being deleted while others use it; tells which.
+
+    Raises:
+        Waiting: if there are any.
+    """
+    names = sorted(f"{each.KIND.kind} {each.key}" for each in users)
+    if not names:
+        return
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    text = f"used by {', '.join(names[:_SHOWN])}{more}: delete what uses it first"
+    report_condition(ctx, DELETING, TRUE, Reason.IN_USE, text, warning=True)
+    raise Waiting(Reason.IN_USE, text, after_s=_BUSY_S)
 
 
 def report_unsupported(ctx: Context[Any], fields: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines.cluster import is_ready
-from quarterdeck.operators.machines.conditions import DELETING, TEMPLATE_VALID, Reason
+from quarterdeck.operators.machines.conditions import TEMPLATE_VALID, Reason
 from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.errors import HypervisorError
@@ -18,16 +18,15 @@ from quarterdeck.operators.machines.recipe_checks import find_template_mistake
 from quarterdeck.operators.machines.references import cluster_key_of, resolve, template_key_of
 from quarterdeck.operators.machines.report import (
     report_condition,
+    report_in_use,
     report_unsupported,
-    set_condition,
 )
 from quarterdeck.operators.machines.sizes import parse_bytes
 from quarterdeck.operators.machines.support import unsupported_of_template
-from quarterdeck.runtime import Context, RequeueAfter, Waiting
+from quarterdeck.runtime import Context, RequeueAfter
 
 CHECK_S = 300.0
 RETRY_S = 30.0
-_BUSY_S = 10.0
 VALID, INVALID = "Valid", "Invalid"
 
 
@@ -75,20 +74,18 @@ class Templates:
         self, template: HypervisorMachineTemplate, ctx: Context[HypervisorMachineTemplate]
     ) -> None:
         """Keep the template while something uses it; the step of its finalizer."""
-        claims = sum(_uses(each, template) for each in await ctx.list(MachineClaim))
-        namespace = template.metadata.namespace
-        fleets = sum(
-            template.metadata.name in (each.spec.image, *_templates_of(each))
-            for each in await ctx.list(Fleet, namespace=namespace)
-        )
-        pools = sum(
-            resolve(each.spec.template_ref, each.metadata.namespace) == template.key
+        claims = [each for each in await ctx.list(MachineClaim) if _uses(each, template)]
+        fleets = [
+            each
+            for each in await ctx.list(Fleet, namespace=template.metadata.namespace)
+            if template.metadata.name in (each.spec.image, *_templates_of(each))
+        ]
+        pools = [
+            each
             for each in await ctx.list(RunnerPool)
-        )
-        if claims or fleets or pools:
-            text = f"{claims} claims, {fleets} fleets and {pools} runner pools use the template"
-            set_condition(ctx, DELETING, TRUE, Reason.IN_USE, text)
-            raise Waiting(Reason.IN_USE, text, after_s=_BUSY_S)
+            if resolve(each.spec.template_ref, each.metadata.namespace) == template.key
+        ]
+        report_in_use(ctx, [*claims, *fleets, *pools])
 
 
 def _reject(ctx: Context[HypervisorMachineTemplate], reason: Reason, message: str) -> RequeueAfter:

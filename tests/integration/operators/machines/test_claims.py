@@ -295,6 +295,12 @@ async def test_cluster_and_template_are_protected_while_in_use() -> None:
         template = await world.get(HypervisorMachineTemplate, "small")
         assert condition(cluster, "Deleting").reason == "InUse"
         assert condition(template, "Deleting").reason == "InUse"
+        text = "used by MachineClaim default/m1: delete what uses it first"
+        assert condition(template, "Deleting").message == text
+        assert "used by HypervisorMachineTemplate default/small, MachineClaim default/m1" in (
+            condition(cluster, "Deleting").message
+        )
+        assert "InUse" in await world.events()
         await world.delete(MachineClaim, "m1")
         await world.gone(MachineClaim, "m1")
         await world.gone(HypervisorMachineTemplate, "small")
