@@ -41,6 +41,7 @@ from quarterdeck.operators.machines.mappings import (
     clusters_of_secret,
     fleets_of_template,
     pool_values_of,
+    pools_of_secret,
     templates_of_cluster,
 )
 from quarterdeck.operators.machines.pool import Pools
@@ -203,6 +204,7 @@ def pool_controller(machines: Machines) -> Controller[RunnerPool]:
         reconcile=pools.reconcile,
         for_=RunnerPool,
         owns=(Owns(MachineClaim, predicates=(affects_owner,)), Owns(ConfigRecord)),
+        watches=(Watch(SecretHead, pools_of_secret),),
         on_deleted=pools.forget,
         ready=None,
         conditions=POOL_TYPES,

@@ -6,36 +6,21 @@ from collections.abc import Sequence
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.kit import rfc3339
-from quarterdeck.meta.conditions import FALSE, TRUE, Condition, find
+from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines.conditions import (
     AVAILABLE,
     PAUSED,
     PROGRESSING,
-    READY,
     REMEDIATION_ALLOWED,
     REPLICA_FAILURE,
     Reason,
 )
 from quarterdeck.operators.machines.fleet_selector import format_selector, labels_of_selector
+from quarterdeck.operators.machines.held_machines import find_held
 from quarterdeck.operators.machines.plan.fleet import DesiredFleet, Plan
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.sizes import seconds_since
 from quarterdeck.runtime import Context
-
-_HELD = frozenset(
-    {
-        Reason.CLUSTER_NOT_READY,
-        Reason.TEMPLATE_NOT_FOUND,
-        Reason.TEMPLATE_INVALID,
-        Reason.INSUFFICIENT_CAPACITY,
-        Reason.NO_FREE_ADDRESS,
-        Reason.CALL_FAILED,
-        Reason.CIRCUIT_OPEN,
-        Reason.BOOTSTRAP_SERVICE_MISSING,
-        Reason.ATTESTATION_FAILED,
-    }
-)
-"""Reasons of machines that do not start by themselves: somebody has to do something."""
 
 
 def report(
@@ -119,7 +104,7 @@ def _report_repair(plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) -> No
 
 def _report_failures(claims: Sequence[MachineClaim], ctx: Context[Fleet]) -> None:
     """Say why machines fail or are not made: the user looks at the fleet first."""
-    failures, held = ctx.status.current.failures, _find_held(claims)
+    failures, held = ctx.status.current.failures, find_held(claims)
     if failures:
         text = f"{failures} machines failed one after the other"
         set_condition(ctx, REPLICA_FAILURE, TRUE, Reason.MACHINES_FAIL, text)
@@ -129,16 +114,6 @@ def _report_failures(claims: Sequence[MachineClaim], ctx: Context[Fleet]) -> Non
         set_condition(ctx, REPLICA_FAILURE, TRUE, Reason(condition.reason), text)
     else:
         set_condition(ctx, REPLICA_FAILURE, FALSE, Reason.MACHINES_START, "no machine is held up")
-
-
-def _find_held(claims: Sequence[MachineClaim]) -> list[tuple[str, Condition]]:
-    """Machines that wait for somebody, by name, and why."""
-    found = []
-    for claim in claims:
-        condition = find(claim.status.conditions, READY)
-        if condition is not None and condition.status == FALSE and condition.reason in _HELD:
-            found.append((claim.metadata.name, condition))
-    return sorted(found, key=lambda each: each[0])
 
 
 def _report_pause(fleet: Fleet, ctx: Context[Fleet]) -> None:

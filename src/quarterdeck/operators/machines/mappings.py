@@ -8,9 +8,10 @@ from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.names import IMAGE_LABEL
+from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.machines.conditions import HEALTHY
+from quarterdeck.operators.machines.conditions import HEALTHY, READY
 from quarterdeck.operators.machines.records import SecretHead
 from quarterdeck.operators.machines.references import secrets_of
 from quarterdeck.runtime import Change, Event, Lookup
@@ -25,6 +26,15 @@ def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
     for cluster in lookup.list(HypervisorCluster, namespace=head.metadata.namespace):
         if head.metadata.name in secrets_of(cluster):
             yield cluster.key
+
+
+def pools_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """The runner pools whose deliveries are signed with a Secret."""
+    for pool in lookup.list(RunnerPool, namespace=head.metadata.namespace):
+        webhook = pool.spec.webhook
+        reference = webhook.secret_ref if webhook is not None else None
+        if reference is not None and reference.name == head.metadata.name:
+            yield pool.key
 
 
 def templates_of_cluster(cluster: HypervisorCluster, lookup: Lookup) -> Iterable[Key]:
@@ -52,6 +62,7 @@ def fleets_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> I
 class _Condition(msgspec.Struct, frozen=True):
     type: str = ""
     status: str = ""
+    reason: str = ""
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -65,11 +76,15 @@ class _ClaimHead(msgspec.Struct, frozen=True):
     status: _Status = _Status()
 
 
+_WAITING = ("Pending", "Bootstrapping")
 _GLANCE = msgspec.json.Decoder(_ClaimHead)
 
 
 def affects_owner(event: Event) -> bool:
-    """Whether a change of a claim concerns its fleet or pool: phase, health, marks, deletion."""
+    """Whether a change of a claim concerns its fleet or pool.
+
+    That is its phase, its health, its marks, its deletion, and what holds it up.
+    """
     if event.change is not Change.MODIFIED or event.old is None:
         return True
     old, new = event.old.metadata, event.metadata
@@ -80,10 +95,13 @@ def affects_owner(event: Event) -> bool:
     )
 
 
-def _read_head(raw: bytes) -> tuple[str | None, str]:
+def _read_head(raw: bytes) -> tuple[str | None, str, str]:
     status = _GLANCE.decode(raw).status
     health = next((each.status for each in status.conditions if each.type == HEALTHY), "")
-    return status.phase, health
+    if status.phase not in _WAITING:
+        return status.phase, health, ""
+    reason = next((each.reason for each in status.conditions if each.type == READY), "")
+    return status.phase, health, reason
 
 
 def pool_values_of(claim: MachineClaim) -> Sequence[str]:

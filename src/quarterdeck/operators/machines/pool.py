@@ -12,12 +12,13 @@ from quarterdeck.apis.hypervisor.names import CLAIM_FINALIZER, POOL_LABEL, PRESE
 from quarterdeck.apis.hypervisor.pool import PoolJob, PoolLifecycle, RunnerPool
 from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.kit import rfc3339
-from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.conditions import FALSE, TRUE, Condition
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import ObjectMeta, with_metadata
 from quarterdeck.operators.machines.claim_deletion import KILL_JOB
 from quarterdeck.operators.machines.conditions import READY, SCALING, Reason
 from quarterdeck.operators.machines.features import Features
+from quarterdeck.operators.machines.held_machines import find_held
 from quarterdeck.operators.machines.machinespec import runner_name
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.pool import (
@@ -29,8 +30,12 @@ from quarterdeck.operators.machines.plan.pool import (
     find_minimum,
     plan_pool,
 )
-from quarterdeck.operators.machines.records import ConfigRecord
-from quarterdeck.operators.machines.report import report_unsupported, set_condition
+from quarterdeck.operators.machines.records import ConfigRecord, SecretHead
+from quarterdeck.operators.machines.report import (
+    report_condition,
+    report_unsupported,
+    set_condition,
+)
 from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
 from quarterdeck.operators.machines.support import unsupported_of_pool
 from quarterdeck.runtime import Context, RequeueAfter
@@ -56,7 +61,8 @@ class Pools:
 
     async def reconcile(self, pool: RunnerPool, ctx: Context[RunnerPool]) -> RequeueAfter | None:
         """Make and remove runners, and say how many there are."""
-        report_unsupported(ctx, unsupported_of_pool(pool))
+        unusable = await _find_unusable_secret(pool, ctx)
+        report_unsupported(ctx, [*unsupported_of_pool(pool), *unusable])
         record = await ctx.find(ConfigRecord, name_record(pool.metadata.name))
         jobs = [
             job for job in read_jobs(record.data if record else {}) if job.status != "completed"
@@ -71,6 +77,8 @@ class Pools:
             plan = Plan(plan.desired)
         is_cordoned = await self._carry_out(plan, pool, claims, ctx)
         self._report(pool, plan, runners, jobs, ctx)
+        if held := find_held(claims):
+            _report_held(held[0], ctx)
         times = [each for each in (plan.check_s, change_s) if each is not None]
         if is_cordoned:
             times.append(_SOON_S)
@@ -214,6 +222,30 @@ class Pools:
             set_condition(ctx, SCALING, TRUE, Reason.DEMAND_DECREASED, text)
         else:
             set_condition(ctx, SCALING, FALSE, Reason.STEADY, text)
+
+
+async def _find_unusable_secret(pool: RunnerPool, ctx: Context[RunnerPool]) -> list[str]:
+    """The webhook, if no delivery can be accepted because its Secret is not there."""
+    webhook, namespace = pool.spec.webhook, pool.metadata.namespace
+    if webhook is None or not webhook.enabled:
+        return []
+    reference, refusal = webhook.secret_ref, "every delivery is refused"
+    if reference is None:
+        return [f"spec.webhook (spec.webhook.secretRef is not set: {refusal})"]
+    key = Key(reference.namespace or namespace, reference.name)
+    if key.namespace != namespace:
+        return [f"spec.webhook (Secret {key} is in another namespace: {refusal})"]
+    if await ctx.find(SecretHead, key.name, namespace) is None:
+        return [f"spec.webhook (there is no Secret {key}: {refusal})"]
+    return []
+
+
+def _report_held(held: tuple[str, Condition], ctx: Context[RunnerPool]) -> None:
+    """Say why runners do not start, if that is why the pool is not ready."""
+    (name, condition), ready = held, ctx.status.get_transition(READY)[1]
+    if ready is not None and ready.status == FALSE:
+        text = f"{ready.message}, {name}: {condition.message}"
+        report_condition(ctx, READY, FALSE, Reason(condition.reason), text)
 
 
 def observe(claim: MachineClaim, busy: Mapping[str, Job], now: datetime) -> Runner:

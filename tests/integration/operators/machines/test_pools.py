@@ -9,6 +9,7 @@ from tests.integration.operators.machines.world import (
     MachineClaim,
     RunnerPool,
     World,
+    condition,
     open_world,
 )
 
@@ -181,3 +182,35 @@ async def test_runner_that_becomes_busy_between_choice_and_deletion_is_spared() 
         (same,) = await world.list_all(MachineClaim)
         assert not same.is_deleting
         assert CORDON not in same.metadata.annotations
+
+
+async def test_pool_says_why_its_runners_do_not_start() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=0)
+        changes = {"templateRef": {"name": "missing"}, "scaling": {"minReplicas": 1}}
+        await world.patch(RunnerPool, "ci", {"spec": changes})
+
+        async def holds() -> RunnerPool | None:
+            pool = await world.get(RunnerPool, "ci")
+            return pool if condition(pool).reason == "TemplateNotFound" else None
+
+        pool = await world.until(holds)
+        assert "there is no HypervisorMachineTemplate default/missing" in condition(pool).message
+
+
+async def test_pool_names_the_secret_that_its_webhook_lacks() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        secrets = world.client.resource(Secret.KIND.gvr)
+
+        async def has(status: str) -> RunnerPool | None:
+            pool = await world.get(RunnerPool, "ci")
+            return pool if condition(pool, "Unsupported").status == status else None
+
+        await secrets.delete("hook", "default")
+        pool = await world.until(lambda: has("True"))
+        text = "spec.webhook (there is no Secret default/hook: every delivery is refused)"
+        assert text in condition(pool, "Unsupported").message
+        metadata = ObjectMeta(name="hook", namespace="default")
+        await world.client.create(Secret(metadata=metadata, string_data={"secret": SECRET}))
+        await world.until(lambda: has("False"))
