@@ -17,6 +17,7 @@ from quarterdeck.server.handlers import (
     eviction,
     get,
     patch,
+    pod_connection,
     pod_log,
     review,
     scale,
@@ -290,7 +291,9 @@ def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Ha
         and path.subresource not in OBJECT_SUBRESOURCES
         and path.subresource not in _CREATED_SUBRESOURCES
     ):
-        raise _build_not_served(path)
+        if path.subresource in pod_connection.CONNECTIONS:
+            return pod_connection.handle
+        raise pod_connection.build_not_served(path)
     if resource.gvr.group_resource == COMPONENT_STATUSES:
         return component_status.get
     if verb != "create":
@@ -308,14 +311,6 @@ def _find_create_handler(resource: Resource) -> Handler:
     if resource.gvr.group_resource == BINDINGS:
         return binding.handle
     return review.handle if resource.kind in REVIEW_KINDS else create.handle
-
-
-def _build_not_served(path: paths.ResourcePath) -> NotFound:
-    """Build the 404 for a subresource that needs a kubelet."""
-    full = f"{path.resource}/{path.subresource}"
-    return NotFound(
-        f"{full} is not supported: this API server has no kubelet and runs no containers"
-    )
 
 
 def _build_attributes(

@@ -130,8 +130,8 @@ def _generate(kubectl: Any) -> None:
     kubectl("expose", "deploy", "web", "--port=80")
     kubectl("run", "p", "--image=i")
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
-    assert "has no kubelet and runs no containers" in kubectl("exec", "p", "--", "ls", code=1)
     kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=240s")
+    assert "has no kubelet and runs no containers" in kubectl("exec", "p", "--", "ls", code=1)
     assert kubectl("logs", "p").startswith("simulated container p of image i started")
     assert kubectl("delete", "-f", "-", text=APP).count(" deleted") == 2
     kubectl("delete", "pod", "p", "--grace-period=0", "--force")

@@ -76,7 +76,9 @@ async def test_group_document_names_its_versions(serving: Any) -> None:
 async def test_unserved_subresource_says_so(serving: Any) -> None:
     async with serving() as api:
         pods = "/api/v1/namespaces/default/pods"
-        await api.make("p", pods, spec={"containers": [{"name": "c", "image": "i"}]})
+        await api.make("n", "/api/v1/nodes")
+        spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}
+        await api.make("p", pods, spec=spec)
         answer = await api("GET", f"{pods}/p/attach")
         assert answer.status == 404
         assert "runs no containers" in answer.message
