@@ -28,7 +28,7 @@ async def test_levels_and_schemas_of_flow_control_exist(serving: Serving) -> Non
         levels = await names(api, f"{FLOW}/prioritylevelconfigurations")
         schemas = (await api("GET", f"{FLOW}/flowschemas")).body["items"]
         assert len(levels) == 8 and {"exempt", "catch-all", "workload-low"} <= levels
-        assert len(schemas) == 11
+        assert len(schemas) == 13
         for each in schemas:
             assert each["spec"]["priorityLevelConfiguration"]["name"] in levels
         shown = await row(api, f"{FLOW}/flowschemas/service-accounts")
@@ -40,6 +40,9 @@ async def test_levels_and_schemas_of_flow_control_exist(serving: Serving) -> Non
             "DistinguisherMethod": "ByUser",
             "MissingPL": "False",
         }
+        table = (await api("GET", f"{FLOW}/flowschemas", accept=TABLE)).body["rows"]
+        order = [each["cells"][2] for each in table]
+        assert order == sorted(order) and order[3:5] == [150, 200]
         shown = await row(api, f"{FLOW}/prioritylevelconfigurations/leader-election")
         assert (shown["NominalConcurrencyShares"], shown["HandSize"]) == (10, 4)
 

@@ -6,6 +6,7 @@ so that others get their turns; all of it is read from one snapshot.
 
 from quarterdeck.meta.field import quote
 from quarterdeck.server.core import Core
+from quarterdeck.server.kinds import flow_schema_order
 from quarterdeck.server.read.list_page import read_list_page
 from quarterdeck.server.read.selection import parse_selection
 from quarterdeck.server.request.call import Call
@@ -20,8 +21,11 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Resp
     selection = parse_selection(call, options)
     page, metadata = await read_list_page(core, options, selection)
     include = _parse_include(call)
+    entries = page.entries
+    if call.choice.form is Form.TABLE and call.resource.stored_name == flow_schema_order.RESOURCE:
+        entries = sorted(entries, key=lambda each: flow_schema_order.read_precedence(each.value))
     return await lists.build_list_response(
-        core, call, page.entries, size=page.bytes, metadata=metadata, include=include
+        core, call, entries, size=page.bytes, metadata=metadata, include=include
     )
 
 

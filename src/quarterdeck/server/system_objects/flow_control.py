@@ -60,6 +60,14 @@ def _build_users(*names: str) -> list[Object]:
     return [{"kind": "User", "user": {"name": name}} for name in names]
 
 
+def _build_accounts(*names: str) -> list[Object]:
+    """Build subjects that are service accounts of the system."""
+    return [
+        {"kind": "ServiceAccount", "serviceAccount": {"namespace": "kube-system", "name": name}}
+        for name in names
+    ]
+
+
 def _build_resource_rule(
     verbs: Sequence[str],
     groups: Sequence[str],
@@ -75,9 +83,7 @@ def _build_resource_rule(
 
 _EVERYBODY = _build_groups("system:unauthenticated", "system:authenticated")
 _NODES = _build_groups("system:nodes")
-_SYSTEM_ACCOUNTS: list[Object] = [
-    {"kind": "ServiceAccount", "serviceAccount": {"namespace": "kube-system", "name": "*"}}
-]
+_SYSTEM_ACCOUNTS = _build_accounts("*")
 _MANAGER, _SCHEDULER = "system:kube-controller-manager", "system:kube-scheduler"
 _LEASE_VERBS = ("get", "create", "update")
 _PROBES: list[Object] = [{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}]
@@ -93,6 +99,28 @@ _SCHEMAS = {
         _BY_USER,
         [*_build_users(_MANAGER, _SCHEDULER), *_SYSTEM_ACCOUNTS],
         [_build_resource_rule(_LEASE_VERBS, (_LEASES,), ("leases",))],
+        (),
+    ),
+    "endpoint-controller": _Schema(
+        "workload-high",
+        150,
+        _BY_USER,
+        [
+            *_build_users(_MANAGER),
+            *_build_accounts("endpoint-controller", "endpointslicemirroring-controller"),
+        ],
+        [_build_resource_rule(_LEASE_VERBS, ("",), ("endpoints",))],
+        (),
+    ),
+    "workload-leader-election": _Schema(
+        "leader-election",
+        200,
+        _BY_USER,
+        _SYSTEM_ACCOUNTS,
+        [
+            _build_resource_rule(_LEASE_VERBS, ("",), ("endpoints", "configmaps")),
+            _build_resource_rule(_LEASE_VERBS, (_LEASES,), ("leases",)),
+        ],
         (),
     ),
     "system-node-high": _Schema(
