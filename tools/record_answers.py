@@ -49,7 +49,11 @@ class Server(NamedTuple):
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
-            found = {name: answer.headers[name] for name in HEADERS if answer.headers[name]}
+            found = {
+                name: ", ".join(answer.headers.get_all(name))
+                for name in HEADERS
+                if answer.headers[name]
+            }
             return {"status": answer.status, "headers": found, "body": parse_body(answer.read())}
 
 

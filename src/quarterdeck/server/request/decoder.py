@@ -167,6 +167,8 @@ def shape_object(
     """
     check_metadata(value, gvk)
     shaped, unknown = call.resource.strategy.normalise(value)
+    if call.verb == "patch":
+        unknown = tuple(sorted(unknown))  # Go writes a patched object with sorted members
     if (unknown or problems) and field_validation != "Ignore":
         problems = [*problems, *(f'unknown field "{path}"' for path in unknown)]
         if field_validation == "Strict":
