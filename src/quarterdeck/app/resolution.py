@@ -18,6 +18,7 @@ from quarterdeck.kit.redaction import MASK, Secret
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 DEFAULT = "default"
+_ENVIRONMENT = "environment "
 
 
 class Field(NamedTuple):
@@ -149,7 +150,7 @@ def _list_values(field: Field, layers: _Layers) -> Iterator[tuple[str, object]]:
         yield f"flag {field.flag}", given
     for name in _environment_names(field, layers.command):
         if layers.environment.get(name):
-            yield f"environment {name}", layers.environment[name]
+            yield f"{_ENVIRONMENT}{name}", layers.environment[name]
     if (written := layers.document.get(field.key)) is not None:
         yield f"file {layers.file}", written
 
@@ -167,6 +168,8 @@ def convert(field: Field, value: object, source: str) -> Any:
     Raises:
         SettingError: if the value is invalid.
     """
+    if field.type is int and field.option.is_clamped and source.startswith(_ENVIRONMENT):
+        return _clamp_number(value, field)
     try:
         return _convert(field, value)
     except ValueError as error:
@@ -179,8 +182,6 @@ def _convert(field: Field, value: object) -> Any:
     if kind is Port:
         number = _parse_number(value, 0, 65535)
         return Port(max(number, option.minimum) if number and option.is_clamped else number)
-    if kind is int and option.is_clamped:
-        return _clamp_number(value, field)
     if kind is int:
         return _parse_number(value, option.minimum, option.maximum)
     if kind is float:

@@ -39,8 +39,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     maximum: int = 65535
     """Limits of a number."""
     is_clamped: bool = False
-    """Whether a number below the minimum becomes the minimum, and text that is no number the
-    default, as programs did whose variables we keep."""
+    """Whether a variable with a number below the minimum means the minimum, and one with text that
+    is no number the default, as programs did whose variables we keep. Flags and files are ours."""
 
 
 def _port(what: str, *env: str, commands: tuple[str, ...] = (UP,)) -> Option:

@@ -194,6 +194,15 @@ def test_kept_variables_are_raised_to_their_minimum(given: str, interval: int) -
     assert hub.ingester_tls_enabled
 
 
+@pytest.mark.parametrize("given", ["5", "abc", "-1"])
+def test_flags_and_files_below_a_minimum_are_refused(given: str) -> None:
+    message = "reconciliation_interval '.*it must be"
+    with pytest.raises(SettingError, match=message):
+        settle(flags={"reconciliation_interval": given})
+    with pytest.raises(SettingError, match=message):
+        settle(file={"reconciliationInterval": given})
+
+
 def test_every_kept_variable_has_the_default_it_always_had() -> None:
     hub = ClustersSettings()
     assert (hub.operator_scan_interval, hub.cache_ttl, hub.metrics_retention) == (300, 600, 3600)
