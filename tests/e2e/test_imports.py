@@ -179,6 +179,7 @@ def test_an_operator_loads_what_it_uses() -> None:
     assert under(modules, *(f"quarterdeck.{layer}" for layer in layers)) == []
     optional = ("webhooks", "leaderelection.elector", "endpoints.certificate", "sharding.sharder")
     assert under(modules, *(f"quarterdeck.runtime.{each}" for each in optional)) == []
+    assert under(modules, "quarterdeck.kit.yaml", "quarterdeck.meta.go_literal") == []
     assert under(modules, *HEAVY, "dataclasses", "hashlib") == []
 
 

@@ -13,18 +13,10 @@ from quarterdeck.client import Client, load_config
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, Struct, replace
-from quarterdeck.runtime import (
-    Context,
-    Controller,
-    LeaderElection,
-    LeaseTiming,
-    Lookup,
-    Manager,
-    Watch,
-)
+from quarterdeck.runtime import Context, Controller, Lookup, Manager, Watch
 
 if TYPE_CHECKING:
-    from quarterdeck.runtime import Webhooks
+    from quarterdeck.runtime import LeaderElection, Webhooks
 
 
 class Port(Struct, frozen=True, kw_only=True):
@@ -87,6 +79,14 @@ def webhooks(port: str, folder: str) -> "Webhooks":
     return found
 
 
+def elect(timing: str) -> "LeaderElection":
+    """Takes part in an election; LEASE,RENEW,RETRY in seconds."""
+    from quarterdeck.runtime import LeaderElection, LeaseTiming
+
+    seconds = (float(each) for each in timing.split(","))
+    return LeaderElection("bench", "default", timing=LeaseTiming(*seconds))
+
+
 def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
     controller = Controller(reconcile=reconcile, for_=Widget, workers=life.WORKERS)
     if "fan-out" in settings:
@@ -96,10 +96,7 @@ def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
             watches=[Watch(ConfigMap, everybody)],
             workers=life.WORKERS,
         )
-    election = None
-    if "lease" in settings:
-        timing = LeaseTiming(*(float(each) for each in settings["lease"].split(",")))
-        election = LeaderElection("bench", "default", timing=timing)
+    election = elect(settings["lease"]) if "lease" in settings else None
 
     served = None
     if "webhooks" in settings:

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import msgspec
 
-from quarterdeck.meta import go_literal, release
+from quarterdeck.meta import release
 
 
 class ErrorType(enum.StrEnum):
@@ -97,6 +97,8 @@ def show(value: object) -> str:
 
 
 def _show_json(value: object) -> str:
+    from quarterdeck.meta import go_literal  # only the server prints such values
+
     match value:
         case Verbatim():
             return str(value)

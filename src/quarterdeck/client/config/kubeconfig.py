@@ -16,7 +16,7 @@ import msgspec
 from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Impersonation, Material
 from quarterdeck.client.config.proxy import check_proxy
 from quarterdeck.client.errors import ConfigError
-from quarterdeck.kit import json, yaml
+from quarterdeck.kit import json
 from quarterdeck.kit.redaction import Secret
 
 _LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
@@ -98,6 +98,8 @@ def _read_document(text: bytes, origin: str) -> Any:
     if text.lstrip().startswith(b"{"):
         with contextlib.suppress(json.JsonError):
             return json.decode(text)
+    from quarterdeck.kit import yaml  # not needed for JSON
+
     try:
         return yaml.load(text)
     except yaml.YamlError as error:
