@@ -110,14 +110,19 @@ class Policies:
         return len(self._set.programs) if self._set is not None else 0
 
     async def _follow(self) -> None:
+        is_lost = False
         while True:
             try:
                 async with self._state.subscribe(keys.POLICY_CHANGES) as messages:
+                    is_lost = False
                     self._stale.set()  # what changed while nobody listened
                     async for _ in messages:
                         self._stale.set()
                     return
-            except HubStateError:
+            except HubStateError as error:
+                if not is_lost:  # once an outage: requests say the same in their answers
+                    _log.warning("cannot follow changes of access policies", error=str(error))
+                is_lost = True
                 await self._clock.sleep(_RETRY_S)
 
     async def _tick(self) -> None:
