@@ -83,6 +83,8 @@ class Transport:
             ClientError: if it did not.
         """
         response = await self._respond(request)
+        if response.status >= 300:
+            await self._refuse_redirect(request, response)
         try:
             return await response.read(self.config.max_body_bytes)
         except (TimeoutError, http.HttpError, OSError) as error:
@@ -92,12 +94,29 @@ class Transport:
     async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         """The lines of an answer that goes on, until the server or the caller ends it."""
         response = await self._respond(request)
+        if response.status >= 300:
+            await self._refuse_redirect(request, response)
         async with response, aclosing(self._iterate_lines(request, response)) as lines:
             yield lines
 
     async def open(self, request: ApiRequest) -> http.ClientResponse:
         """The answer itself, for whoever passes it on; the caller closes it."""
         return await self._respond(request)
+
+    async def _refuse_redirect(self, request: ApiRequest, response: http.ClientResponse) -> None:
+        """Name what is no API server: credentials do not follow to another address.
+
+        Raises:
+            BadAnswer: always.
+        """
+        location = response.headers.get("location", "").partition("?")[0]
+        async with response:
+            where = f" to {location}" if location else ""
+            raise BadAnswer(
+                f"{request.method} {self.config.server}{request.target}: the server redirects"
+                f"{where} (HTTP {response.status}), which no Kubernetes API server does; "
+                "check the address"
+            )
 
     async def _iterate_lines(
         self, request: ApiRequest, response: http.ClientResponse

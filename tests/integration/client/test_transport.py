@@ -11,6 +11,7 @@ import pytest
 from quarterdeck.app.certificates import Certificates, ensure
 from quarterdeck.client import Client, ClusterConfig, UntrustedServer
 from quarterdeck.client.config.cluster import Material
+from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import Exchange
 from quarterdeck.kit import http
 from quarterdeck.wire.path import ResourcePath
@@ -66,6 +67,24 @@ async def test_a_rotated_token_is_read_when_the_server_refuses_the_old(tmp_path:
         path.write_text("two")
         assert (await client.version())["gitVersion"] == "v1"
     assert server.seen == ["Bearer one", "Bearer one", "Bearer two"]
+
+
+async def test_a_redirection_is_named_and_not_followed() -> None:
+    seen: list[str] = []
+
+    async def redirect(request: http.Request) -> http.Response:
+        seen.append(request.path)
+        return http.Response(302, [("Location", "https://login.example.com/start?state=abc")], b"")
+
+    async with http.Server(redirect) as web:
+        url = (await web.listen("127.0.0.1", 0)).url
+        async with Client(ClusterConfig(server=url)) as client:
+            with pytest.raises(BadAnswer) as caught:
+                await client.version()
+    text = str(caught.value)
+    assert "the server redirects to https://login.example.com/start (HTTP 302)" in text
+    assert "state=abc" not in text
+    assert len(seen) == 1
 
 
 class Numbering:
