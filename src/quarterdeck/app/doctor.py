@@ -151,6 +151,8 @@ def _data(settings: Settings) -> Finding:
             f"{text}, at least {_LEAST_FREE // 1024 // 1024} MiB are needed: "
             "free space, or choose another folder with --data-dir",
         )
+    if holder := find_holder(folder / DATABASE):
+        return Finding("data", Health.NOTE, f"{text}; quarterdeck runs on it ({holder})")
     return Finding("data", Health.OK, text)
 
 

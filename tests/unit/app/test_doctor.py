@@ -1,5 +1,6 @@
 """What `doctor` says of certificates, kubectl, the disk and settings that are off."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,10 +9,12 @@ from free_ports import FREE_SETTINGS
 
 from quarterdeck.app import doctor
 from quarterdeck.app.certificates import RENEWED, Certificates
+from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.doctor import Finding, Health, check, list_certificates
 from quarterdeck.app.resolution import resolve
 from quarterdeck.app.settings import Settings
 from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
+from quarterdeck.storage.lockfile import LockFile
 
 
 async def find(settings: Settings, *certificates: Path) -> dict[str, Finding]:
@@ -52,6 +55,17 @@ async def test_version_of_kubectl_is_shown(
     found = (await find(build_settings(tmp_path)))["kubectl"]
     assert found.health is health
     assert found.text.startswith(words)
+
+
+async def test_data_that_a_server_uses_names_its_process(tmp_path: Path) -> None:
+    lock = LockFile(tmp_path / f"{DATABASE}.lock")
+    try:
+        found = (await find(build_settings(tmp_path)))["data"]
+    finally:
+        lock.release()
+    assert found.health is Health.NOTE
+    assert f"quarterdeck runs on it (process {os.getpid()})" in found.text
+    assert (await find(build_settings(tmp_path)))["data"].health is Health.OK
 
 
 async def test_disk_that_is_nearly_full_is_bad(

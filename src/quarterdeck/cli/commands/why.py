@@ -58,6 +58,9 @@ async def _fetch(url: str, health: str) -> dict[str, Any]:
     try:
         async with http.Client() as client, await client.request("GET", url) as response:
             body = await response.read()
+    except ValueError as error:
+        text = f"--health is {health!r}: give an address such as http://127.0.0.1:8081"
+        raise CommandError(text, REFUSED) from error
     except http.HttpError as error:
         raise CommandError(
             f"cannot reach {health}: {error}; start quarterdeck up or run, or set --health", FAILED
