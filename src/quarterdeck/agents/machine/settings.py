@@ -2,6 +2,7 @@
 
 import json
 import os
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def load_settings(path: Path) -> Settings:
     claim = document.get("claim")
     return Settings(
         url=url.rstrip("/"),
-        trust_bundle=_read(document, "trustBundle", path),
+        trust_bundle=_read_bundle(document, path),
         method=method,
         claim_uid=str(claim.get("uid", "")) if isinstance(claim, dict) else "",
         token=str(document.get("token", "")),
@@ -90,6 +91,17 @@ def remove_token(path: Path) -> None:
         file.write(json.dumps(document).encode())
         file.truncate()
         os.fsync(file.fileno())
+
+
+def _read_bundle(document: dict[str, Any], path: Path) -> str:
+    """The certificates to trust; without one no call could ever succeed."""
+    bundle = _read(document, "trustBundle", path)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=bundle)
+    except (ssl.SSLError, ValueError) as error:
+        text = f"{path}: trustBundle holds no certificates in PEM ({error})"
+        raise SettingsError(text) from error
+    return bundle
 
 
 def _read(document: dict[str, Any], name: str, path: Path) -> str:

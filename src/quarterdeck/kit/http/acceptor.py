@@ -203,7 +203,11 @@ def _open_listening_socket(family: int, address: tuple[object, ...]) -> socket.s
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listening.bind(address)
+        try:
+            listening.bind(address)
+        except OSError as error:
+            text = f"cannot listen on {address[0]} port {address[1]}: {error.strerror}"
+            raise OSError(error.errno, text) from error
     return listening
 
 

@@ -183,8 +183,14 @@ async def test_machine_proves_itself_by_its_tpm_and_its_clone_does_not(
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"method":"magic","url":"https://x","trustBundle":"y"}'],
-    ids=["empty", "no object", "no members", "unknown method"],
+    [
+        "",
+        "[]",
+        "{}",
+        '{"method":"magic","url":"https://x","trustBundle":"y"}',
+        '{"method":"join-token","url":"https://x","trustBundle":"y"}',
+    ],
+    ids=["empty", "no object", "no members", "unknown method", "no certificate"],
 )
 def test_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "agent.json"

@@ -1,6 +1,7 @@
 """Accepting under pressure: no descriptors left, handshakes that never end, taken socket files."""
 
 import asyncio
+import errno
 import os
 import resource
 import socket
@@ -93,3 +94,11 @@ async def test_a_file_that_is_no_socket_is_never_removed(tmp_path: Path) -> None
         with pytest.raises(OSError):
             await server.listen_unix(str(path))
     assert path.read_text() == "mine"
+
+
+async def test_port_that_is_taken_is_named() -> None:
+    async with http.Server(hello) as server, http.Server(hello) as second:
+        listener = await server.listen("127.0.0.1", 0)
+        with pytest.raises(OSError, match=f"127.0.0.1 port {listener.port}: ") as caught:
+            await second.listen("127.0.0.1", listener.port)
+        assert caught.value.errno == errno.EADDRINUSE
