@@ -172,7 +172,7 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoute
     if resource is None:
         return None
     labels = build_labels(resource, path, verb)
-    if options is not None or path.subresource or not _is_served(resource, path, verb):
+    if options is not None or not _is_known_to_be_served(resource, path, verb):
         return Route(resource, path, verb, options, labels)
     handler = _find_handler(resource, path, verb)
     route = Route(resource, path, verb, None, labels, handler, attributes)
@@ -356,6 +356,14 @@ def _check_served(resource: Resource, path: paths.ResourcePath, verb: str) -> No
         raise _build_unsupported_verb(resource, verb)
     if verb not in sub.verbs:
         raise MethodNotAllowed
+
+
+def _is_known_to_be_served(resource: Resource, path: paths.ResourcePath, verb: str) -> bool:
+    """Whether a verb is served for objects, the collection, or the status of objects."""
+    if path.subresource != STATUS:
+        return not path.subresource and _is_served(resource, path, verb)
+    status = resource.subresources.get(STATUS)
+    return status is not None and verb in status.verbs and verb != "create"
 
 
 def _is_served(resource: Resource, path: paths.ResourcePath, verb: str) -> bool:

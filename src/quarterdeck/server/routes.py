@@ -12,7 +12,7 @@ from quarterdeck.server.authorization.authorizer import Attributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.metrics import RequestLabels
 from quarterdeck.server.registry.registry import Registry
-from quarterdeck.server.registry.resource import Resource
+from quarterdeck.server.registry.resource import STATUS, Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses
 from quarterdeck.wire.path import ResourcePath
@@ -20,6 +20,7 @@ from quarterdeck.wire.query import ListOptions
 
 Handler = Callable[[Core, Call], Awaitable[responses.Response]]
 
+_STATUS_PATH = f"/{STATUS}"
 _MOST_ROUTES = 2048
 _LONGEST_PATH = 512
 """Bounds of what is kept: clients choose namespaces."""
@@ -53,12 +54,13 @@ def build_labels(resource: Resource, path: ResourcePath, verb: str) -> RequestLa
 
 
 class KnownRoutes:
-    """The routes to objects of collections that were asked for, and to their creation."""
+    """The routes to objects of collections that were asked for, to their status and creation."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._generation = registry.generation
-        self._routes: dict[tuple[str, str], Route] = {}
+        self._routes: dict[tuple[str, str, str], Route] = {}
+        """By method, path of the collection, and subresource."""
 
     def find(self, method: str, path: str) -> Route | None:
         """Find the route of a request whose like was asked before."""
@@ -67,15 +69,19 @@ class KnownRoutes:
             self._generation = self._registry.generation
             return None
         if method == "POST":
-            return self._routes.get((method, path))
-        at = path.rfind("/") + 1
-        known = self._routes.get((method, path[:at]))
-        if known is None or at == len(path):
+            return self._routes.get((method, path, ""))
+        at, end = path.rfind("/") + 1, len(path)
+        known = self._routes.get((method, path[:at], ""))
+        if known is None and path.endswith(_STATUS_PATH):
+            end -= len(_STATUS_PATH)
+            at = path.rfind("/", 0, end) + 1
+            known = self._routes.get((method, path[:at], STATUS))
+        if known is None or at == end:
             return None
-        group, version, resource, namespace, *_ = known.path
+        group, version, resource, namespace, _, subresource, *_ = known.path
         return Route(
             known.resource,
-            ResourcePath(group, version, resource, namespace, path[at:]),
+            ResourcePath(group, version, resource, namespace, path[at:end], subresource),
             known.verb,
             None,
             known.labels,
@@ -83,15 +89,18 @@ class KnownRoutes:
         )
 
     def keep(self, method: str, path: str, route: Route) -> None:
-        """Keep the route of a request, if it is about an object or a new one and nothing else."""
+        """Keep the route of a request, if it is about an object, its status, or a new one."""
         named = route.path
-        if route.options is not None or named.subresource or named.legacy_watch:
+        if route.options is not None or named.legacy_watch or not route.handler:
             return
-        collection = path if method == "POST" else path[: path.rfind("/") + 1]
-        if path[len(collection) :] != named.name or len(collection) > _LONGEST_PATH:
-            return
-        if method != "POST" and not named.name:
+        if method == "POST":
+            collection, expected = path, path
+        else:
+            end = f"{named.name}/{named.subresource}" if named.subresource else named.name
+            collection = path[: len(path) - len(end)]
+            expected = collection + end if named.name and collection.endswith("/") else ""
+        if path != expected or len(collection) > _LONGEST_PATH:
             return
         if len(self._routes) >= _MOST_ROUTES:
             self._routes.clear()
-        self._routes[method, collection] = route
+        self._routes[method, collection, named.subresource] = route

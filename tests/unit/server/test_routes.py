@@ -72,6 +72,21 @@ def test_objects_of_one_collection_share_a_route() -> None:
     assert routes.find("GET", "/api/v1/namespaces/other/pods/b") is None
 
 
+def test_the_status_of_objects_has_a_route_of_its_own() -> None:
+    routes = KnownRoutes(SERVER.core.registry)
+    collection = "/api/v1/namespaces/default/pods"
+    resolve(SERVER, routes, "PATCH", f"{collection}/a/status")
+    found = routes.find("PATCH", f"{collection}/b/status")
+    assert found is not None and found.handler is not None
+    assert (found.path.name, found.path.subresource, found.verb) == ("b", "status", "patch")
+    assert routes.find("PATCH", f"{collection}/status") is None
+    assert routes.find("PATCH", f"{collection}//status") is None
+    assert routes.find("PUT", f"{collection}/b/status") is None
+    resolve(SERVER, routes, "PATCH", f"{collection}/a")
+    found = routes.find("PATCH", f"{collection}/status")
+    assert found is not None and (found.path.name, found.path.subresource) == ("status", "")
+
+
 def test_a_known_route_allows_nobody_more() -> None:
     routes = KnownRoutes(SERVER.core.registry)
     target = "/api/v1/namespaces/default/pods/a"
