@@ -22,6 +22,11 @@ _REMEMBERED = 4096
 """Path elements whose reading is kept: the same list items come again with every write."""
 
 
+_SETS_REMEMBERED = 256
+_LONGEST_TEXT = 2048
+"""Sets that are kept, and how long they may be as JSON: a megabyte or two in all."""
+
+
 class FieldSet:
     """An immutable set of field paths."""
 
@@ -208,6 +213,28 @@ def canonicalize(fields: Mapping[str, Any]) -> Trie:
         elif (element := _canonicalize_element(key)) is not None:
             result[element] = canonicalize(node) if node else LEAF
     return result
+
+
+def read_fields(fields: Mapping[str, Any]) -> Trie:
+    """The same as `canonicalize`; sets that come again, as those of one kind do, are shared."""
+    text = msgspec.json.encode(fields)
+    return _canonicalize_text(text) if len(text) <= _LONGEST_TEXT else canonicalize(fields)
+
+
+def sort_fields(trie: Trie) -> Trie:
+    """The same as `sort_trie`; sets that come again are shared."""
+    text = msgspec.json.encode(trie)
+    return _sort_text(text) if len(text) <= _LONGEST_TEXT else sort_trie(trie)
+
+
+@functools.lru_cache(_SETS_REMEMBERED)
+def _canonicalize_text(text: bytes) -> Trie:
+    return canonicalize(msgspec.json.decode(text))
+
+
+@functools.lru_cache(_SETS_REMEMBERED)
+def _sort_text(text: bytes) -> Trie:
+    return sort_trie(msgspec.json.decode(text))
 
 
 @functools.lru_cache(_REMEMBERED)

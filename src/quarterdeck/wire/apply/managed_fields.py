@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from quarterdeck.wire.apply.fieldset import Trie, canonicalize, sort_trie
+from quarterdeck.wire.apply.fieldset import Trie, read_fields, sort_fields
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
 from quarterdeck.wire.apply.updater import Managers, Owned
 
@@ -38,7 +38,7 @@ def decode(entries: Sequence[Mapping[str, Any]]) -> Managed:
             subresource=entry.get("subresource", ""),
         )
         try:
-            fields = canonicalize(entry.get("fieldsV1") or {})
+            fields = read_fields(entry.get("fieldsV1") or {})
         except (ValueError, AttributeError) as error:
             raise ManagedFieldsError(f"error decoding set of entry {index}: {error}") from None
         managed.owners[key] = Owned(fields, version, applied=operation == APPLY)
@@ -71,7 +71,7 @@ def encode(managed: Managed) -> list[dict[str, Any]]:
 
 
 def _sort_fields(owned: Owned) -> Owned:
-    return Owned(sort_trie(owned.fields), owned.api_version, applied=owned.applied)
+    return Owned(sort_fields(owned.fields), owned.api_version, applied=owned.applied)
 
 
 def build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]:
