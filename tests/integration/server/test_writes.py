@@ -268,3 +268,33 @@ async def test_full_disk_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
         assert [item["metadata"]["name"] for item in listed["items"]] == kept
     await server.close()
     await store.close()
+
+
+async def test_a_patch_of_anything_but_metadata_answers_as_one_that_names_it(
+    serving: Any,
+) -> None:
+    async with serving() as api:
+        await api.define_widgets(
+            type="object", properties={"size": {"type": "integer"}, "text": {"type": "string"}}
+        )
+        kind = {"apiVersion": "stable.example.com/v1", "kind": "Widget"}
+        labels = {"b": "1", "a": "2"}
+        made = await api(
+            "POST", WIDGETS, {**kind, "metadata": {"name": "w", "labels": labels}, "spec": {}}
+        )
+        assert made.status == 201
+        strict = f"{WIDGETS}/w?fieldValidation=Strict"
+        wrong = {"spec": {"size": 1, "other": 2}}
+        short = await api("PATCH", strict, wrong, media=MERGE)
+        long = await api("PATCH", strict, {"metadata": {}, **wrong}, media=MERGE)
+        assert short.status == long.status == 422
+        assert short.body == long.body and 'unknown field "spec.other"' in short.message
+        kept = await api("PATCH", f"{WIDGETS}/w", {"spec": {"size": 1}}, media=MERGE)
+        metadata = kept.body["metadata"]
+        assert (metadata["labels"], metadata["generation"]) == (labels, 2)
+        assert metadata["uid"] == made.body["metadata"]["uid"]
+        status = await api("PATCH", f"{WIDGETS}/w/status", {"status": {"n": 1}}, media=MERGE)
+        assert (status.body["spec"], status.body["status"]) == ({"size": 1}, {"n": 1})
+        assert status.body["metadata"]["generation"] == 2
+        stored = await api("GET", f"{WIDGETS}/w")
+        assert stored.body == status.body

@@ -155,7 +155,8 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             status = value.get(STATUS)
             managed = value.get("metadata", {}).get("managedFields")
             value.clear()
-            value.update(copy_value(old))
+            value.update(old)  # whose parts are only read from now on, all but the metadata
+            value["metadata"] = dict(old["metadata"])
             value.pop(STATUS, None)
             if status is not None:
                 value[STATUS] = status

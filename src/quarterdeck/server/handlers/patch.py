@@ -10,6 +10,7 @@ from typing import Any
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta import builtins
 from quarterdeck.meta.field import FieldError, forbidden, format_go_value, invalid
+from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
@@ -69,9 +70,8 @@ async def handle(core: Core, call: Call) -> responses.Response:
             patches.append(read_patch(core, call, body, media, validation=validation))
         patch = patches[0]
         patched = patch(copy_object(old))
-        show = patch.show if isinstance(patch, StrategicPatch) else None
         problems = find_patch_problems(body, media, validation)
-        return shape_patched(call, patched, validation, show=show, problems=problems)
+        return shape_patched(call, patched, validation, patch=patch, problems=problems)
 
     written = await write.update(core, call, change, write_options)
     return await create.build_response(core, call, written)
@@ -115,10 +115,10 @@ def shape_patched(
     value: Any,
     validation: str,
     *,
-    show: Callable[[], str] | None = None,
+    patch: Patch,
     problems: Sequence[str] = (),
 ) -> Object:
-    """A patched object in the shape of its kind; `show` builds what stands for it in errors.
+    """A patched object in the shape of its kind.
 
     Raises:
         BadRequest, Invalid: if the patch made something else of it.
@@ -126,11 +126,12 @@ def shape_patched(
     gvk = call.resource.gvk
     if not isinstance(value, dict):
         raise build_rejection()
+    keeps_metadata = isinstance(patch, MergePatch) and patch.keeps_metadata
+    shape = _shape_all_but_metadata if keeps_metadata else decoder.shape_object
+    show = patch.show if isinstance(patch, StrategicPatch) else None
     try:
         check_patched_type(call, value, validation)
-        shaped = decoder.shape_object(
-            call, value, gvk, field_validation=validation, problems=problems
-        )
+        shaped = shape(call, value, gvk, field_validation=validation, problems=problems)
     except BadRequest as error:
         prefix = f"cannot be handled as a {gvk.kind}: "
         why = builtins.find_conversion_error(value, gvk) if show else None
@@ -139,6 +140,27 @@ def shape_patched(
         raise Invalid.of("", "", [problem]) from error
     check_namespace(call, shaped["metadata"])
     check_name(call, shaped["metadata"])
+    return shaped
+
+
+def _shape_all_but_metadata(
+    call: Call, value: Object, gvk: GVK, *, field_validation: str, problems: Sequence[str]
+) -> Object:
+    """Shape an object whose metadata is as it was stored, which is in shape."""
+    if not call.resource.is_custom:
+        return decoder.shape_object(
+            call, value, gvk, field_validation=field_validation, problems=problems
+        )
+    metadata, value["metadata"] = value["metadata"], {}
+    try:
+        shaped = decoder.shape_object(
+            call, value, gvk, field_validation=field_validation, problems=problems
+        )
+    except BadRequest:
+        value["metadata"] = metadata
+        call.resource.strategy.normalise(value)  # since the error shows the object in shape
+        raise
+    shaped["metadata"] = metadata
     return shaped
 
 
@@ -170,8 +192,7 @@ def read_patch(core: Core, call: Call, body: bytes, media: str, *, validation: s
             " map[string]interface {}"
         )
     if media == MERGE_PATCH:
-        document = _drop_nulls_in_lists(document)
-        return lambda value: _check_object(merge_patch.apply(value, document))
+        return MergePatch(_drop_nulls_in_lists(document))
     return StrategicPatch(call, document)
 
 
@@ -236,6 +257,19 @@ def _check_json_patch(document: Any, *, is_strict: bool) -> None:
                     f"{start}: cannot unmarshal {name_json_type(text)} into Go struct field"
                     f" jsonPatchOp.{name} of type string"
                 )
+
+
+class MergePatch:
+    """A merge patch."""
+
+    def __init__(self, document: Object) -> None:
+        self._document = document
+        self.keeps_metadata = "metadata" not in document
+        """Whether the metadata of an object stays as it is stored."""
+
+    def __call__(self, value: Object) -> Object:
+        """Merge the patch into an object."""
+        return _check_object(merge_patch.apply(value, self._document))
 
 
 class StrategicPatch:
