@@ -31,7 +31,10 @@ def _lint(spec: MonitorAccessPolicySpec, types: Mapping[str, KnownType]) -> Iter
     subjects = spec.identity.subjects
     if not (subjects.users or subjects.groups or subjects.service_accounts):
         yield "spec.identity.subjects is empty: the policy applies to no one"
-    for index, rule in enumerate(spec.scope.clusters.rules):
+    clusters = spec.scope.clusters
+    if not clusters.rules and clusters.default == "none":
+        yield "spec.scope.clusters has no rules and default none, so the policy selects no cluster"
+    for index, rule in enumerate(clusters.rules):
         place = f"spec.scope.clusters.rules[{index}]"
         yield from _lint_rule(rule, place, is_deny=spec.access.effect == "Deny")
         for each in rule.resources:

@@ -99,6 +99,8 @@ class Reason(enum.StrEnum):
     REMOVAL_FAILED = "RemovalFailed"
     """The collector's objects could not be deleted."""
 
+    PROBABLE_MISTAKE = "ProbableMistake"
+    """The policy names what nothing has, or says what means nothing."""
     ACTIVE = "Active"
     """The policy is in force."""
     INACTIVE = "Inactive"

@@ -76,6 +76,7 @@ class Policies:
         )
         problem = await self._store(policy, state, ctx)
         self._report(state, ctx)
+        self._warn(policy, ctx)
         report.set_stored(problem, ctx)
         delay_s = float(self._hub.options.policy_interval_s)
         if problem is not None:
@@ -146,6 +147,12 @@ class Policies:
         if new is not None and (old is None or old.reason != new.reason):
             ctx.event(state.state, state.message, warning=state.state in ("Error", Reason.EXPIRED))
 
+    def _warn(self, policy: MonitorAccessPolicy, ctx: PolicyContext) -> None:
+        """Record probable mistakes when they change: the columns of the policy show none."""
+        found = ctx.status.current.custom_resource_warnings
+        if found and found != policy.status.custom_resource_warnings:
+            ctx.event(Reason.PROBABLE_MISTAKE, "; ".join(found), warning=True)
+
 
 def judge_policy(spec: MonitorAccessPolicySpec, now: datetime) -> State:
     """Whether a policy is in force."""
@@ -175,6 +182,13 @@ def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
                 rfc3339.parse(text)
         except rfc3339.TimeError as error:
             found.append(f"spec.lifecycle.validity.{_camel(name)}: {error}")
+    if not found and validity and validity.not_before and validity.not_after:
+        start, end = rfc3339.parse(validity.not_before), rfc3339.parse(validity.not_after)
+        if end <= start:
+            found.append(
+                f"spec.lifecycle.validity.notAfter: {validity.not_after} is not after notBefore, "
+                f"{validity.not_before}, so the policy never holds"
+            )
     for index, rule in enumerate(spec.scope.clusters.rules):
         try:
             compile_re2(rule.selector.match_pattern)

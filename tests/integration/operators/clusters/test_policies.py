@@ -31,6 +31,9 @@ def _spec(**more: Any) -> dict[str, Any]:
     }
 
 
+BACKWARDS = {"notBefore": "2030-01-01T00:00:00Z", "notAfter": "2020-01-01T00:00:00Z"}
+
+
 @pytest.mark.parametrize(
     ("spec", "state", "text"),
     [
@@ -47,6 +50,7 @@ def _spec(**more: Any) -> dict[str, Any]:
             "Policy expired",
         ),
         (_spec(lifecycle={"validity": {"notBefore": "soon"}}), "Error", "notBefore"),
+        (_spec(lifecycle={"validity": BACKWARDS}), "Error", "so the policy never holds"),
         (
             _spec(scope={"clusters": {"rules": [{"selector": {"matchPattern": "("}}]}}),
             "Error",
@@ -93,6 +97,11 @@ async def test_unknown_types_and_fields_are_warned_of(world: Make) -> None:
             found = await _policy(w, "Active")
             assert found.status.custom_resource_types == 2
             assert len(found.status.custom_resource_warnings) == 2
+
+            async def recorded() -> bool:
+                return "ProbableMistake" in await w.events()
+
+            await w.until(recorded)
             await w.create(
                 "MetricSource",
                 "pods",

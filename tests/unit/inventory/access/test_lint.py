@@ -57,5 +57,8 @@ def test_subjects_and_selectors_that_mean_nothing_are_found() -> None:
     assert "applies to no one" in nobody
     (nothing,) = lint(scope={"clusters": {"rules": [{"selector": {}}]}})
     assert "selects no cluster" in nothing
+    (none,) = lint(scope={"clusters": {"default": "none"}})
+    assert "has no rules and default none" in none
+    assert lint(scope={"clusters": {"default": "allow"}}) == ()
     (denied,) = lint({"type": "nodes"}, access={"effect": "Deny"})
     assert "denies the whole cluster" in denied
