@@ -1,4 +1,4 @@
-"""What is refused of networking, volumes, flow control and endpoints, and with which words.
+"""What is refused of pods, jobs, webhooks, networking and volumes, and with which words.
 
 `refusals.jsonl` has the answers of our server, looked over by hand: unlike those in `tests/golden`
 they were not recorded from a kube-apiserver.
