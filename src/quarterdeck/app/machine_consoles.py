@@ -71,7 +71,9 @@ class ConsoleLocator:
             owner = ownership.read_owner(await hypervisor.get_vm(vm.vm_id))
             # the status of a claim is what its author says; only the VM itself knows its owner
             if owner is None or owner.claim_uid != claim.metadata.uid:
-                raise ConsoleMissing(f"VM {vm.vm_id} is not the one of {claim.metadata.name}")
+                raise ConsoleMissing(
+                    f"VM {vm.vm_id} does not belong to machine {claim.metadata.name}"
+                )
             return await hypervisor.console_url(vm.vm_id, owner=owner)
         finally:
             await hypervisor.aclose()

@@ -155,7 +155,7 @@ async def _print_log(
             is_empty = False
             print_line(_format_line(line.decode(errors="replace"), source, flags))
     if is_empty:
-        print(f"{source.pod}/{source.container} has written nothing", file=sys.stderr)
+        print(f"no log lines in {source.pod}/{source.container}", file=sys.stderr)
 
 
 def _format_line(line: str, source: _Source, flags: LogFlags) -> str:

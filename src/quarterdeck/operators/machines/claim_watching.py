@@ -48,7 +48,7 @@ async def _act(machine: Machine, vm: VMInfo | None, verdict: Verdict) -> Result:
     vmid = machine.ref.vm_id
     match verdict:
         case Verdict.MISSING:
-            raise Failed(Reason.VM_MISSING, f"VM {vmid} was removed behind our back")
+            raise Failed(Reason.VM_MISSING, f"VM {vmid} was deleted by someone else")
         case Verdict.FOREIGN:
             raise Failed(
                 Reason.VM_NOT_OWNED,

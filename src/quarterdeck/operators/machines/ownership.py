@@ -142,7 +142,7 @@ def check_owned(vm: VMInfo, owner: Owner, operation: str) -> None:
     if problem := find_mismatch(vm, owner):
         raise make_error(
             Code.OWNERSHIP_MISMATCH,
-            f"VM {vm.id} ({vm.name}) is not the one of claim {owner.claim}: {problem}; "
+            f"VM {vm.id} ({vm.name}) does not belong to claim {owner.claim}: {problem}; "
             "it is not changed",
             operation=operation,
         )

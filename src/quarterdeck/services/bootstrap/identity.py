@@ -42,7 +42,7 @@ def authenticate_machine(peer: http.Peer, trust_domain: str, *, now: datetime) -
         raise Refused(Why.WRONG_IDENTITY, "the client certificate has expired")
     claim = parse_spiffe_id(trust_domain, text)
     if claim is None:
-        raise Refused(Why.WRONG_IDENTITY, f"the client certificate is of {text or 'nobody'}")
+        raise Refused(Why.WRONG_IDENTITY, f"the client certificate names {text or 'no machine'}")
     return claim
 
 

@@ -64,7 +64,7 @@ class Issuer:
                 await self._store.swap(rotated, known.version)
             except Changed:
                 self._known = None
-        raise Changed("the authority changes all the time")
+        raise Changed("the authority was changed by another replica at every attempt; try again")
 
     async def issue(
         self, claim: Claim, request: bytes, *, selectors: tuple[str, ...] = ()

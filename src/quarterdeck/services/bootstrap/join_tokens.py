@@ -125,7 +125,7 @@ class JoinTokens:
                 return await self._consume(stored, known, csr, key_hash=key_hash, caller=caller)
             except Changed:
                 continue  # somebody used it in the meantime: decide again
-        raise Refused(Why.REUSED, f"token {token.id} changes all the time")
+        raise Refused(Why.REUSED, f"token {token.id} was changed at every attempt")
 
     async def present(
         self, text: str, claim: Claim, csr: bytes, *, facts: MachineFacts, caller: Caller
@@ -217,7 +217,7 @@ class JoinTokens:
             if record is None:
                 raise
             if self._limiter.count_failure(record.claim.uid, caller.address):
-                text = f"{refused.detail}; too many failed tries from {caller.address}"
+                text = f"{refused.detail}; too many failed attempts from {caller.address}"
                 raise Refused(Why.LIMITED, text) from refused
             refused.claim = record.claim
             raise

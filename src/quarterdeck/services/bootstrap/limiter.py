@@ -94,9 +94,9 @@ class AttestationLimiter:
         now, limits, address = self._clock.monotonic(), self._limits, find_network(address)
         bucket = _keep(self._addresses, address, _Bucket(limits.address_burst, now))
         if not bucket.take(limits.per_address_s, limits.address_burst, now):
-            raise Refused(Why.LIMITED, f"too many tries from {address}")
+            raise Refused(Why.LIMITED, f"too many attempts from {address}")
         if not self._all.take(limits.all_s, limits.all_burst, now):
-            raise Refused(Why.LIMITED, "too many tries of all machines together")
+            raise Refused(Why.LIMITED, "too many attempts by all machines together")
 
     def check_failures(self, claim: str, address: str) -> None:
         """Find out whether a peer has failed too often for a claim; others are not concerned.
@@ -106,7 +106,7 @@ class AttestationLimiter:
         """
         found = self._failures.get((claim, find_network(address)))
         if found is not None and self._clock.monotonic() < found.locked_until:
-            raise Refused(Why.LIMITED, f"claim {claim}: too many failed tries from {address}")
+            raise Refused(Why.LIMITED, f"claim {claim}: too many failed attempts from {address}")
 
     def count_failure(self, claim: str, address: str) -> bool:
         """Count a failed try of a peer for a claim; true if it had failed too often before."""

@@ -278,8 +278,8 @@ async def _accept(request: http.Request) -> http.Response:
 
 
 async def _refuse_unknown(request: http.Request, caller: Caller) -> http.Response:
-    raise CallError(404, "not_found", "there is no such endpoint")
+    raise CallError(404, "not_found", "endpoint not found")
 
 
 async def _refuse_insecure(request: http.Request, caller: Caller) -> http.Response:
-    raise CallError(403, "tls_required", "this service is for TLS only")
+    raise CallError(403, "tls_required", "this service requires TLS")

@@ -232,7 +232,7 @@ class TpmAttestation:
         """Failures delay only those who fail: a proof that holds is never refused for them."""
         text = f"claim {claim.namespace}/{claim.name}: {detail}"
         if self._limiter.count_failure(claim.uid, caller.address):
-            return Refused(Why.LIMITED, f"{text}; too many failed tries from {caller.address}")
+            return Refused(Why.LIMITED, f"{text}; too many failed attempts from {caller.address}")
         return Refused(why, text, claim=claim)
 
 

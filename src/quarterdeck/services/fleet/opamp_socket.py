@@ -97,7 +97,7 @@ class OpampSocket:
                 await tunnel.send(websocket.build_frame(Opcode.CLOSE, payload[:2]))
                 return False
             case Opcode.TEXT | Opcode.CONTINUATION:
-                raise WebSocketError(CloseCode.UNSUPPORTED, "messages of OpAMP are binary")
+                raise WebSocketError(CloseCode.UNSUPPORTED, "OpAMP messages must be binary")
             case Opcode.PONG:
                 pass
         return True

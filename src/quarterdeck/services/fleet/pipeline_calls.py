@@ -118,7 +118,7 @@ class PipelineCalls:
         ]
         names = [each.name for each in planned]
         if len(set(names)) != len(names):
-            raise invalid("pipelines: a name stands twice")
+            raise invalid("pipelines: duplicate name")
         planned = _assign_ids(planned, {each.id for each in self._pipelines.all()})
         gone = [
             each.id

@@ -110,7 +110,7 @@ class Router:
             if (values := _match(wanted, parts)) is not None
         ]
         if not found:
-            raise NotFound("there is no such path; see /api/v1/openapi.json")
+            raise NotFound("path not found; see /api/v1/openapi.json")
         return [match for _, match in sorted(found, key=lambda each: each[0])]
 
 

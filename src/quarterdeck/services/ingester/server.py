@@ -198,7 +198,8 @@ class Ingester:
             limit_s = 2 * self._options.register_timeout_s  # one for its turn, one for itself
             cluster = await run_within(self._clock, limit_s, self._register(session, peer))
         except TimeoutError:
-            raise ProtocolError("the collector did not get a turn to register in time") from None
+            text = f"the collector was not registered within {limit_s:g} s; try again"
+            raise ProtocolError(text) from None
         before = self._sessions.get(cluster)
         if before is not None:
             before.ending.set()

@@ -152,7 +152,7 @@ async def test_stream_waits_for_its_turn_so_long_and_no_longer(hub: Hub) -> None
     async with small.ingester.running(), small.dial("t") as wire:
         code, text = await wire.wait_refused()
     assert code is INVALID
-    assert "turn to register" in text
+    assert "the collector was not registered within" in text
 
 
 @with_hub

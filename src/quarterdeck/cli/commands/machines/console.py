@@ -101,7 +101,7 @@ async def _find_console(
         vm = await hypervisor.get_vm(claim.status.vm_ref.vm_id)
         owner = ownership.read_owner(vm)
         if owner is None or owner.claim_uid != claim.metadata.uid:
-            raise CommandError(f"VM {vm.id} is not the one of machine {claim.metadata.name}")
+            raise CommandError(f"VM {vm.id} does not belong to machine {claim.metadata.name}")
         return await hypervisor.console_url(vm.id, owner=owner)
     except HypervisorError as error:
         raise CommandError(str(error)) from error

@@ -147,7 +147,7 @@ class Dashboard:
         """
         viewer = await self._find_viewer(request)
         if viewer is None:
-            raise Unauthorized("nobody is logged in; open the dashboard and log in")
+            raise Unauthorized("not logged in; open the dashboard and log in")
         if guard.lacks_csrf(request, viewer.csrf):
             raise Forbidden(f"{guard.CSRF_HEADER} is missing or wrong; load the page again")
         return viewer
@@ -235,7 +235,7 @@ class Dashboard:
         me = await self._ask_who(request, token) if viewer else None
         if viewer is None or me is None:
             issuer = self._oidc.label if self._oidc else ""
-            shown = {"error": "nobody is logged in", "hint": self._hint, "issuer": issuer}
+            shown = {"error": "not logged in", "hint": self._hint, "issuer": issuer}
             return _answer(401, shown)
         return _answer(200, {**me, "csrf": viewer.csrf, "canLogOut": viewer.token is not None})
 

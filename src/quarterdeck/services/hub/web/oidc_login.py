@@ -108,7 +108,7 @@ class OidcLogin:
         )
         principal = await self._verifier.verify(id_token)
         if principal is None:
-            raise Unauthenticated("the ID token is of another issuer")
+            raise Unauthenticated("the ID token was issued by another issuer")
         check_binding(id_token, self._flow.registration, nonce=attempt.nonce)
         if principal.username.startswith(SYSTEM_PREFIX):
             raise Unauthenticated(f"an issuer cannot name users {SYSTEM_PREFIX}…")
@@ -117,7 +117,7 @@ class OidcLogin:
     def _check_issuer(self, given: str | None) -> None:
         """Refuse the answer of another issuer (RFC 9207)."""
         if given is not None and given != self._flow.issuer.expected.issuer:
-            raise OidcError("the answer is of another issuer")
+            raise OidcError("the answer came from another issuer")
 
     def _build_cookie(self, request: Request, pending: Pending | None) -> str:
         """The `Set-Cookie` header of a login that has begun; None removes it."""

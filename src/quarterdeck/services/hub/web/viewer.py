@@ -92,6 +92,7 @@ def _impersonate(viewer: Viewer) -> Impersonation:
     """The headers that act as a viewer; the API server adds groups of the system by itself."""
     is_system = viewer.user.startswith(SYSTEM_PREFIX)
     if not viewer.user or (is_system and not viewer.user.startswith(SERVICE_ACCOUNT)):
-        raise Forbidden(f"the hub cannot impersonate {viewer.user or 'nobody'!r}; log in as a user")
+        shown = repr(viewer.user) if viewer.user else "a viewer without a name"
+        raise Forbidden(f"the hub cannot impersonate {shown}; log in as a user")
     groups = tuple(each for each in viewer.groups if not each.startswith(SYSTEM_PREFIX))
     return Impersonation(user=viewer.user, groups=groups)
