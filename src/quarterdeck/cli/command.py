@@ -5,8 +5,8 @@
     async def top(name: Annotated[str, Argument(metavar="NAME", help="Cluster to show.")]) -> None:
         \"\"\"Show load and capacity of a cluster.\"\"\"
 
-The first line of the docstring is the description in `--help`. The function may be a coroutine,
-returns an exit code or None, and raises what `cli.exit_codes` translates into one line.
+The first paragraph of the docstring is the description in `--help`. The function may be a
+coroutine, returns an exit code or None, and raises what `cli.exit_codes` translates into one line.
 
 A command with `settings="up"` or `"run"` also has the flags of `app.settings`; a parameter of type
 `Effective` receives the settings in force, one of type `StartTime` when the command was called.
@@ -42,8 +42,8 @@ class Command:
 
     @property
     def description(self) -> str:
-        """What it does, for `--help`."""
-        return (self._function.__doc__ or "").partition("\n\n")[0]
+        """What it does, for `--help`: the first paragraph of its docstring, on one line."""
+        return " ".join((self._function.__doc__ or "").partition("\n\n")[0].split())
 
     def build_parser(self, prog: str) -> Parser:
         """A parser for its flags and arguments."""

@@ -62,7 +62,7 @@ def _section(found: Found) -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name in found.group)
         yield f"{found.summary}. Commands: {names}."
         return
-    yield " ".join(found.command.description.split())
+    yield found.command.description
     yield from ("", "| argument or flag | what it does |", "| --- | --- |")
     yield from (
         f"| {flag} | {_escape(text)} |" for flag, text in _rows(found.command.build_parser(""))
