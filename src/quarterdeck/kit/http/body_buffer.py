@@ -78,12 +78,8 @@ class BodyBuffer:
             HttpError: what the body failed with, after everything that arrived was taken.
         """
         chunks = self._chunks
-        while not chunks:
-            if self._done:
-                return b""
-            if self._error is not None:
-                raise self._error
-            await self._wait()
+        if not chunks and not await self._wait_for_data():
+            return b""
         data = chunks.popleft()
         was_full = self.size > self._high
         self.size -= len(data)
@@ -97,12 +93,12 @@ class BodyBuffer:
         Raises:
             HttpError: what the body failed with, after everything that arrived was taken.
         """
-        data = await self.take()
-        if not self._chunks:
-            return data
+        chunks = self._chunks
+        if not chunks and not await self._wait_for_data():
+            return b""
         was_full = self.size > self._high
-        data += b"".join(self._chunks)
-        self._chunks.clear()
+        data = chunks.popleft() if len(chunks) == 1 else b"".join(chunks)
+        chunks.clear()
         self.size = 0
         if was_full:
             self._on_room()
@@ -136,14 +132,21 @@ class BodyBuffer:
             self._on_room()
         return data
 
-    async def _wait(self) -> None:
-        if self._waiter is not None:
-            raise RuntimeError("the body is already being read by another coroutine")
-        self._waiter = asyncio.get_running_loop().create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+    async def _wait_for_data(self) -> bool:
+        """Wait until something is held; False at the end."""
+        while not self._chunks:
+            if self._done:
+                return False
+            if self._error is not None:
+                raise self._error
+            if self._waiter is not None:
+                raise RuntimeError("the body is already being read by another coroutine")
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        return True
 
     def _wake(self, waiter: "asyncio.Future[None]") -> None:
         if not waiter.done():

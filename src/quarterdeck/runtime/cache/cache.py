@@ -51,7 +51,7 @@ class Cache(Indexer[T]):
         self._parked: dict[Key, list[Upsert | Remove]] = {}
         self._writers: dict[Key, int] = {}
         self._versions: dict[str, int] = {}
-        self._handlers: list[Handler] = []
+        self._handlers: tuple[Handler, ...] = ()
         self._deferred_events: list[Event] | None = None  # events of a replacement, sent at its end
         self.own_events = 0
 
@@ -61,7 +61,7 @@ class Cache(Indexer[T]):
 
     def add_handler(self, handler: Handler) -> None:
         """Notify a handler of all objects, as additions, and of each change from now on."""
-        self._handlers.append(handler)
+        self._handlers = (*self._handlers, handler)
         for key in self._entries.keys() | self._notified.keys():
             notified = self._notified.get(key, self._entries.get(key))
             if notified is not None:
@@ -73,13 +73,16 @@ class Cache(Indexer[T]):
         """Apply what a reflector received for one namespace, or for all."""
         match delta:
             case Upsert() | Remove():
-                self._accept_change(delta)
+                if delta.snapshot.key in self._parked:
+                    self._park(delta)
+                else:
+                    self._apply_change(delta)
                 version, known = delta.snapshot.version, self._versions.get(namespace, 0)
                 if version > known:
                     self._versions[namespace] = version
                 else:
                     version = known
-                if self._pending_writes.may_be_overdue(version):
+                if self._pending_writes and self._pending_writes.may_be_overdue(version):
                     self._revert_lost_writes()
                 return
             case Progress(version):
@@ -88,11 +91,8 @@ class Cache(Indexer[T]):
                 self._replace(delta, namespace)
         self._revert_lost_writes()
 
-    def _accept_change(self, delta: Upsert | Remove) -> None:
-        parked = self._parked.get(delta.snapshot.key)
-        if parked is None:
-            self._apply_change(delta)
-            return
+    def _park(self, delta: Upsert | Remove) -> None:
+        parked = self._parked[delta.snapshot.key]
         parked.append(delta)
         if len(parked) > _MAX_PARKED:
             self._release_parked(delta.snapshot.key)
@@ -117,10 +117,16 @@ class Cache(Indexer[T]):
         notified = self._notified.get(key, stored)
         if notified is not None and snapshot.is_before(notified) and notified.version > floor:
             return  # R1
-        author = self._find_author(snapshot)
-        if stored is not None and snapshot.is_before(stored) and stored.version > floor:
+        has_pending = key in self._pending_writes
+        author = self._find_author(snapshot) if has_pending else None
+        if (
+            stored is not notified
+            and stored is not None
+            and snapshot.is_before(stored)
+            and stored.version > floor
+        ):
             self._notified[key] = snapshot  # our own write is newer: readers keep that
-        elif self._pending_writes.hides(snapshot):
+        elif has_pending and self._pending_writes.hides(snapshot):
             self._notified[key] = snapshot  # we deleted it
         else:
             self._clear_pending(key)
@@ -224,7 +230,8 @@ class Cache(Indexer[T]):
         self._writers[key] -= 1
         if not self._writers[key]:
             del self._writers[key]
-            self._release_parked(key)
+            if self._parked[key]:
+                self._release_parked(key)
             del self._parked[key]
 
     def _release_parked(self, key: Key) -> None:
@@ -253,7 +260,7 @@ class Cache(Indexer[T]):
 
     def _find_parked(self, metadata: Metadata) -> Snapshot | None:
         """The state that an answer brings, if its event came before it."""
-        for each in self._parked.get(Key(metadata.namespace, metadata.name), ()):
+        for each in self._parked.get(Key(metadata.namespace, metadata.name)) or ():
             if (
                 each.metadata.resource_version == metadata.resource_version
                 and each.metadata.uid == metadata.uid
@@ -308,8 +315,10 @@ class Cache(Indexer[T]):
 
     def _clear_pending(self, key: Key) -> None:
         """Handlers know the same state as readers again."""
-        self._notified.pop(key, None)
-        self._pending_writes.remove(key)
+        if key in self._notified:
+            del self._notified[key]
+        if key in self._pending_writes:
+            del self._pending_writes[key]
 
     # --- notification
 
@@ -334,7 +343,7 @@ class Cache(Indexer[T]):
             self._deliver(event)
 
     def _deliver(self, event: Event) -> None:
-        for handler in tuple(self._handlers):
+        for handler in self._handlers:
             handler(event)
 
 

@@ -26,16 +26,10 @@ class _Write(NamedTuple):
         return UNORDERED < snapshot.version <= self.floor
 
 
-class PendingWrites:
+class PendingWrites(dict[Key, tuple[_Write, ...]]):
     """The last writes by key, until the watch has reported them."""
 
-    __slots__ = ("_writes",)
-
-    def __init__(self) -> None:
-        self._writes: dict[Key, tuple[_Write, ...]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._writes)
+    __slots__ = ()
 
     def add_write(self, snapshot: Snapshot, author: Author | None) -> None:
         """Add a written state."""
@@ -47,50 +41,42 @@ class PendingWrites:
         self._add(snapshot.key, write)
 
     def _add(self, key: Key, write: _Write) -> None:
-        known = self._writes.get(key)
-        self._writes[key] = (write,) if known is None else (*known, write)[-_MAX_WRITES:]
-
-    def remove(self, key: Key) -> None:
-        """Remove the writes of a key: the watch has reported them."""
-        self._writes.pop(key, None)
-
-    def clear(self) -> None:
-        """Remove all writes: the server has lost the history they belong to."""
-        self._writes.clear()
+        known = self.get(key)
+        self[key] = (write,) if known is None else (*known, write)[-_MAX_WRITES:]
 
     def mark_unprovable(self) -> None:
         """Mark all writes: writes of others may lie between them, of which no event came."""
-        for key, writes in self._writes.items():
-            self._writes[key] = tuple(write._replace(is_provable=False) for write in writes)
+        for key, writes in self.items():
+            self[key] = tuple(write._replace(is_provable=False) for write in writes)
 
     def may_be_overdue(self, version: int) -> bool:
         """Whether a watch at `version` should have reported the first of them. Cheap."""
-        for writes in self._writes.values():
+        for writes in self.values():
             return writes[-1].version < version
         return False
 
     def list_last_versions(self) -> Iterator[tuple[Key, int]]:
         """Each key with the version of its last write; `UNORDERED` for a deletion."""
-        for key, writes in tuple(self._writes.items()):
+        for key, writes in tuple(self.items()):
             yield key, writes[-1].version
 
     def find_proven(self, snapshot: Snapshot) -> _Write | None:
         """The write that caused this event, if no write of others lies before it."""
-        for write in self._writes.get(snapshot.key, ()):
+        for write in self.get(snapshot.key, ()):
             if write.is_provable and write.version == snapshot.version:
                 return write
         return None
 
     def find_deleter(self, snapshot: Snapshot) -> Author | None:
         """The author that deleted this object."""
-        for write in self._writes.get(snapshot.key, ()):
+        for write in self.get(snapshot.key, ()):
             if write.is_deletion_of(snapshot):
                 return write.author
         return None
 
     def hides(self, snapshot: Snapshot) -> bool:
         """Whether readers must not see this state: we deleted it, or a later state."""
-        for write in self._writes.get(snapshot.key, ()):
+        for write in self.get(snapshot.key, ()):
             if write.version == UNORDERED and (
                 write.uid == snapshot.uid or write.is_later_than(snapshot)
             ):
@@ -103,5 +89,5 @@ class PendingWrites:
             write.version == UNORDERED
             and write.uid != snapshot.uid
             and write.is_later_than(snapshot)
-            for write in self._writes.get(snapshot.key, ())
+            for write in self.get(snapshot.key, ())
         )

@@ -36,7 +36,9 @@ class PackedStore(dict[Key, Snapshot]):
             self._pack_earlier(self._earlier)
         elif self.size_bytes > PACK_ABOVE_BYTES:
             self._earlier = iter(tuple(self))
-        self._set(snapshot)
+        old = self.get(snapshot.key)
+        self.size_bytes += len(snapshot.data) - (len(old.data) if old is not None else 0)
+        self[snapshot.key] = snapshot
         return snapshot
 
     def remove(self, key: Key) -> bool:
@@ -51,12 +53,8 @@ class PackedStore(dict[Key, Snapshot]):
         """Pack a few of the objects stored before packing began; few, because the loop waits."""
         for key in islice(earlier, _PACKED_PER_PUT):
             if (snapshot := self.get(key)) is not None:
-                self._set(self._pack(snapshot))
-
-    def _set(self, snapshot: Snapshot) -> None:
-        old = self.get(snapshot.key)
-        self.size_bytes += len(snapshot.data) - (len(old.data) if old is not None else 0)
-        self[snapshot.key] = snapshot
+                packed = self[key] = self._pack(snapshot)
+                self.size_bytes += len(packed.data) - len(snapshot.data)
 
 
 class RetentionPolicy:

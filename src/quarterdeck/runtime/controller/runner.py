@@ -138,7 +138,8 @@ class Runner(Generic[T]):
     async def _work(self) -> None:
         limit = TimeLimit(self.controller.time_limit_s)
         try:
-            while item := self.queue.pop() or await self._dispatcher.get():
+            queue = self.queue
+            while item := (queue.pop() if queue.ready else None) or await self._dispatcher.get():
                 try:
                     if self._stopping:
                         continue

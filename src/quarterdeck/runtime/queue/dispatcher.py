@@ -37,11 +37,11 @@ class Dispatcher(Generic[K]):
         cause: object = None,
     ) -> bool:
         """Add to the queue, and wake a worker or the delay timer as needed."""
-        ready = len(self.queue) if self._sleepers else 0
+        ready = self.queue.ready
         added = self.queue.add(
             key, priority=priority, after_s=after_s, rate_limited=rate_limited, cause=cause
         )
-        if self._sleepers and len(self.queue) > ready:
+        if self._sleepers and self.queue.ready > ready:
             self._wake_one()
         if added and (after_s > 0 or rate_limited):
             self._rearm(self.queue.due_at(key))
@@ -63,7 +63,7 @@ class Dispatcher(Generic[K]):
     def done(self, key: K) -> None:
         """Finish a key in the queue; ends `wait_drained` when no key is being processed."""
         self.queue.done(key)
-        if len(self.queue):
+        if self._sleepers and self.queue.ready:
             self._wake_one()
         if self.queue.closed and not self.queue.processing:
             self._idle.set()
@@ -97,9 +97,9 @@ class Dispatcher(Generic[K]):
 
     def _release_due(self) -> None:
         """Make due keys ready, and wake one worker for each."""
-        before = len(self.queue)
+        before = self.queue.ready
         self.queue.release()
-        for _ in range(len(self.queue) - before):
+        for _ in range(self.queue.ready - before):
             self._wake_one()
 
     def _rearm(self, due_at: float | None) -> None:

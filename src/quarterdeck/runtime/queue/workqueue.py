@@ -123,15 +123,17 @@ class _Rank(Generic[K]):
             tenant = self.turns.popleft()
             line = self.lines[tenant]
             slot = line.popleft()
-            while not slot.alive and line:
+            while slot.item.slot is not slot and line:
                 slot = line.popleft()
             if line:
                 self.turns.append(tenant)
             else:
                 del self.lines[tenant]
-            if slot.alive:
-                self.remove(slot)
-                return slot.item
+            item = slot.item
+            if item.slot is slot:
+                item.slot = None
+                self.size -= 1
+                return item
         return None
 
     def remove(self, slot: _Slot[K]) -> None:
@@ -174,31 +176,28 @@ class WorkQueue(Generic[K]):
         self._ranks: dict[int, _Rank[K]] = {}
         self._order: list[int] = []  # effective priorities in use, ascending
         self._sequence = 0
-        self._depth = 0
+        self.ready = 0
+        """How many keys can be handed out; do not change it."""
         self._held = 0
         self._last_causes: tuple[object, ...] = ()
-        self._closed = False
+        self.closed = False
+        """No longer takes keys."""
 
     # --- state, for metrics, health and tests
 
     def __len__(self) -> int:
         """Keys ready to be handed out."""
-        return self._depth - self._held
+        return self.ready
 
     @property
     def depth(self) -> int:
         """Keys due, including those that wait for their own processing to end."""
-        return self._depth
+        return self.ready + self._held
 
     @property
     def processing(self) -> dict[K, float]:
         """Keys being worked on, with the time they were handed out. Do not change it."""
         return self._processing
-
-    @property
-    def closed(self) -> bool:
-        """No longer takes keys."""
-        return self._closed
 
     def due_at(self, key: K) -> float | None:
         """When a delayed key becomes ready; None if it has no delay."""
@@ -229,7 +228,7 @@ class WorkQueue(Generic[K]):
 
         With `rate_limited` the limiter is charged and its delay taken, unless `after_s` is sooner.
         """
-        if self._closed:
+        if self.closed:
             return False
         now = self._clock.monotonic()
         if rate_limited:
@@ -257,7 +256,7 @@ class WorkQueue(Generic[K]):
 
     def close(self) -> None:
         """Take no more keys; those due are still handed out, delayed ones are dropped."""
-        self._closed = True
+        self.closed = True
         for key in [k for k, item in self._items.items() if item.state is _State.DELAYED]:
             del self._items[key]
         self._delayed.clear()
@@ -293,6 +292,7 @@ class WorkQueue(Generic[K]):
         if item is not None and item.state is _State.HELD:
             item.state = _State.READY
             self._held -= 1
+            self.ready += 1
             self._push(item, self._clock.monotonic())
 
     def forget(self, key: K) -> None:
@@ -344,7 +344,6 @@ class WorkQueue(Generic[K]):
 
     def _make_due(self, item: _Item[K], now: float) -> None:
         item.added_at = now
-        self._depth += 1
         if self._observer is not None:
             self._observer.on_add(item.priority)
         if item.key in self._processing:
@@ -352,6 +351,7 @@ class WorkQueue(Generic[K]):
             self._held += 1
         else:
             item.state = _State.READY
+            self.ready += 1
             self._push(item, now)
 
     def _push(self, item: _Item[K], now: float) -> None:
@@ -387,7 +387,7 @@ class WorkQueue(Generic[K]):
     def _hand_out(self, item: _Item[K], now: float) -> QueueItem[K]:
         del self._items[item.key]
         self._processing[item.key] = now
-        self._depth -= 1
+        self.ready -= 1
         waited_s = now - item.added_at
         if self._observer is not None:
             self._observer.on_get(item.priority, waited_s)

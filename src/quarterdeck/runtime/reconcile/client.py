@@ -304,9 +304,12 @@ class ReconcileClient:
             stored = Snapshot.of(answer)
         else:
             cache = informer.cache
-            with cache.hold_events(key):
+            cache.begin_write(key)
+            try:
                 answer = await request
                 stored = cache.record_write(answer, self._author)
+            finally:
+                cache.end_write(key)
         shown = truncate_body(kind.__name__, body)
         self.writes.append(Write(verb, kind.__name__, stored.key, stored.version, shown))
         return answer
