@@ -57,6 +57,9 @@ def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
             )
         case Reason.UNAUTHORIZED:
             return f"{text}: the token is wrong or has expired; renew it in the Secret"
+        case Reason.FORBIDDEN:
+            advice = "give the account of the Secret this right, as `quarterdeck clusters add` does"
+            return f"{text}; {advice}"
         case Reason.TIMEOUT if time_limit_s:
             return f"the cluster did not answer within {time_limit_s:g} s"
         case _:

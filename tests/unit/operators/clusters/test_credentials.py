@@ -82,7 +82,7 @@ def test_an_identity_changes_with_address_and_credentials_and_shows_neither() ->
         (UntrustedServer("self-signed certificate"), Reason.UNTRUSTED, "ca.crt of the Secret"),
         (ConnectionFailed("refused"), Reason.UNREACHABLE, "refused"),
         (Unauthorized(), Reason.UNAUTHORIZED, "renew it"),
-        (Forbidden("no"), Reason.FORBIDDEN, "no"),
+        (Forbidden("no"), Reason.FORBIDDEN, "no; give the account of the Secret this right"),
         (TimeoutError(), Reason.TIMEOUT, "within 10 s"),
         (ConnectionFailed("token=abc123 refused"), Reason.UNREACHABLE, "***"),
     ],
