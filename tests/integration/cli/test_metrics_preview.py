@@ -65,6 +65,30 @@ def test_json_has_everything(objects: str, capsys: pytest.CaptureFixture[str]) -
     assert {each["status"] for each in found["fieldValidation"]} == {"valid"}
 
 
+def test_alert_rules_that_hold_are_shown(
+    objects: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [source] = yaml.load_all(Path(CLAIMS).read_text())
+    source["spec"]["alerts"] = [
+        {"name": "Any", "expression": "total > 0", "severity": "info", "message": "there are some"},
+        {"name": "Big", "expression": "capacityByStorageClass > 1", "forSeconds": 600},
+        {"name": "None", "expression": "total == 0"},
+    ]
+    path = tmp_path / "source.yaml"
+    path.write_text(yaml.dump_all([source]))
+    assert run(["metrics", "preview", str(path), "--objects", objects]) == 0
+    shown = capsys.readouterr().out.split("\n\n")[3]
+    assert [line.split(maxsplit=2) for line in shown.splitlines()] == [
+        ["ALERT", "SEVERITY", "MESSAGE"],
+        ["Any", "info", "there are some (total = 1)"],
+        [
+            "Big",
+            "warning",
+            "gp3: capacityByStorageClass > 1 (capacityByStorageClass = 5368709120)",
+        ],
+    ]
+
+
 def test_rows_are_bounded(objects: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["metrics", "preview", USAGE, "--objects", objects, "--rows", "1"]) == 0
     assert "2 objects, 1 shown" in capsys.readouterr().out

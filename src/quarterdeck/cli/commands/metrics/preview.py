@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from quarterdeck.apis.clusterpulse.v1alpha1 import MetricSource
     from quarterdeck.client.client import Client
     from quarterdeck.engine import Collector, CompiledSource, Problem, Resource
+    from quarterdeck.engine.alerts import Finding
 
 Page = Sequence[Mapping[str, Any]]
 DEFAULT_ROWS = 20
@@ -39,7 +40,7 @@ async def preview(
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
-    """Show the objects, values and aggregations that the MetricSources of a file give."""
+    """Show the objects, values, aggregations and alerts that the MetricSources of a file give."""
     from quarterdeck.cli import manifest_files
 
     sources = [_decode(each, file) for each in _metric_sources(file)]
@@ -68,6 +69,8 @@ class Preview:
         self.collector = collector
         self.resources: list[Resource] = []
         self.aggregations: dict[str, Any] = {}
+        self.alerts: list[Finding] = []
+        """Rules that hold now, whatever their forSeconds."""
         self.validate = validate_fields
 
     def document(self) -> dict[str, Any]:
@@ -80,6 +83,15 @@ class Preview:
                 "truncated": self.collector.is_truncated,
                 "resources": self.resources,
                 "aggregations": self.aggregations,
+                "alerts": [
+                    {
+                        "name": each.rule.name,
+                        "severity": each.rule.severity,
+                        "group": each.group,
+                        "message": each.describe(),
+                    }
+                    for each in self.alerts
+                ],
                 "fieldValidation": self.validate(self.source.spec, (self.collector,)),
             }
         )
@@ -150,7 +162,8 @@ def format_problem(problem: "Problem") -> str:
 async def _collect(source: "CompiledSource", pages: AsyncIterator[Page], rows: int) -> Preview:
     from quarterdeck.kit.clock import SystemClock
 
-    found = Preview(source, source.collector(now=SystemClock().now()))
+    now = SystemClock().now()
+    found = Preview(source, source.collector(now=now))
     async for page in pages:
         batch = found.collector.feed(page)
         if (missing := rows - len(found.resources)) > 0:
@@ -158,6 +171,9 @@ async def _collect(source: "CompiledSource", pages: AsyncIterator[Page], rows: i
         if found.collector.is_full:
             break
     found.aggregations = found.collector.finish()
+    found.alerts = [
+        each for rule in source.alerts for each in rule.evaluate(found.aggregations, now)
+    ]
     return found
 
 
@@ -222,6 +238,9 @@ def _print(source: "MetricSource", found: Preview, output: Form, *, is_several: 
     parts.append(_summary(found))
     if found.aggregations:
         parts.append(columns(aggregation_rows(found.aggregations)))
+    if found.alerts:
+        rows = [[each.rule.name, each.rule.severity, each.describe()] for each in found.alerts]
+        parts.append(columns([["ALERT", "SEVERITY", "MESSAGE"], *rows]))
     doubts = [
         [each["field"], each["status"], each["message"]]
         for each in found.document()["fieldValidation"]
