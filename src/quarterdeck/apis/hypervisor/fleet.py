@@ -106,7 +106,8 @@ class FleetHealthCheck(Struct, frozen=True, kw_only=True):
     ] = ()
     """Conditions that make a machine unhealthy when they last."""
     max_unhealthy: Annotated[IntOrString, Schema(default="40%", pattern=AMOUNT_PATTERN)] = "40%"
-    """Nothing is repaired while more machines than this are unhealthy."""
+    """Nothing is repaired or replaced while more machines of the newest revision are unhealthy; a
+    percentage above 0 allows at least one."""
     max_in_flight: Annotated[Int32, Schema(default=1, minimum=1, maximum=1000)] = 1
     """Machines that are repaired at once."""
 

@@ -26,7 +26,7 @@ def build_desired_fleet(
         min_ready_s=float(spec.min_ready_seconds),
         is_paused=spec.paused,
         delete_policy=spec.delete_policy,
-        max_unhealthy=parse_amount(spec.health_check.max_unhealthy, desired, up=False),
+        max_unhealthy=_allowed(spec.health_check.max_unhealthy, desired),
         max_in_flight=spec.health_check.max_in_flight,
         may_repair=flags.repair,
         budgets=count_budgets(fleet, now),
@@ -50,7 +50,7 @@ def count_budgets(fleet: Fleet, now: datetime) -> dict[str, int]:
     for budget in disruption.budgets if disruption is not None else ():
         if not _is_active(budget, now):
             continue
-        allowed = _allowed(budget, fleet.spec.replicas)
+        allowed = _allowed(budget.nodes, fleet.spec.replicas)
         for reason in budget.reasons or DISRUPTIONS:
             found[reason] = min(allowed, found.get(reason, allowed))
     return found
@@ -66,8 +66,8 @@ def _is_active(budget: DisruptionBudget, now: datetime) -> bool:
         return True
 
 
-def _allowed(budget: DisruptionBudget, desired: int) -> int:
+def _allowed(amount: int | str, desired: int) -> int:
     """A percentage of a small fleet allows one machine, unless it is 0 %."""
-    text = str(budget.nodes)
-    allowed = parse_amount(budget.nodes, desired, up=False)
+    text = str(amount)
+    allowed = parse_amount(amount, desired, up=False)
     return max(1, allowed) if text.endswith("%") and text != "0%" else allowed

@@ -98,7 +98,10 @@ def _report_repair(plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) -> No
     if plan.may_remediate:
         set_condition(ctx, REMEDIATION_ALLOWED, TRUE, Reason.WITHIN_LIMIT, text)
     else:
-        text = f"{text}, more than {desired.max_unhealthy}: nothing is repaired until fewer are"
+        text = (
+            f"{text}, more than {desired.max_unhealthy}: nothing is repaired until fewer are; "
+            "find the cause, then delete claims or raise spec.healthCheck.maxUnhealthy"
+        )
         report_condition(ctx, REMEDIATION_ALLOWED, FALSE, Reason.TOO_MANY_UNHEALTHY, text)
 
 

@@ -1,12 +1,17 @@
 """The plan of a fleet keeps its promises, whatever happens to the machines."""
 
 import random
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quarterdeck.apis.hypervisor.fleet import Fleet, FleetHealthCheck, FleetSpec
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators.machines.desired_fleet import build_desired_fleet
+from quarterdeck.operators.machines.features import Flags
 from quarterdeck.operators.machines.plan.fleet import (
     DesiredFleet,
     Member,
@@ -107,12 +112,41 @@ def test_too_many_unhealthy_machines_stop_all_repair() -> None:
     broken = [member(f"b{n}", is_failed=True, ready_s=None) for n in range(3)]
     plan = plan_fleet([*fleet(2), *broken], DesiredFleet(5, "a", max_unhealthy=2))
     assert not plan.may_remediate
-    assert plan.remove == ()
+    assert (plan.create, plan.remove) == (0, ()), "a machine beside a broken one would be a repair"
     plan = plan_fleet(
         [*fleet(3), *broken[:2]], DesiredFleet(5, "a", max_unhealthy=2, max_in_flight=1)
     )
     assert plan.may_remediate
     assert len(plan.remove) == 1
+
+
+def test_broken_machines_are_replaced_as_fast_as_they_go() -> None:
+    broken = [member(f"b{n}", is_failed=True, ready_s=None) for n in range(2)]
+    desired = DesiredFleet(5, "a", max_unhealthy=2, max_in_flight=1)
+    plan = plan_fleet([*fleet(3), *broken], desired)
+    assert (plan.create, len(plan.remove)) == (1, 1)
+    skipped = [each._replace(is_skipped=True) for each in broken]
+    assert plan_fleet([*fleet(3), *skipped], desired)[:2] == (2, ())
+
+
+def test_new_revision_replaces_broken_machines_of_the_one_before() -> None:
+    broken = [member(f"b{n}", is_failed=True, ready_s=None) for n in range(3)]
+    plan = plan_fleet([*fleet(2), *broken], DesiredFleet(5, "b", max_unhealthy=2))
+    assert plan.may_remediate
+    assert removed(plan) == {"b0"}
+    assert plan.create >= 3
+
+
+def test_share_of_unhealthy_machines_allows_one_in_a_small_fleet() -> None:
+    def allow(amount: int | str, replicas: int) -> int:
+        check = FleetHealthCheck(max_unhealthy=amount)
+        spec = FleetSpec(replicas=replicas, image="i", selector={"a": "b"}, health_check=check)
+        web = Fleet(metadata=ObjectMeta(name="web"), spec=spec)
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        return build_desired_fleet(web, "a", now=now, flags=Flags()).max_unhealthy
+
+    assert [allow("40%", count) for count in (1, 2, 3, 5, 10)] == [1, 1, 1, 2, 4]
+    assert (allow("0%", 10), allow(0, 10), allow(3, 1)) == (0, 0, 3)
 
 
 def test_budget_of_zero_stops_updates() -> None:

@@ -9,7 +9,7 @@ Promises, checked by property tests: the number of available machines never fall
 machines that were not lost.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 Reason = Literal["ScaleDown", "Update", "Expired", "Unhealthy", "Failed"]
@@ -108,7 +108,8 @@ def plan_fleet(members: Sequence[Member], desired: DesiredFleet) -> Plan:
         for each in members
         if each.is_broken and not each.is_deleting and not each.is_kept and each.was_ready
     ]
-    may_remediate = len(unhealthy) <= desired.max_unhealthy
+    current = sum(each.revision == desired.revision for each in unhealthy)
+    may_remediate = current <= desired.max_unhealthy
     removals = _remove_broken(members, desired, may_remediate=may_remediate)
     gone = {each.name for each in removals}
     rest = [each for each in live if each.name not in gone]
@@ -118,7 +119,7 @@ def plan_fleet(members: Sequence[Member], desired: DesiredFleet) -> Plan:
     removals += _replace_outdated(members, rest, desired)
     gone = {each.name for each in removals}
     rest = [each for each in rest if each.name not in gone]
-    wanted = _count_missing(members, rest, desired)
+    wanted = _count_missing(members, rest, desired, going=gone)
     is_frozen = _is_overshot(members, desired)
     wait_s = _backoff_left(desired)
     return Plan(
@@ -157,13 +158,17 @@ def is_outdated(member: Member, desired: DesiredFleet) -> bool:
 def _remove_broken(
     members: Sequence[Member], desired: DesiredFleet, *, may_remediate: bool
 ) -> list[Removal]:
-    """Failed newcomers go at once; machines that once worked go few at a time."""
+    """Failed newcomers go at once; machines that once worked go few at a time.
+
+    When too many are broken, only those of earlier revisions go: a new revision is what somebody
+    does about it.
+    """
     found = [
         Removal(each.name, "Failed")
         for each in members
         if each.is_failed and not each.was_ready and not each.is_deleting and not each.is_kept
     ]
-    if not desired.may_repair or not may_remediate:
+    if not desired.may_repair:
         return found
     under_way = sum(each.is_deleting and each.is_broken for each in members)
     allowed = _within_budget(members, desired, "Unhealthy", desired.max_in_flight - under_way)
@@ -173,6 +178,7 @@ def _remove_broken(
         if each.is_broken
         and (each.was_ready or not each.is_failed)
         and not (each.is_deleting or each.is_kept or each.is_skipped)
+        and (may_remediate or each.revision != desired.revision)
     ]
     broken.sort(key=lambda each: (not each.is_failed, -each.age_s, each.name))
     return found + [Removal(each.name, "Unhealthy") for each in broken[: max(0, allowed)]]
@@ -275,8 +281,18 @@ def hash_name(name: str) -> int:
 # --- what is made
 
 
-def _count_missing(members: Sequence[Member], live: Sequence[Member], desired: DesiredFleet) -> int:
-    """How many machines to make: up to the number, and with surge for what is outdated."""
+def _count_missing(
+    members: Sequence[Member],
+    live: Sequence[Member],
+    desired: DesiredFleet,
+    *,
+    going: Collection[str],
+) -> int:
+    """How many machines to make: up to the number, and with surge for what is outdated.
+
+    A broken machine that waits for its repair keeps its place; a new one beside it would be an
+    unlimited repair.
+    """
     healthy = [each for each in live if not each.is_broken]
     # what is being deleted still takes room, unless it was lost
     occupied = len(healthy) + sum(each.is_deleting and not each.is_broken for each in members)
@@ -289,11 +305,22 @@ def _count_missing(members: Sequence[Member], live: Sequence[Member], desired: D
         if old:
             return 0
     outdated = sum(is_outdated(each, desired) for each in healthy)
+    waiting = sum(_waits_for_repair(each, desired) and each.name not in going for each in members)
     target = desired.desired
     if _is_rolling(healthy, desired):
         target += min(desired.max_surge, outdated)
     room = desired.desired + desired.max_surge - occupied
-    return max(0, min(target - len(healthy), room))
+    return max(0, min(target - len(healthy) - waiting, room - waiting))
+
+
+def _waits_for_repair(member: Member, desired: DesiredFleet) -> bool:
+    """Whether a machine once worked, is broken now, and stays until it is repaired."""
+    return (
+        member.is_broken
+        and member.was_ready
+        and member.revision == desired.revision
+        and not (member.is_deleting or member.is_kept or member.is_skipped)
+    )
 
 
 def _is_overshot(members: Sequence[Member], desired: DesiredFleet) -> bool:
