@@ -268,3 +268,18 @@ def test_node_that_a_claim_names_wrongly_is_shown_beside_the_right_ones() -> Non
     desired = DesiredFleet(allowed=frozenset({"sim-1", "sim-2"}), pinned="ü")
     choice = choose_node([], Request(1, 1, 1), desired)
     assert choice.problem == "spec.nodeName is 'ü', but nodes with the template are: sim-1, sim-2"
+
+
+def test_node_that_is_offline_is_named() -> None:
+    pinned = DesiredFleet(allowed=frozenset({"a"}), pinned="a")
+    choice = choose_node([], Request(1, 1, 1), pinned)
+    assert choice.problem == "node a of spec.nodeName is offline"
+    free = DesiredFleet(allowed=frozenset({"b", "a"}))
+    choice = choose_node([], Request(1, 1, 1), free)
+    assert choice.problem == "no node with the template is online: a, b"
+
+
+def test_disk_may_fill_the_storage_and_no_more() -> None:
+    [room] = rooms([node("a")], {})
+    assert fits(room, Request(1, GIB, 100 * GIB))
+    assert not fits(room, Request(1, GIB, 100 * GIB + 1))
