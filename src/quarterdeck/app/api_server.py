@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from quarterdeck.app import embedded
-from quarterdeck.app.embedded import HOST, check_port
 from quarterdeck.app.identities import Identities
+from quarterdeck.app.ports import HOST, check_port, listen
 from quarterdeck.app.serving_certificate import ServingFiles
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit.clock import SystemClock
@@ -75,7 +75,7 @@ async def serve(
             server = await embedded.start(plan, stack, clock=clock)
             print_line(f"listening on {server.url}")
             if settings.http_port is not None:
-                plain = await embedded.listen(server.server, settings.http_port, "--http-port")
+                plain = await listen(server.server, settings.http_port, "--http-port")
                 print_line(f"listening on http://{HOST}:{plain.port}")
         print_line(f"kubeconfig is {server.kubeconfig}")
         print_line(f"ready in {(clock.monotonic() - started) * 1000:.0f} ms")

@@ -2,8 +2,8 @@
 
 import ssl
 
-from quarterdeck.app.embedded import HOST
 from quarterdeck.app.errors import SettingError
+from quarterdeck.app.ports import HOST
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.endpoints.certificate import CertificateFiles
 from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage

@@ -15,8 +15,8 @@ import quarterdeck
 from quarterdeck.app.certificate_check import NEAR, check_certificates
 from quarterdeck.app.certificates import RENEWED, Certificates
 from quarterdeck.app.cluster import DATABASE
-from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import StartError
+from quarterdeck.app.ports import check_port
 from quarterdeck.app.resolution import DEFAULT, Effective, is_unset, list_fields
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import SystemClock

@@ -6,10 +6,7 @@ and the caller's exit stack stops everything that was started.
 
 import base64
 import contextlib
-import errno
-import os
 import random
-import socket
 import ssl
 import tempfile
 from collections.abc import Sequence
@@ -23,6 +20,7 @@ from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.kubeconfig import write_certificate
+from quarterdeck.app.ports import DRAIN_S, HOST, listen
 from quarterdeck.app.serving_certificate import ServingCertificate, ServingFiles
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
@@ -34,8 +32,6 @@ from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Store
 from quarterdeck.storage.errors import OpenFailed
 
-HOST = "127.0.0.1"
-DRAIN_S = 5.0
 _OTHER_PLACE = "choose another folder with --data-dir, or use --in-memory"
 
 
@@ -131,51 +127,6 @@ async def start(
     embedded.kubeconfig = plan.kubeconfig or folder / "kubeconfig"
     _write_kubeconfig(embedded, authority, flag=plan.kubeconfig_flag)
     return embedded
-
-
-async def listen(
-    server: http.Server,
-    port: int,
-    flag: str,
-    *,
-    tls: ssl.SSLContext | None = None,
-    host: str = HOST,
-) -> http.Listener:
-    """Listen on a port.
-
-    Raises:
-        StartError: naming the flag.
-    """
-    try:
-        return await server.listen(host, port, tls=tls)
-    except OSError as error:
-        raise build_port_error(error, port, flag) from error
-
-
-def check_port(port: int, flag: str, *, host: str = HOST) -> None:
-    """Check that a port can be bound, before anything is created.
-
-    Raises:
-        StartError: naming the cause and the flag.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise build_port_error(error, port, flag) from error
-
-
-def build_port_error(error: OSError, port: int, flag: str) -> StartError:
-    """The error for a port that cannot be bound."""
-    fix = ""
-    if error.errno == errno.EADDRINUSE:
-        fix = f"; choose another port with {flag} (0 for any free port)"
-    if error.errno == errno.EACCES:
-        fix = f"; choose a port above 1023 with {flag}"
-    reason = os.strerror(error.errno).lower() if error.errno else str(error)
-    return StartError(f"cannot bind port {port} ({flag}): {reason}{fix}")
 
 
 def _build_server(*arguments: Any, **options: Any) -> ApiServer:

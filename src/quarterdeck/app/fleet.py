@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import StartError
+from quarterdeck.app.ports import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from quarterdeck.app.embedded import DRAIN_S, HOST, listen
+from quarterdeck.app.ports import DRAIN_S, HOST, listen
 from quarterdeck.app.settings import Settings
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig

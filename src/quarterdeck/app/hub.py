@@ -13,11 +13,11 @@ from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.console import DASHBOARD
 from quarterdeck.app.dashboard import build_dashboard, explain_elsewhere, explain_here
-from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import TOKEN_FILE, Endpoint, Host, shorten_path
 from quarterdeck.app.hub_identity import build_identity, check_identity_settings
 from quarterdeck.app.hub_storage import open_history, open_state
+from quarterdeck.app.ports import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.settings import Settings as ProcessSettings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.hubstate.ports import History, StateStore

@@ -1,11 +1,18 @@
-"""Checks all ports of a program before it starts, so that one line names every clash."""
+"""Ports of a program: checked before it starts, so that one line names every clash, and bound."""
 
+import errno
+import os
+import socket
+import ssl
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from quarterdeck.app.embedded import HOST, check_port
 from quarterdeck.app.errors import StartError
+from quarterdeck.kit import http
 
+HOST = "127.0.0.1"
+DRAIN_S = 5.0
+"""How long requests under way may take when a server stops."""
 _ALL_INTERFACES = frozenset({"", "0.0.0.0", "::"})
 
 
@@ -45,3 +52,48 @@ def check_ports(ports: Iterable[ListenPort]) -> None:
             problems.append(str(error))
     if problems:
         raise StartError("; ".join(problems))
+
+
+async def listen(
+    server: http.Server,
+    port: int,
+    flag: str,
+    *,
+    tls: ssl.SSLContext | None = None,
+    host: str = HOST,
+) -> http.Listener:
+    """Listen on a port.
+
+    Raises:
+        StartError: naming the flag.
+    """
+    try:
+        return await server.listen(host, port, tls=tls)
+    except OSError as error:
+        raise build_port_error(error, port, flag) from error
+
+
+def check_port(port: int, flag: str, *, host: str = HOST) -> None:
+    """Check that a port can be bound, before anything is created.
+
+    Raises:
+        StartError: naming the cause and the flag.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise build_port_error(error, port, flag) from error
+
+
+def build_port_error(error: OSError, port: int, flag: str) -> StartError:
+    """The error for a port that cannot be bound."""
+    fix = ""
+    if error.errno == errno.EADDRINUSE:
+        fix = f"; choose another port with {flag} (0 for any free port)"
+    if error.errno == errno.EACCES:
+        fix = f"; choose a port above 1023 with {flag}"
+    reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    return StartError(f"cannot bind port {port} ({flag}): {reason}{fix}")

@@ -9,8 +9,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from quarterdeck.app.embedded import HOST
 from quarterdeck.app.parts import Part
+from quarterdeck.app.ports import HOST
 from quarterdeck.app.settings import Settings
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime import (
