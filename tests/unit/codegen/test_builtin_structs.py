@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from quarterdeck.codegen import builtin_structs
-from quarterdeck.codegen.builtin_structs import GROUPS
+from quarterdeck.codegen.builtin_groups import GROUPS, list_kinds, list_members
 from quarterdeck.meta import release
 from quarterdeck.meta.objects import Object
 
@@ -25,7 +24,7 @@ def list_generated() -> list[Any]:
 
 @pytest.mark.parametrize(("type_name", "kind"), list_generated())
 def test_members_have_the_names_of_the_wire(type_name: str, kind: type[msgspec.Struct]) -> None:
-    wanted = {each.name for each in builtin_structs._list_members(type_name)}
+    wanted = {each.name for each in list_members(type_name)}
     fields = {field.encode_name for field in msgspec.structs.fields(kind)}
     assert fields - {"apiVersion", "kind", "metadata"} == wanted - {
         "apiVersion",
@@ -37,7 +36,7 @@ def test_members_have_the_names_of_the_wire(type_name: str, kind: type[msgspec.S
 def test_every_kind_of_the_groups_is_there() -> None:
     for name, group in GROUPS.items():
         module = import_module(f"quarterdeck.apis.kubernetes.{name}")
-        for kind in builtin_structs._list_kinds(group.api_version):
+        for kind in list_kinds(group.api_version):
             assert issubclass(getattr(module, kind), Object), kind
 
 
