@@ -79,6 +79,7 @@ def test_a_restricted_viewer_sees_their_namespace_and_nothing_else(
     log_in(page, demo, token)
     main = page.get_by_role("main")
     expect(main).to_contain_text("Events are not shown to you")
+    expect(main.get_by_role("link", name="Experiments")).to_contain_text("Not shown to you")
     expect(main).not_to_contain_text("Demo Lost")
     page.goto(f"{demo.url}/objects/core/v1/configmaps")
     expect(page.get_by_role("link", name="team-settings")).to_be_visible()

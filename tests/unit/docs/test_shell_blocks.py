@@ -1,4 +1,4 @@
-"""Commands in the pages exist as they are written; those that need nothing are run."""
+"""Commands in pages and dashboard exist as they are written; those that need nothing are run."""
 
 import re
 import shlex
@@ -36,6 +36,13 @@ def list_written() -> Iterator[Written]:
                 yield from read_commands(block.text, block.name)
 
 
+def list_advised() -> Iterator[tuple[str, str]]:
+    """Where the dashboard advises a command in an empty view, and the command."""
+    for path in sorted((ROOT / "web/src").rglob("*.tsx")):
+        for text in re.findall(r'command="([^"]+)"', path.read_text()):
+            yield path.name, text
+
+
 def read_commands(text: str, place: str) -> Iterator[Written]:
     """The commands of a block; lines that cannot be split are output, not commands."""
     for line in text.replace("\\\n", " ").splitlines():
@@ -65,7 +72,11 @@ def split_commands(words: list[str], place: str, *, line: str) -> Iterator[Writt
             yield Written(f"{place} {line}", part[0], tuple(part[1:]), is_whole)
 
 
-WRITTEN = list(list_written())
+ADVISED = list(list_advised())
+WRITTEN = [
+    *list_written(),
+    *(written for place, text in ADVISED for written in read_commands(text, place)),
+]
 QUARTERDECK = [
     each
     for each in WRITTEN
@@ -78,6 +89,13 @@ def find_command(arguments: tuple[str, ...]) -> tuple[Found, list[str]]:
     while rest and rest[0] in here.group:
         here, rest = load(here, rest[0]), rest[1:]
     return here, rest
+
+
+def test_files_of_advised_commands_exist() -> None:
+    assert len(ADVISED) > 8
+    named = [word for _, text in ADVISED for word in text.split() if word.endswith(".yaml")]
+    assert named
+    assert [each for each in named if not (ROOT / each).is_file()] == []
 
 
 def test_the_pages_hold_commands() -> None:

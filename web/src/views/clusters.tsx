@@ -58,7 +58,7 @@ export function ClustersView() {
         <Registries registries={registries} />
       ) : clusters.length === 0 ? (
         <Panel>
-          <Empty title={state === "failed" ? "Clusters cannot be read" : "No cluster is watched yet"} command="quarterdeck clusters add prod-east --kubeconfig ~/.kube/prod-east">
+          <Empty title={state === "failed" ? "Clusters cannot be read" : "No cluster is watched yet"} command="quarterdeck clusters add --kubeconfig ~/.kube/prod-east --name prod-east">
             {message || "Add one by its kubeconfig, or run a collector on it that pushes here. You see the clusters that access policies show you."}
           </Empty>
         </Panel>

@@ -33,7 +33,7 @@ function List() {
           live={live}
           label="Experiments"
           empty={
-            <Empty title="No experiment yet" command="quarterdeck experiments run gateway-tutorial">
+            <Empty title="No experiment yet" command="quarterdeck experiments run experiments/hello-app.yaml --watch">
               An Experiment makes clusters, deploys to them, runs a workflow, judges its metrics and cleans up.
             </Empty>
           }

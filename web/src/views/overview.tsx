@@ -88,6 +88,7 @@ export function Overview() {
             to="/applications"
             icon="applications"
             label="Applications"
+            isHidden={applications.load === "forbidden"}
             levels={applications.items.map((each) => assess(each).level)}
             note={`${sum(applications.items, (each) => each.status?.readyReplicas)} of ${plural(sum(applications.items, (each) => each.status?.replicas), "replica")} ready`}
           />
@@ -95,6 +96,7 @@ export function Overview() {
             to="/pipelines"
             icon="pipelines"
             label="Pipelines"
+            isHidden={pipelines.load === "forbidden"}
             levels={pipelines.items.map((each) => assess(each).level)}
             note={`${sum(pipelines.items, (each) => each.status?.delivery?.applied)} of ${sum(pipelines.items, (each) => each.status?.delivery?.assigned)} delivered`}
           />
@@ -102,6 +104,7 @@ export function Overview() {
             to="/machines"
             icon="machines"
             label="Machines"
+            isHidden={claims.load === "forbidden"}
             levels={claims.items.map((each) => assess(each).level)}
             note={`${plural(fleets.items.length, "fleet")}, ${plural(hypervisors.items.length, "hypervisor")}`}
           />
@@ -109,6 +112,7 @@ export function Overview() {
             to="/experiments"
             icon="experiments"
             label="Experiments"
+            isHidden={experiments.load === "forbidden"}
             levels={experiments.items.map((each) => assess(each).level)}
             note={`${experiments.items.filter((each) => assess(each).level === "busy").length} running`}
           />
@@ -208,7 +212,7 @@ function RecentEvents() {
   );
 }
 
-function Tile(props: { to: string; icon: string; label: string; levels: Level[]; note: string }) {
+function Tile(props: { to: string; icon: string; label: string; levels: Level[]; note: string; isHidden?: boolean }) {
   const counts = countLevels(props.levels);
   const total = props.levels.length;
   const text = `${counts.ok} of ${total} well`;
@@ -223,7 +227,7 @@ function Tile(props: { to: string; icon: string; label: string; levels: Level[];
         <small> / {total}</small>
       </span>
       <Bar counts={counts} label={text} />
-      <span class="note">{total ? props.note : "None yet"}</span>
+      <span class="note">{total ? props.note : props.isHidden ? "Not shown to you" : "None yet"}</span>
     </a>
   );
 }
