@@ -80,7 +80,7 @@ def build_widget(number: int) -> bytes:
 @pytest.mark.parametrize(
     ("verb", "limit"),
     [
-        pytest.param("create", 226, id="create"),
+        pytest.param("create", 210, id="create"),
         pytest.param("get", 52, id="get"),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quarterdeck.cel.rules.fixed import are_fixed_rules_satisfied, find_fixed_rules
 from quarterdeck.cel.rules.node import RuleNode
 from quarterdeck.cel.rules.rule_set import QUICK_LIMIT, RuleSet, compile_rules
 from quarterdeck.cel.rules.satisfaction import are_satisfied
@@ -101,3 +102,68 @@ def test_rules_of_unusual_kinds_are_left_to_the_long_way(schema: dict[str, Any])
     rules, root = compile_schema({"type": "object", "properties": {"size": schema}})
     assert not are_satisfied(root, {"size": 1}, size=100, budget=QUICK_LIMIT)
     assert rules.validate_quickly({"size": 1}) == []
+
+
+FIXED_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "size": {
+            "type": "integer",
+            "x-kubernetes-validations": [{"rule": "self < 5"}, {"rule": "self >= oldSelf"}],
+        },
+        "parts": {
+            "type": "array",
+            "items": {"type": "object"},
+            "x-kubernetes-validations": [{"rule": "self.size() < 3"}],
+        },
+        "limits": {
+            "type": "object",
+            "properties": {"low": {"type": "integer"}, "high": {"type": "integer"}},
+            "x-kubernetes-validations": [{"rule": "self.low <= self.high"}],
+        },
+    },
+    "x-kubernetes-validations": [{"rule": "!has(self.size) || self.size != 3"}],
+}
+FIXED_RULES, FIXED_ROOT = compile_schema(FIXED_SCHEMA)
+FIXED = find_fixed_rules(FIXED_ROOT, QUICK_LIMIT)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "size": st.one_of(numbers, st.just("x")),
+            "parts": st.one_of(st.lists(st.just({}), max_size=4), st.none(), st.just({})),
+            "limits": st.one_of(
+                st.fixed_dictionaries({}, optional={"low": numbers, "high": numbers}),
+                st.none(),
+                st.just([]),
+            ),
+        },
+    )
+)
+def test_fixed_rules_hold_where_no_rule_has_a_complaint(value: dict[str, Any]) -> None:
+    assert FIXED is not None
+    errors = FIXED_RULES.validate(value)
+    assert are_fixed_rules_satisfied(FIXED, value) == (errors == [])
+    assert FIXED_RULES.validate_quickly(value) == errors
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param(SCHEMA, id="below a list"),
+        pytest.param(
+            {
+                "type": "object",
+                "properties": {"text": {"type": "string", "maxLength": 1_000_000}},
+                "x-kubernetes-validations": [{"rule": "self.text.matches('a+b+c+')"}],
+            },
+            id="cost depends on size",
+        ),
+    ],
+)
+def test_rules_whose_cost_depends_on_the_object_are_not_fixed(schema: dict[str, Any]) -> None:
+    _, root = compile_schema(schema)
+    assert find_fixed_rules(root, QUICK_LIMIT) is None

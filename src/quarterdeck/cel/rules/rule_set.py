@@ -9,6 +9,11 @@ import msgspec
 from quarterdeck.cel.cost.budget import PER_OBJECT_LIMIT
 from quarterdeck.cel.rules.compilation import CostLedger, check_entries, compile_node
 from quarterdeck.cel.rules.evaluation import Evaluation, ValidationResult
+from quarterdeck.cel.rules.fixed import (
+    FixedRules,
+    are_fixed_rules_satisfied,
+    find_fixed_rules,
+)
 from quarterdeck.cel.rules.node import CompiledRule, RuleNode
 from quarterdeck.cel.rules.satisfaction import are_satisfied
 from quarterdeck.cel.schema.declaration import declare_type
@@ -26,10 +31,12 @@ SCHEMA_PATH = "spec.validation.openAPIV3Schema"
 class RuleSet:
     """Every rule of one schema."""
 
-    __slots__ = ("root",)
+    __slots__ = ("_fixed", "_has_looked", "root")
 
     def __init__(self, root: RuleNode | None) -> None:
         self.root = root
+        self._fixed: tuple[FixedRules, ...] | None = None
+        self._has_looked = False
 
     def __bool__(self) -> bool:
         return self.root is not None
@@ -49,6 +56,8 @@ class RuleSet:
         """The same, unless it could cost more than `QUICK_LIMIT`: None then."""
         if self.root is None:
             return []
+        if old_obj is None and self._are_fixed_and_satisfied(self.root, obj):
+            return []
         size = len(msgspec.json.encode(obj))
         if old_obj is None and are_satisfied(self.root, obj, size=size, budget=QUICK_LIMIT):
             return []
@@ -56,6 +65,12 @@ class RuleSet:
         if not evaluation.walk(self.root, obj, old_obj):
             return None
         return evaluation.outcome.errors
+
+    def _are_fixed_and_satisfied(self, root: RuleNode, obj: object) -> bool:
+        if not self._has_looked:
+            self._fixed = find_fixed_rules(root, QUICK_LIMIT)
+            self._has_looked = True
+        return self._fixed is not None and are_fixed_rules_satisfied(self._fixed, obj)
 
     def check(
         self,

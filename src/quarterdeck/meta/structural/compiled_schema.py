@@ -81,7 +81,10 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
 
     @functools.cached_property
     def is_ordinary(self) -> Check:
-        """Tells of some objects that pruning them and rounding their numbers changes nothing."""
+        """Tells of some objects that pruning them and rounding their numbers changes nothing.
+
+        Numbers in the metadata of a whole object are not looked at.
+        """
         return warm_up(
             vars(self),
             "is_ordinary",

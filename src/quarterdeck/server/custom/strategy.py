@@ -10,6 +10,7 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.structural import CompiledSchema
 from quarterdeck.meta.structural.admit import DefaultsTooLarge
+from quarterdeck.meta.structural.inlined.pruning import has_large_integer
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.custom import embedded_metadata
 from quarterdeck.server.custom.expressions import Expressions, explain_skipped
@@ -17,6 +18,7 @@ from quarterdeck.server.custom.integers import round_large_integers
 from quarterdeck.server.custom.jsonpath import compile_path
 from quarterdeck.server.custom.printer_columns import PrinterColumns
 from quarterdeck.server.custom.scale import ScalePaths
+from quarterdeck.server.registry import plain_metadata
 from quarterdeck.server.registry.conversion import Converter
 from quarterdeck.server.registry.metadata_validation import KNOWN_FINALIZERS
 from quarterdeck.server.registry.resource import (
@@ -83,11 +85,15 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             BadRequest: for metadata of a wrong type.
         """
         unknown: list[str] = []
-        if not self.schema.is_ordinary(value):
+        is_plain = plain_metadata.is_plain(metadata := value.get("metadata"))
+        if not self.schema.is_ordinary(value) or (not is_plain and has_large_integer(metadata)):
             unknown += self.schema.prune(value).unknown
             round_large_integers(value)
         try:
-            unknown += embedded_metadata.coerce_metadata(value)
+            if is_plain:
+                value["metadata"] = plain_metadata.sort_plain(value["metadata"])
+            else:
+                unknown += embedded_metadata.coerce_metadata(value)
             if self.has_embedded:
                 for path, part in embedded_metadata.find_embedded(self.schema.node, value):
                     unknown += embedded_metadata.coerce_embedded(part, path)
@@ -104,7 +110,10 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         Raises:
             RequestEntityTooLarge: if they are larger than an object may be.
         """
-        _fill_defaults(self.schema, value)
+        try:
+            self.schema.fills(value)
+        except DefaultsTooLarge as error:
+            raise _build_too_large(error) from error
 
     def default_applied(self, value: Object) -> None:
         """Fill in the schema's defaults, and leave nulls for validation to find."""
@@ -308,7 +317,11 @@ def _fill_defaults(schema: CompiledSchema, value: Object, *, keeps_nulls: bool =
     try:
         schema.default(value, keeps_nulls=keeps_nulls)
     except DefaultsTooLarge as error:
-        raise RequestEntityTooLarge(f"Request entity too large: {error}") from error
+        raise _build_too_large(error) from error
+
+
+def _build_too_large(error: DefaultsTooLarge) -> RequestEntityTooLarge:
+    return RequestEntityTooLarge(f"Request entity too large: {error}")
 
 
 def _format_field(value: Any, path: str) -> str:

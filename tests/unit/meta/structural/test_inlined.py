@@ -141,7 +141,8 @@ def test_what_is_called_ordinary_is_left_alone_by_pruning(case: tuple[Node, Any]
     if build_pruning_check(node, is_root=True)(value):
         before = copy.deepcopy(value)
         assert compile_schema(node).prune(value).unknown == ()
-        assert value == before and not has_large_integer(value)
+        members = {name: each for name, each in value.items() if name != "metadata"}
+        assert value == before and not has_large_integer(members)
 
 
 @settings(max_examples=150, deadline=None)

@@ -11,6 +11,7 @@ from quarterdeck.meta.schema import Node
 from quarterdeck.meta.structural.admit import META
 from quarterdeck.meta.structural.inlined.source import Check, Source
 
+_SMALL_TEXT = 64
 FindFactory = Callable[[Node], Callable[[], Any] | None]
 """What makes the default of a node; None if it has none."""
 IsIdle = Callable[[Node], bool]
@@ -33,7 +34,10 @@ class _Writer:
         self._factory_of = factory_of
         self._is_idle = is_idle
 
-    def write(self, node: Node, name: str, *, is_root: bool = False) -> None:
+    def write(
+        self, node: Node, name: str, *, is_root: bool = False, is_repeated: bool = False
+    ) -> None:
+        """Write what is to be done at a place; `is_repeated` inside of lists and maps."""
         source = self._source
         if not is_root and self._is_idle(node):
             return
@@ -43,13 +47,13 @@ class _Writer:
             source.refuse_if(f"type({name}) is not list or None in {name}")
             member = source.name_variable()
             with source.block(f"for {member} in {name}:"):
-                self.write(node.items, member)
+                self.write(node.items, member, is_repeated=True)
         elif isinstance(node.additional, Node) and node.properties:
             source.refuse()
         else:
-            self._write_object(node, name, is_root=is_root)
+            self._write_object(node, name, is_root=is_root, is_repeated=is_repeated)
 
-    def _write_object(self, node: Node, name: str, *, is_root: bool) -> None:
+    def _write_object(self, node: Node, name: str, *, is_root: bool, is_repeated: bool) -> None:
         source = self._source
         source.refuse_if(f"type({name}) is not dict or None in {name}.values()")
         for key, child in node.properties.items():
@@ -58,12 +62,27 @@ class _Writer:
             member = source.name_variable()
             with source.block(f"if {key!r} in {name}:"):
                 source.add(f"{member} = {name}[{key!r}]")
-                self.write(child, member)
+                self.write(child, member, is_repeated=is_repeated)
         if isinstance(node.additional, Node):
             member = source.name_variable()
             with source.block(f"for {member} in {name}.values():"):
-                self.write(node.additional, member)
+                self.write(node.additional, member, is_repeated=True)
         for key, child in node.properties.items():
-            if (factory := self._factory_of(child)) is not None:
+            if (default := self._write_default(child, is_repeated=is_repeated)) is not None:
                 with source.block(f"if {key!r} not in {name}:"):
-                    source.add(f"{name}[{key!r}] = {source.bind(factory)}()")
+                    source.add(f"{name}[{key!r}] = {default}")
+
+    def _write_default(self, child: Node, *, is_repeated: bool) -> str | None:
+        """The default of a place; one that an object gets only once needs no count of its bytes."""
+        factory = self._factory_of(child)
+        if factory is None:
+            return None
+        if not is_repeated and _is_small_scalar(child.default):
+            return self._source.bind(child.default)
+        return f"{self._source.bind(factory)}()"
+
+
+def _is_small_scalar(default: Any) -> bool:
+    return type(default) in (bool, int, float) or (
+        type(default) is str and len(default) <= _SMALL_TEXT
+    )

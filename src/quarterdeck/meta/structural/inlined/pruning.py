@@ -1,5 +1,8 @@
 """Whether pruning would leave an object as it is, and no number in it is too large for Go.
 
+The members every object has are left out: no schema declares them, and who reads the metadata looks
+for numbers there.
+
 The source for `admit` with `Task.PRUNE`: true for objects whose members are all declared and of the
 declared types. Everything else, also what pruning would leave alone, is not known here.
 """
@@ -80,9 +83,7 @@ def _write_object(source: Source, node: Node, name: str, *, is_root: bool, keeps
         with source.block(f"if {key!r} in {name}:"):
             source.add(f"{count} += 1")
             source.add(f"{member} = {name}[{key!r}]")
-            if is_root and key in META:
-                source.refuse_if(f"type({member}) is not str and {_bind_search(source)}({member})")
-            else:
+            if not (is_root and key in META):
                 _write_value(source, child, member, keeps=False)
     with source.block(f"if {count} != len({name}):"):
         if keeps:
