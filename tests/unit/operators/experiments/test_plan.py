@@ -10,6 +10,7 @@ from quarterdeck.apis.experiments.status import TargetStatus
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.operators.experiments import naming, plan
 from quarterdeck.operators.experiments.settings import Settings
+from quarterdeck.operators.experiments.validation import validate
 
 HUB = {"cluster": {"type": "hub"}}
 FIRST: Mapping[str, Any] = {"name": "first", **HUB}
@@ -77,6 +78,19 @@ def test_components_are_found_by_name() -> None:
     assert plan.components_by_name(found) == {"a": found[0], "b": found[1]}
 
 
+def test_components_are_recorded_with_the_parameters_of_the_spec() -> None:
+    own = {"app": "web", "params": {"replicas": "2"}}
+    found = experiment("demo", {**FIRST, "components": [own]})
+    known = plan.components_by_name([component("web")])
+    recorded, problems = plan.record_components(
+        found, found.spec.targets[0], validate(found, known), known, Settings()
+    )
+    assert problems == []
+    (web,) = recorded
+    assert (web.name, web.kind, web.params) == ("web", "app", {"replicas": "2"})
+    assert web.sources == known["web"].spec.sources
+
+
 def build_job(**spec: Any) -> dict[str, Any] | None:
     settings = Settings(analyzer_image="example.org/analyzer")
     return plan.post_run_job(
@@ -109,6 +123,7 @@ def test_published_run_is_analysed() -> None:
     assert job["spec"]["activeDeadlineSeconds"] == 900
     assert job["spec"]["backoffLimit"] == 1
     assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] == 65532
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
 
 
