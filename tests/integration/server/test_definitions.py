@@ -193,3 +193,20 @@ async def test_names_that_become_free_go_to_whoever_waits() -> None:
         async with asyncio.timeout(240):
             while (await call("GET", others))[0] != 200:
                 pass
+
+
+async def test_a_float_without_fraction_is_stored_as_an_integer() -> None:
+    number, body = {"type": "number"}, gadget("a") | {"spec": {"n": 1000.0, "f": 1.5}}
+    async with Cluster() as cluster, http.Client() as client:
+        call = Caller(cluster, client)
+        await call("POST", DEFINITIONS, gadgets(n=number, f=number))
+        assert (await call("POST", GADGETS, body))[0] == 201
+        _, found = await call("GET", f"{GADGETS}/a")
+        assert [type(found["spec"][name]) for name in ("n", "f")] == [int, float]
+        merge = "application/merge-patch+json"
+        _, found = await call("PATCH", f"{GADGETS}/a", {"spec": {"n": 7.0}}, media=merge)
+        assert (found["spec"]["n"], type(found["spec"]["n"])) == (7, int)
+        apply = f"{GADGETS}/b?fieldManager=m"
+        media = "application/apply-patch+yaml"
+        _, found = await call("PATCH", apply, body | {"metadata": {"name": "b"}}, media=media)
+        assert [type(found["spec"][name]) for name in ("n", "f")] == [int, float]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.server.registry import whole_numbers
 from quarterdeck.server.registry.resource import Object, Resource
 
 _LARGE = 256 * 1024
@@ -48,7 +49,19 @@ def build_encoder(
         metadata["resourceVersion"] = str(revision)
         if stored is not None:
             stored["metadata"]["resourceVersion"] = str(revision)
-            return kit_json.encode(stored)
-        return kit_json.encode(value if resource is None else resource.strategy.to_stored(value))
+            return encode_custom(stored)
+        if resource is None:
+            return kit_json.encode(value)
+        final = resource.strategy.to_stored(value)
+        return encode_custom(final) if resource.is_custom else kit_json.encode(final)
 
     return encode
+
+
+def encode_custom(value: Object) -> bytes:
+    """Encode a custom object for storage; `value` gets its whole numbers as integers."""
+    encoded = kit_json.encode(value)
+    if whole_numbers.may_have_whole_floats(encoded):
+        whole_numbers.write_whole_floats(value)
+        encoded = kit_json.encode(value)
+    return encoded

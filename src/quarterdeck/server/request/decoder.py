@@ -12,6 +12,7 @@ import msgspec
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVK
+from quarterdeck.server.registry import whole_numbers
 from quarterdeck.server.registry.plain_metadata import is_plain
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
@@ -104,9 +105,12 @@ def decode_yaml(body: bytes, *, duplicates: list[str] | None = None) -> Any:
     from quarterdeck.kit import yaml
 
     try:
-        return yaml.load(body, duplicates=duplicates)
+        document = yaml.load(body, duplicates=duplicates)
     except yaml.YamlError as error:
         raise BadRequest(f"error converting YAML to JSON: {error}") from error
+    if isinstance(document, dict | list):
+        whole_numbers.write_whole_floats(document)  # as the JSON that Go makes of it
+    return document
 
 
 def format_yaml_duplicates(repeated: list[str]) -> str:

@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError
 from quarterdeck.server.admission.attributes import AdmissionAttributes, View
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
-from quarterdeck.server.registry.codec import build_encoder, decode_stored
+from quarterdeck.server.registry.codec import build_encoder, decode_stored, encode_custom
 from quarterdeck.server.registry.metadata_checks import checks_metadata, get_kind_checks
 from quarterdeck.server.registry.metadata_validation import validate_finalizers
 from quarterdeck.server.registry.resource import Context, Object, ValidationTakesLong
@@ -87,7 +86,7 @@ def build_bounded_encoder(
 
     def encode(revision: int) -> bytes:
         metadata["resourceVersion"] = str(revision)
-        if len(data := kit_json.encode(value)) > limit:
+        if len(data := encode_custom(value)) > limit:
             raise _build_too_large(data, limit)
         return data
 
