@@ -182,7 +182,7 @@ def _build_integer(expression: str, shown: str) -> Decoder:
 
 def _build_slice(expression: str) -> Decoder:
     item = build_decoder(expression[2:])
-    zero = _build_zero_factory(expression[2:])
+    zero = _build_item_zero(expression[2:])
     shown = format_go_type(expression)
 
     def decode(value: Any) -> Any:
@@ -195,7 +195,7 @@ def _build_slice(expression: str) -> Decoder:
 
 def _build_map(expression: str) -> Decoder:
     item = build_decoder(expression[2:])
-    zero = _build_zero_factory(expression[2:])
+    zero = _build_item_zero(expression[2:])
     shown = format_go_type(expression)
 
     def decode(value: Any) -> Any:
@@ -263,6 +263,11 @@ def _build_zero_factory(expression: str) -> Callable[[], Any]:
     if base in _RANGES or base == "float64":
         value = 0
     return lambda: value
+
+
+def _build_item_zero(expression: str) -> Callable[[], Any]:
+    """A function that makes the zero value in a list or map: no bytes are read back as empty."""
+    return (lambda: "") if expression == "bytes" else _build_zero_factory(expression)
 
 
 def build_zero_struct(name: str) -> dict[str, Any]:

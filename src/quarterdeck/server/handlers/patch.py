@@ -192,21 +192,27 @@ def read_patch(core: Core, call: Call, body: bytes, media: str, *, validation: s
             " map[string]interface {}"
         )
     if media == MERGE_PATCH:
-        return MergePatch(_drop_nulls_in_lists(document))
+        return MergePatch(document)
     return StrategicPatch(call, document)
 
 
-def _drop_nulls_in_lists(value: Any, *, is_inside: bool = False) -> Any:
-    """A merge patch without the null members of objects in its lists: Kubernetes drops them."""
-    if isinstance(value, list):
-        return [_drop_nulls_in_lists(each, is_inside=True) for each in value]
-    if isinstance(value, dict):
+def _drop_nulls_in_lists(patch: Any, target: Any, *, is_inside: bool = False) -> Any:
+    """A merge patch without the null members of objects in its lists: Kubernetes drops them.
+
+    It keeps them in a list that takes the place of an object.
+    """
+    if isinstance(patch, list):
+        if isinstance(target, dict):
+            return patch
+        return [_drop_nulls_in_lists(each, None, is_inside=True) for each in patch]
+    if isinstance(patch, dict):
+        present = target if isinstance(target, dict) else {}
         return {
-            name: _drop_nulls_in_lists(each, is_inside=is_inside)
-            for name, each in value.items()
+            name: _drop_nulls_in_lists(each, present.get(name), is_inside=is_inside)
+            for name, each in patch.items()
             if each is not None or not is_inside
         }
-    return value
+    return patch
 
 
 def _parse_json_patch(core: Core, document: Any, *, is_strict: bool) -> Patch:
@@ -269,7 +275,8 @@ class MergePatch:
 
     def __call__(self, value: Object) -> Object:
         """Merge the patch into an object."""
-        return _check_object(merge_patch.apply(value, self._document))
+        changes = _drop_nulls_in_lists(self._document, value)
+        return _check_object(merge_patch.apply(value, changes))
 
 
 class StrategicPatch:

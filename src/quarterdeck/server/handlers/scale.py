@@ -11,6 +11,7 @@ from quarterdeck.meta.identity import GVK
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import patch as patching
+from quarterdeck.server.kinds.fields import get_field
 from quarterdeck.server.read.resource_version import wait_for_version
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import SCALE, Object
@@ -54,6 +55,10 @@ _NO_MANAGERS = (
 
 _SCALE_NOT_FOUND = frozenset({"deployments", "replicasets", "replicationcontrollers"})
 """Kinds of Kubernetes that say `not found` of a scale whatever went wrong."""
+
+
+_ABSENT_REPLICAS = -(2**31)
+"""What a patch sees of a replica number that is absent; it must replace it."""
 
 
 class ScaleView:
@@ -142,8 +147,11 @@ async def patch(core: Core, call: Call) -> responses.Response:
 
     def change(old: Object) -> Object:
         apply = patching.read_patch(core, call, body, media, validation=validation)
-        patched = apply(_to_patched_scale(call, old))
-        return _apply_scale(call, old, _decode_patched(call, patched, validation))
+        patched = apply(_to_patched_scale(call, old, absent=_ABSENT_REPLICAS))
+        scale = _decode_patched(call, patched, validation)
+        if get_field(scale, "spec", "replicas") == _ABSENT_REPLICAS:
+            raise _build_absent_error(call, old)
+        return _apply_scale(call, old, scale)
 
     written = await write.update(core, call, change, write_options)
     return _answer(core, call, to_scale(call, written.value))
@@ -240,14 +248,24 @@ def to_scale(call: Call, value: Object) -> Object:
     }
 
 
-def _to_patched_scale(call: Call, value: Object) -> Object:
-    """The Scale that a patch changes; an object without a replica number gets one by it."""
+def _to_patched_scale(call: Call, value: Object, *, absent: int = 0) -> Object:
+    """The Scale that a patch changes; `absent` stands for a replica number that is not there."""
     try:
         return to_scale(call, value)
     except InternalError:
         filled = patching.copy_object(value)
-        call.resource.strategy.write_scale(filled, 0)
+        call.resource.strategy.write_scale(filled, absent)
         return to_scale(call, filled)
+
+
+def _build_absent_error(call: Call, value: Object) -> BadRequest:
+    """Build the error of a patch that leaves an object without a replica number."""
+    try:
+        to_scale(call, value)
+    except InternalError as error:
+        field = error.message.partition(": ")[2].removesuffix(" does not exist")
+        return BadRequest(f"{field} cannot be empty")
+    return BadRequest("the spec replicas field cannot be the smallest number")
 
 
 def _decode_scale(call: Call, document: object, validation: str) -> Object:
