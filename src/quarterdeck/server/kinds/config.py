@@ -8,6 +8,7 @@ from quarterdeck.meta.field import FieldError, forbidden, invalid, required, too
 from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.tls_secret import TLS, warn_of_pair
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.wire.json_errors import find_syntax_error
@@ -67,7 +68,7 @@ _REQUIRED_KEYS: dict[str, tuple[str, ...]] = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    TLS: ("tls.crt", "tls.key"),
 }
 _DOCKER_TYPES = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 _ACCOUNT = "kubernetes.io/service-account.name"
@@ -132,6 +133,7 @@ SECRET = Rules(
     default=_default_secret,
     validate=_validate_secret,
     validate_change=_validate_secret_update,
+    warn=warn_of_pair,
     selectable={"type": ""},
     columns=(NAME, build_column("Type"), build_column("Data"), AGE),
     cells=_build_secret_cells,

@@ -1,0 +1,116 @@
+"""Secrets of type `kubernetes.io/tls`: a warning where certificate and key are no pair.
+
+The words are those of Go's crypto/tls, which never quote the data.
+"""
+
+import base64
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from quarterdeck.server.kinds.fields import get_mapping
+from quarterdeck.server.registry.resource import Context, Object
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.types import (
+        CertificatePublicKeyTypes,
+        PrivateKeyTypes,
+    )
+
+TLS = "kubernetes.io/tls"
+_CERTIFICATE, _PRIVATE_KEY = "CERTIFICATE", "PRIVATE KEY"
+_BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
+
+
+def warn_of_pair(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    """Find what is wrong with the pair of a TLS secret; nothing for other types."""
+    if value.get("type") != TLS:
+        return ()
+    data = get_mapping(value, "data")
+    certificate, key = (base64.b64decode(data.get(name) or "") for name in ("tls.crt", "tls.key"))
+    problem = _find_problem(certificate, key)
+    return (problem,) if problem else ()
+
+
+def _find_problem(certificate: bytes, key: bytes) -> str:
+    certificates, skipped = _split_blocks(certificate, _CERTIFICATE)
+    if not certificates:
+        return _explain_missing_certificate(skipped)
+    keys, skipped = _split_blocks(key, _PRIVATE_KEY)
+    if not keys:
+        return _explain_missing_key(skipped)
+    return _compare(certificates[0], keys[0])
+
+
+def _split_blocks(text: bytes, wanted: str) -> tuple[list[bytes], list[str]]:
+    """The PEM blocks whose type ends with a text, and the types of those before the first."""
+    found: list[bytes] = []
+    skipped: list[str] = []
+    for name, block in _iterate_blocks(text):
+        if name == wanted or (wanted == _PRIVATE_KEY and name.endswith(f" {wanted}")):
+            found.append(block)
+        elif not found:
+            skipped.append(name)
+    return found, skipped
+
+
+def _iterate_blocks(text: bytes) -> Iterator[tuple[str, bytes]]:
+    """Walk the PEM blocks of a text with their types, in linear time; a cut one ends it."""
+    start = text.find(_BEGIN)
+    while start >= 0:
+        name_end = text.find(_DASHES, start + len(_BEGIN))
+        name = text[start + len(_BEGIN) : name_end]
+        end = text.find(b"\n" + _END + name + _DASHES, name_end)
+        if name_end < 0 or end < 0:
+            return
+        stop = end + 1 + len(_END) + len(name) + len(_DASHES)
+        yield name.decode("utf-8", "replace"), text[start:stop] + b"\n"
+        start = text.find(_BEGIN, stop)
+
+
+def _explain_missing_certificate(skipped: list[str]) -> str:
+    if not skipped:
+        return "tls: failed to find any PEM data in certificate input"
+    if len(skipped) == 1 and skipped[0].endswith(_PRIVATE_KEY):
+        return (
+            "tls: failed to find certificate PEM data in certificate input, but did find a private"
+            " key; PEM inputs may have been switched"
+        )
+    return (
+        'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM'
+        f" blocks of the following types: [{' '.join(skipped)}]"
+    )
+
+
+def _explain_missing_key(skipped: list[str]) -> str:
+    if not skipped:
+        return "tls: failed to find any PEM data in key input"
+    if skipped == [_CERTIFICATE]:
+        return "tls: found a certificate rather than a key in the PEM for the private key"
+    return (
+        'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after'
+        f" skipping PEM blocks of the following types: [{' '.join(skipped)}]"
+    )
+
+
+def _compare(certificate: bytes, key: bytes) -> str:
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        public = x509.load_pem_x509_certificate(certificate).public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        return "x509: malformed certificate"
+    try:
+        # the numbers of a key are not checked: that takes long for a large one
+        private = load_pem_private_key(key, None, unsafe_skip_rsa_key_validation=True)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return "tls: failed to parse private key"
+    return _compare_keys(public, private)
+
+
+def _compare_keys(public: "CertificatePublicKeyTypes", private: "PrivateKeyTypes") -> str:
+    own = private.public_key()
+    if type(own) is not type(public):
+        return "tls: private key type does not match public key type"
+    return "" if own == public else "tls: private key does not match public key"
