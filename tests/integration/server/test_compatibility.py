@@ -70,7 +70,7 @@ share of the requests to built-in kinds:
   `deletionTimestamp`, differ. A `test` without a value is answered, where Kubernetes closes the
   connection.
 - Server-side apply of null to a field of any type stores null; Kubernetes drops it when it reads
-  the object again. A merge patch that puts a list in the place of an object drops nulls in it.
+  the object again. A whole number that is sent as a float again is no change.
 - Expressions say `invalid data, expected …` of a value that does not have its declared type, but
   not of a member that an expression reads.
 - Server-side apply creates no objects of a kind whose definition is being deleted (405, as for
