@@ -4,6 +4,7 @@ Machines that are not as they were left are reconciled, and no others. VMs of ou
 gone are removed after a grace; VMs of other owners are counted and left alone.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import get_args
@@ -53,18 +54,27 @@ class VmPoller:
         self._may_collect = may_collect
         self._first_seen: dict[Key, Mapping[int, float]] = {}
         self._failures: dict[Key, str] = {}
+        self._polling: set[Key] = set()
 
     async def run(self) -> None:
-        """VmPoller for ever; a hypervisor that fails is logged and tried again."""
-        while True:
-            await self._clock.sleep(SWEEP_S)
-            for key, connection in self._connections.all.items():
-                try:
-                    await self.poll(key, connection)
-                except HypervisorError as error:
-                    self._report(key, str(error))
-                else:
-                    self._failures.pop(key, None)
+        """Poll for ever; a hypervisor that fails or hangs delays no other."""
+        async with asyncio.TaskGroup() as polls:
+            while True:
+                await self._clock.sleep(SWEEP_S)
+                for key, connection in self._connections.all.items():
+                    if key not in self._polling:
+                        self._polling.add(key)
+                        polls.create_task(self._try(key, connection), name=f"vm-poll-{key}")
+
+    async def _try(self, key: Key, connection: Connection) -> None:
+        try:
+            await self.poll(key, connection)
+        except HypervisorError as error:
+            self._report(key, str(error))
+        else:
+            self._failures.pop(key, None)
+        finally:
+            self._polling.discard(key)
 
     def _report(self, key: Key, detail: str) -> None:
         """Log a failure once, not every 30 s; the cluster's condition says it all the time."""

@@ -414,6 +414,22 @@ async def test_claim_with_a_bad_gateway_makes_no_vm() -> None:
         assert world.ours() == []
 
 
+async def test_hypervisor_that_hangs_delays_the_poll_of_no_other() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        other = world.simulators.get("mock://other")
+        lab = await world.client.resource(HypervisorCluster.KIND.gvr).get("lab", "default")
+        await world.create(HypervisorCluster, "other", {**lab["spec"], "endpoint": "mock://other"})
+        await world.create_template("elsewhere", hypervisorClusterRef={"name": "other"})
+        await world.claim(templateRef={"name": "elsewhere"})
+        await world.phase("Ready")
+        world.lab.faults.add(FailureRule(op="list_vms", kind=FaultKind.HANG, times=0))
+        await world.advance(60)
+        vm = next(each for each in other.vms.values() if each.name == "m1")
+        other.set_power(vm, Power.STOPPED, 0.0)
+        await world.until(lambda: vm.power is Power.RUNNING, within_s=120.0)
+
+
 async def test_timeouts_beyond_all_years_never_run_out() -> None:
     endless = "99999999999h"
     async with open_world() as world, world.operator():
