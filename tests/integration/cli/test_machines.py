@@ -345,7 +345,9 @@ async def _add_hypervisor(kubeconfig: Path) -> None:
         await statuses.patch("m1", {"status": status}, namespace="default")
 
 
-def test_image_becomes_a_template(kubeconfig: Path, tmp_path: Path) -> None:
+def test_image_becomes_a_template(
+    kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     import asyncio
 
     program = shutil.which("qemu-img")
@@ -369,3 +371,9 @@ def test_image_becomes_a_template(kubeconfig: Path, tmp_path: Path) -> None:
     assert (images / "tiny-disk.qcow2").is_file()
     shell(kubeconfig, *command, str(tmp_path / "none"), code=2)
     shell(kubeconfig, *command, str(image), "--name", "../escape", code=2)
+    page = tmp_path / "page.qcow2"
+    page.write_text("<html>404</html>")
+    capsys.readouterr()
+    shell(kubeconfig, *command, str(page), code=2)
+    assert "is not a disk image: it is of no known format, 16 bytes" in capsys.readouterr().err
+    assert not (images / "page.qcow2").exists()

@@ -45,11 +45,13 @@ class Features:
                 continue
             for key, text in record.data.items():
                 value = _parse(text)
-                if key in names and value is not None:
-                    values[names[key]] = value
-                else:
+                if key not in names:
                     known = ", ".join(names)
                     problems.append(f"{record.key} has {key}: {text!r}; known flags: {known}")
+                elif value is None:
+                    problems.append(f"{record.key} has {key}: {text!r}; set true or false")
+                else:
+                    values[names[key]] = value
         self.flags = msgspec.structs.replace(Flags(), **values)
         self._report(tuple(problems))
         return self.flags != before

@@ -42,3 +42,6 @@ def test_unknown_flags_and_values_are_reported_once(caplog: pytest.LogCaptureFix
         for _ in range(2):
             assert not features.load([record("default", repair="perhaps", dance="true")])
     assert len(caplog.records) == 2
+    unknown, wrong = sorted(vars(each)["fields"]["detail"] for each in caplog.records)
+    assert unknown.startswith("default/flags has dance: 'true'; known flags: repair,")
+    assert wrong == "default/flags has repair: 'perhaps'; set true or false"

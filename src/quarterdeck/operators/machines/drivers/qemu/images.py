@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from quarterdeck.operators.machines.drivers.qemu.folder import (
 from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import TemplateRef
 
+_SMALLEST_DISK = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _FIRST_ID = 1_000_000_000
 """Numbers of images are derived from what they are, above the ids of VMs."""
@@ -157,6 +159,7 @@ class Images:
         images = self._folder.images
         fresh = images / f".{name}.new"
         details = await _read_details(source, ())
+        _check_disk(source, details)
         command = ["convert", "-f", str(details["format"]), "-O", "qcow2", str(source), str(fresh)]
         await programs.check(programs.QEMU_IMG, command, folder=images)
         for kind, path in (("kernel", boot.kernel), ("initrd", boot.initrd)):
@@ -167,6 +170,14 @@ class Images:
             (images / f"{name}.json").write_bytes(msgspec.json.encode(line))
         os.replace(fresh, images / f"{name}.qcow2")
         return await self.named(name)
+
+
+def _check_disk(path: Path, details: Mapping[str, Any]) -> None:
+    """Refuse what is only called raw because it is nothing else, such as a page of an error."""
+    size = path.stat().st_size
+    if details["format"] == "raw" and size < _SMALLEST_DISK:
+        text = f"{path} is not a disk image: it is of no known format, {size} bytes"
+        raise make_error(Code.NOT_A_TEMPLATE, text)
 
 
 async def read_size(path: Path, *, may_have_backing: bool = False) -> int:
