@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from quarterdeck.apis.clusterpulse.group import MIN_INTERVAL_S
-from quarterdeck.inventory.health import Health, Verdict
-from quarterdeck.meta.conditions import Condition
+from quarterdeck.inventory.health import Finding, Health, Verdict
+from quarterdeck.meta.conditions import TRUE, Condition
 
 MAX_ERROR_S = 60.0
 SLOW_MS = 5000
@@ -25,7 +25,7 @@ def find_since(
     """From when on each condition has had the health it has now.
 
     `known` is what the last visit found. After a restart it is empty: then the conditions of the
-    object tell, as long as their reason is still the same.
+    object tell. Their time is that of the status, so one that is True must have its reason too.
     """
     written = {each.type: each for each in conditions}
     found = {}
@@ -33,10 +33,16 @@ def find_since(
         time, last, before = now, known.get(type_), written.get(type_)
         if last is not None:
             time = last.time if last.health is finding.health else now
-        elif before is not None and before.reason == finding.reason:
+        elif before is not None and _is_same(before, finding):
             time = before.last_transition_time or now
         found[type_] = Since(finding.health, time)
     return found
+
+
+def _is_same(before: Condition, finding: Finding) -> bool:
+    if before.status != finding.status:
+        return False
+    return finding.status != TRUE or before.reason == finding.reason
 
 
 def get_interval(spec: int | None, default: int) -> int:

@@ -133,8 +133,11 @@ def test_a_condition_keeps_the_time_since_when_it_has_its_health() -> None:
 def test_after_a_restart_conditions_of_the_object_tell_since_when() -> None:
     down = judge(Observation(failure="refused"), Thresholds())
     known = Condition(
-        type="Reachable", status="False", reason="Unreachable", last_transition_time="09:00"
+        type="Reachable", status="False", reason="CircuitOpen", last_transition_time="09:00"
     )
     assert plan.find_since(down, {}, [known], "10:00")["Reachable"].time == "09:00"
     up = judge(Observation(), Thresholds())
     assert plan.find_since(up, {}, [known], "10:00")["Reachable"].time == "10:00"
+    full = Condition(type="DataFresh", status="True", reason="Other", last_transition_time="09:00")
+    fresh = judge(Observation(age_s=1.0), Thresholds())
+    assert plan.find_since(fresh, {}, [full], "10:00")["DataFresh"].time == "10:00"
