@@ -31,6 +31,7 @@ class KnownShapes:
         self._list_fields = list_fields
         self._calls = 0
         self._hits = 0
+        self._is_useless = False
         self._get_key: GetKey | None = None
         self._known: dict[Hashable, Trie] = {}
 
@@ -57,7 +58,7 @@ class KnownShapes:
 
     def _list_before_use(self, value: Mapping[str, Any]) -> Trie:
         self._calls += 1
-        if self._calls == CALLS_BEFORE_BUILD:
+        if self._calls >= CALLS_BEFORE_BUILD and not self._is_useless:
             self._get_key = build_key_function(self._kind)
         return self._list_fields(value)
 
@@ -67,7 +68,7 @@ class KnownShapes:
             return fields
         if len(self._known) >= MOST_SHAPES:
             if self._hits < MOST_SHAPES:
-                self._get_key = None  # and it stays so: objects of this kind are all different
+                self._is_useless, self._get_key = True, None  # these objects are all different
             self._known.clear()
             self._hits = 0
         self._known[key] = fields

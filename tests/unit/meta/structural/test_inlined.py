@@ -266,3 +266,17 @@ def test_defaults_are_bounded_though_a_part_was_filled_in_by_source() -> None:
 )
 def test_integers_beyond_64_bits_are_found(value: Any, *, expected: bool) -> None:
     assert has_large_integer(value) == expected
+
+
+def test_names_and_limits_of_any_form_are_compiled() -> None:
+    names = ["'", '"', "\\", "a\nb", "{x}", "", "def", "ä" * 50]
+    parts = {name: {"type": "string", "maxLength": 2, "default": name[:2]} for name in names}
+    node = from_openapi({"type": "object", "properties": parts, "required": names})
+    walk = DefaultWalk(node, Task.DEFAULT, is_root=True)
+    value: dict[str, Any] = {}
+    fill = build_defaulting(node, is_root=True, factory_of=walk.find_factory, is_idle=walk.is_idle)
+    assert fill(value) and value == {name: name[:2] for name in names}
+    assert build_acceptance(node)(value) and build_pruning_check(node, is_root=True)(value)
+    assert not build_acceptance(node)({**value, "def": "long"})
+    node.properties["def"].max_length = math.inf  # type: ignore[assignment]
+    assert build_acceptance(node)({**value, "def": "long"})

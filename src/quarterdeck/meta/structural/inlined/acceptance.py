@@ -108,6 +108,6 @@ def _write_string(source: Source, node: Node, name: str) -> None:
 
 def _write_limits(source: Source, name: str, low: int | None, high: int | None) -> None:
     if low:
-        source.refuse_if(f"len({name}) < {low!r}")
+        source.refuse_if(f"len({name}) < {source.bind(low)}")
     if high is not None:
-        source.refuse_if(f"len({name}) > {high!r}")
+        source.refuse_if(f"len({name}) > {source.bind(high)}")
