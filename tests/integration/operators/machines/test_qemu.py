@@ -101,7 +101,7 @@ async def test_a_clone_that_was_cut_off_is_completed_by_the_next_step() -> None:
 async def test_an_image_under_overlays_is_not_replaced(tmp_path: Path) -> None:
     async with open_rig() as rig:
         other = tmp_path / "other.img"
-        other.write_bytes(b"x" * 4096)
+        other.write_bytes(b"x" * (1 << 20))
         vmid = await make(rig)
         before = (rig.files.images / "empty.qcow2").read_bytes()
         with pytest.raises(HypervisorError, match="1 machines are overlays"):
@@ -109,7 +109,7 @@ async def test_an_image_under_overlays_is_not_replaced(tmp_path: Path) -> None:
         assert (rig.files.images / "empty.qcow2").read_bytes() == before
         await rig.hypervisor.delete_vm(vmid, owner=owner_of())
         image = await rig.images.add("empty", other, Boot())
-        assert image.disk_bytes == 4096
+        assert image.disk_bytes == 1 << 20
 
 
 async def test_what_a_crash_left_behind_is_removed() -> None:
