@@ -51,10 +51,7 @@ def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
     text = redact(str(error) or type(error).__name__)[:_MAX]
     match find_reason(error):
         case Reason.UNTRUSTED:
-            return (
-                f"{text}; put the authority into the key ca.crt of the Secret, "
-                "or set spec.insecureSkipTLSVerify"
-            )
+            return f"{text}; {_advise_trust(text)}"
         case Reason.UNAUTHORIZED:
             return f"{text}: the token is wrong or has expired; renew it in the Secret"
         case Reason.FORBIDDEN:
@@ -64,3 +61,16 @@ def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
             return f"the cluster did not answer within {time_limit_s:g} s"
         case _:
             return text
+
+
+_TRUST = (
+    ("has expired", "renew the certificate of the API server"),
+    ("not yet valid", "compare the clocks of the hub and the cluster"),
+    ("mismatch", "write a host in spec.endpoint that the certificate names"),
+)
+"""What to do about a certificate, by a part of what OpenSSL says of it."""
+
+
+def _advise_trust(text: str) -> str:
+    other = "put the authority into the key ca.crt of the Secret, or set spec.insecureSkipTLSVerify"
+    return next((advice for part, advice in _TRUST if part in text), other)

@@ -1,22 +1,27 @@
 """A hub and clusters over real sockets and TLS: which certificates are accepted."""
 
 import base64
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
-from quarterdeck.app import definitions
+from quarterdeck.app import certificates, definitions
 from quarterdeck.app.cluster_factory import EmbeddedClusters
 from quarterdeck.app.connection_manifests import build_connection
 from quarterdeck.app.inline_kubeconfig import encode_config
-from quarterdeck.client import Client, ClusterConfig
+from quarterdeck.client import Client, ClusterConfig, UntrustedServer
 from quarterdeck.client.config.cluster import Material
 from quarterdeck.hubstate.embedded.history import open_history
 from quarterdeck.hubstate.embedded.state import open_embedded
+from quarterdeck.kit import http
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.conditions import find
 from quarterdeck.operators import clusters
+from quarterdeck.operators.clusters.failures import describe
 from quarterdeck.operators.clusters.simulators.contents import Profile
 from quarterdeck.operators.clusters.simulators.populate import populate
 from quarterdeck.runtime import Manager
@@ -78,3 +83,20 @@ def _tls(connection: ClusterConnection) -> tuple[str, str]:
     condition = find(connection.status.conditions, "TLSVerified")
     assert condition is not None
     return condition.status, condition.reason
+
+
+async def test_a_certificate_that_has_expired_is_to_be_renewed(tmp_path: Path) -> None:
+    made = certificates.ensure(tmp_path, datetime.now(UTC) - timedelta(days=2 * 365))
+
+    async def refuse(request: http.Request) -> http.Response:
+        raise AssertionError(request.path)
+
+    async with http.Server(refuse) as web:
+        url = (await web.listen("127.0.0.1", 0, tls=made.server_context())).url
+        authority = Material(file=made.certificate("authority"))
+        async with Client(ClusterConfig(server=url, certificate_authority=authority)) as client:
+            with pytest.raises(UntrustedServer) as caught:
+                await client.version()
+    text = describe(caught.value)
+    assert "certificate has expired" in text
+    assert text.endswith("; renew the certificate of the API server")

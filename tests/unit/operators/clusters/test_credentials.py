@@ -80,6 +80,12 @@ def test_an_identity_changes_with_address_and_credentials_and_shows_neither() ->
     ("error", "reason", "text"),
     [
         (UntrustedServer("self-signed certificate"), Reason.UNTRUSTED, "ca.crt of the Secret"),
+        (UntrustedServer("certificate has expired"), Reason.UNTRUSTED, "renew the certificate"),
+        (
+            UntrustedServer("IP address mismatch, certificate is not valid for '127.0.0.1'"),
+            Reason.UNTRUSTED,
+            "write a host in spec.endpoint",
+        ),
         (ConnectionFailed("refused"), Reason.UNREACHABLE, "refused"),
         (Unauthorized(), Reason.UNAUTHORIZED, "renew it"),
         (Forbidden("no"), Reason.FORBIDDEN, "no; give the account of the Secret this right"),
