@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from quarterdeck.kit.http.errors import BodyTooLarge, HttpError
 
+_PIECE = 32 * 1024
+
 
 class BodyBuffer:
     """Holds body bytes between the protocol, which feeds, and one coroutine, which takes.
@@ -88,7 +90,9 @@ class BodyBuffer:
         return data
 
     async def take_held(self) -> bytes:
-        """Everything that is held, in one piece, as soon as there is something; empty at the end.
+        """What is held, up to about `_PIECE` bytes at once; empty at the end.
+
+        It is copied when it is joined and again when it is split, so a piece is kept small.
 
         Raises:
             HttpError: what the body failed with, after everything that arrived was taken.
@@ -97,10 +101,15 @@ class BodyBuffer:
         if not chunks and not await self._wait_for_data():
             return b""
         was_full = self.size > self._high
-        data = chunks.popleft() if len(chunks) == 1 else b"".join(chunks)
-        chunks.clear()
-        self.size = 0
-        if was_full:
+        data = chunks.popleft()
+        if chunks:
+            parts, size = [data], len(data)
+            while chunks and size < _PIECE:
+                parts.append(chunks.popleft())
+                size += len(parts[-1])
+            data = b"".join(parts)
+        self.size -= len(data)
+        if was_full and self.size <= self._high:
             self._on_room()
         return data
 

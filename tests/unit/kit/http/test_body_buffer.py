@@ -21,6 +21,21 @@ async def test_all_that_is_held_is_taken_in_one_piece_and_makes_room() -> None:
     assert calls == ["full", "room"]
 
 
+async def test_much_that_is_held_is_taken_in_small_pieces_and_in_order() -> None:
+    calls: list[str] = []
+    buffer = BodyBuffer(100_000, lambda: calls.append("full"), lambda: calls.append("room"))
+    fed = [bytes([number]) * 1_000 for number in range(200)]
+    for each in fed:
+        buffer.feed(each)
+    buffer.finish()
+    taken = []
+    while data := await buffer.take_held():
+        taken.append(data)
+    assert b"".join(taken) == b"".join(fed)
+    assert max(map(len, taken)) < 40_000
+    assert (buffer.size, calls.count("room")) == (0, 1)
+
+
 async def test_what_arrived_before_a_failure_is_taken_first() -> None:
     broken = BodyBuffer(9, lambda: None, lambda: None)
     broken.feed(b"a")
