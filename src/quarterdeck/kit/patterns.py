@@ -6,6 +6,18 @@ The only module that imports `re2`, and it does so when the first pattern is com
 import functools
 from typing import Any
 
+_GO_WORDS = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid named capture group": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "trailing \\": "trailing backslash at end of expression",
+}
+"""Problems that Go names otherwise than the C++ library."""
+
 
 class PatternError(ValueError):
     """Raised when a pattern is not RE2 syntax."""
@@ -43,7 +55,7 @@ def compile_re2(pattern: str) -> Pattern:
     """Compile once, remember.
 
     Raises:
-        PatternError: with RE2's own words.
+        PatternError: in the words of Go's regexp.
     """
     import re2
 
@@ -54,4 +66,10 @@ def compile_re2(pattern: str) -> Pattern:
     except re2.error as error:
         detail = error.args[0] if error.args else error
         text = detail.decode() if isinstance(detail, bytes) else str(detail)
-        raise PatternError(text) from error
+        raise PatternError(_format_go_error(text)) from error
+
+
+def _format_go_error(text: str) -> str:
+    """An error of RE2, `problem: part of the pattern`, as Go's regexp words it."""
+    problem, _, part = text.partition(": ")
+    return f"error parsing regexp: {_GO_WORDS.get(problem, problem)}: `{part}`"

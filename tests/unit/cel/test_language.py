@@ -162,7 +162,7 @@ def test_zero_by_zero_is_not_a_number() -> None:
         ("timestamp('9999-12-31T23:59:59Z') + duration('1s')", "timestamp overflow"),
         ("{'a': 1, 'a': 2}", "Failed with repeated key"),
         ("optional.none().value()", "optional.none() dereference"),
-        ("text.matches('(' + text)", "error parsing regexp: missing ): (abc"),
+        ("text.matches('(' + text)", "error parsing regexp: missing closing ): `(abc`"),
     ],
 )
 def test_evaluation_errors(text: str, message: str) -> None:

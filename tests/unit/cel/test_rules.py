@@ -324,7 +324,7 @@ def test_a_text_of_unknown_length_is_too_expensive_to_append() -> None:
         ),
         (
             _object(["self.s.find('(') == ''"], s=_TEXT),
-            "program instantiation failed: error parsing regexp: missing ): `(`",
+            "program instantiation failed: error parsing regexp: missing closing ): `(`",
         ),
         (
             _object(l={"type": "array", "maxItems": 3, "items": _object(["self == oldSelf"])}),

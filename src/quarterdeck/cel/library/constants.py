@@ -17,8 +17,7 @@ def find_regex_problem(pattern: str) -> str:
     try:
         compile_re2(pattern)
     except PatternError as error:
-        what, colon, where = str(error).partition(": ")
-        return f"error parsing regexp: {what}: `{where}`" if colon else f"{what}"
+        return str(error)
     return ""
 
 

@@ -174,7 +174,7 @@ def matches(text: str, pattern: str) -> bool:
     try:
         return compile_re2(pattern).search(text)
     except PatternError as error:
-        raise EvaluationError(f"error parsing regexp: {error}") from None
+        raise EvaluationError(str(error)) from None
 
 
 def _with_string_argument(test: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
