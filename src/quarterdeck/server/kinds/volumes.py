@@ -76,11 +76,16 @@ def _default_volume(value: Object) -> None:
 
 
 def _prepare_volume(value: Object, context: Context) -> None:
+    if not features.is_on("VolumeAttributesClass"):
+        value["spec"].pop("volumeAttributesClassName", None)
     value["status"] = {"phase": "Pending", "lastPhaseTransitionTime": format_time(context.now)}
 
 
 def _prepare_volume_update(value: Object, old: Object, context: Context) -> None:
-    """Note when the phase changed, unless the client did."""
+    """Note when the phase changed, unless the client did; drop what belongs to no feature."""
+    is_used = get_mapping(old, "spec").get("volumeAttributesClassName") is not None
+    if not (is_used or features.is_on("VolumeAttributesClass")):
+        value["spec"].pop("volumeAttributesClassName", None)
     if context.subresource != "status":
         return
     status, before = value["status"], get_mapping(old, "status")
