@@ -1,13 +1,17 @@
 """Explains access from the objects of a cluster, without a hub."""
 
+import contextlib
+
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
+from quarterdeck.apis.clusterpulse.metric_source import MetricSource
 from quarterdeck.apis.clusterpulse.monitor_access_policy import MonitorAccessPolicy
 from quarterdeck.client.client import Client
 from quarterdeck.inventory.access.explanation import Explanation, explain
 from quarterdeck.inventory.access.principal import Principal
 from quarterdeck.inventory.access.viewer import PolicySet
-from quarterdeck.inventory.policy import CompiledPolicy, compile_policy
+from quarterdeck.inventory.policy import BUILT_IN_TYPES, CompiledPolicy, compile_policy
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.wire.status import Forbidden
 
 
 async def explain_access(
@@ -27,6 +31,19 @@ async def explain_access(
     connections = await client.list(ClusterConnection)
     labels = next((dict(c.spec.labels) for c in connections if c.metadata.name == cluster), {})
     return explain(viewer, cluster, labels, type_)
+
+
+async def find_unknown(client: Client, cluster: str, type_: str) -> list[str]:
+    """The names of a question that the hub does not have, which are probably misspelt."""
+    found = []
+    if all(each.metadata.name != cluster for each in await client.list(ClusterConnection)):
+        found.append(f"there is no ClusterConnection {cluster!r}, so it is taken as without labels")
+    if type_ and type_ not in BUILT_IN_TYPES:
+        with contextlib.suppress(Forbidden):  # the answer does not need MetricSources
+            sources = await client.list(MetricSource)
+            if all(each.spec.rbac.resource_type_name != type_ for each in sources):
+                found.append(f"no MetricSource has the resourceTypeName {type_!r}")
+    return found
 
 
 def _compile(policy: MonitorAccessPolicy) -> CompiledPolicy:

@@ -58,3 +58,15 @@ def test_who_may_not_see_ends_with_a_failure(hub: Path, capsys: pytest.CaptureFi
     assert (found["user"], found["cluster"], found["decision"]) == ("bob", "east", "deny")
     assert explain(hub, "ann", "west", "--group", "developers") == 1
     assert "ann -> west: deny" in capsys.readouterr().out
+
+
+def test_names_that_the_hub_does_not_know_are_warned_of(
+    hub: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explain(hub, "ann", "esat", "pcv", "--group", "developers")
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: there is no ClusterConnection 'esat', so it is taken as without labels",
+        "warning: no MetricSource has the resourceTypeName 'pcv'",
+    ]
+    explain(hub, "ann", "east", "nodes", "--group", "developers")
+    assert capsys.readouterr().err == ""

@@ -39,8 +39,8 @@ class Call:
         self.request = request
         self.values = values
         self.now = now
-        self.is_audited = False
-        """Whether an endpoint wants the call in the audit log although it succeeds."""
+        self.audit_note = ""
+        """What the audit log says of a call that succeeds; empty leaves it out."""
         self._parameters = parameters
         self._viewer = viewer
 

@@ -209,8 +209,8 @@ class HubServer:
         parameters = read_parameters(match.route.parameters, request.query)
         call = Call(request, match.values, parameters, viewer=viewer, now=self._clock.now())
         result = await match.route.endpoint(call)
-        if call.is_audited:
-            self._record(request, viewer, 200, match.route.summary)
+        if call.audit_note:
+            self._record(request, viewer, 200, call.audit_note)
         headers = [_JSON, ("Cache-Control", "private, no-cache"), ("Vary", "Authorization")]
         if isinstance(result, Page):
             headers += page_headers(result, request.target)

@@ -304,14 +304,16 @@ async def test_refusals_and_questions_are_audited(world: Make) -> None:
     async with world() as w:
         await w.refuse("/clusters/dev-1", "alice")
         await w.get("/auth/explain?cluster=dev-1", "alice")
+        await w.get("/auth/explain?cluster=dev-1&type=pvc&user=bob&group=ops", "root")
         await w.get("/clusters", "alice")
         await w.hub.audit.flush()
         records = [
             msgspec.json.decode(each) for each in await w.state.items(audit_key(NOW), limit=10)
         ]
-        assert [(each["user"], each["status"]) for each in records] == [
-            ("alice", 200),
-            ("alice", 403),
+        assert [(each["user"], each["status"], each["reason"]) for each in records] == [
+            ("root", 200, "asked what bob in ops may see of pvc on dev-1"),
+            ("alice", 200, "asked what alice may see of dev-1"),
+            ("alice", 403, "Access denied to cluster 'dev-1'"),
         ]
 
 

@@ -1,5 +1,6 @@
 """`quarterdeck access explain`: why may alice see this."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.command import Command
@@ -40,10 +41,12 @@ async def explain(
 
     Exits with 1 if they may not.
     """
-    from quarterdeck.app.access import explain_access
+    from quarterdeck.app.access import explain_access, find_unknown
 
     async with connect(kubeconfig, context) as client:
         found = await explain_access(client, user, cluster, type_=type, groups=tuple(group or ()))
+        for each in await find_unknown(client, cluster, type):
+            print(f"warning: {each}", file=sys.stderr)
     print_result(found, _format(found), as_json=json)
     return FAILED if found.decision == "deny" else OK
 

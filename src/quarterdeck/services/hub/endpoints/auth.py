@@ -187,8 +187,8 @@ class AuthEndpoints:
         """Why a user may or may not see something; about others only masters may ask."""
         wanted = call.parameters(ExplainParameters)
         viewer = call.viewer
-        call.is_audited = True
         own = viewer.principal
+        call.audit_note = _describe_question(wanted, own)
         if (wanted.user and wanted.user != own.username) or wanted.group:
             if not own.is_master:
                 raise AccessDenied("only members of system:masters may ask about other users")
@@ -218,7 +218,7 @@ class AuthEndpoints:
 
     async def clear_cache(self, call: Call) -> CacheCleared:
         """Read policies again, and verify tokens again."""
-        call.is_audited = True
+        call.audit_note = "cleared the caches of policies and tokens"
         before = self._policies.count
         await self._policies.refresh()
         self._forget()
@@ -232,3 +232,10 @@ class AuthEndpoints:
 def user_of(principal: Principal) -> User:
     """A principal as the API shows it."""
     return User(username=principal.username, email=principal.email, groups=principal.groups)
+
+
+def _describe_question(wanted: ExplainParameters, own: Principal) -> str:
+    """Whose access was asked about, for the audit log."""
+    groups = f" in {', '.join(wanted.group)}" if wanted.group else ""
+    what = f"{wanted.type} on {wanted.cluster}" if wanted.type else wanted.cluster
+    return f"asked what {wanted.user or own.username}{groups} may see of {what}"
