@@ -151,9 +151,11 @@ async def switch_on(machine: Machine, recipe: Recipe) -> Result:
 
 
 def _switched_on(machine: Machine, recipe: Recipe, vm: VMInfo | None) -> Result:
-    """Ready again; a machine that never proved itself has to do that first."""
-    is_proved = machine.claim.status.attestation is not None
-    if needs_service(recipe.template) and not machine.ref.adopted and not is_proved:
+    """Ready again; a machine that never proved itself or showed an address does that first."""
+    status, is_adopted = machine.claim.status, machine.ref.adopted
+    is_proved = status.attestation is not None or not needs_service(recipe.template)
+    has_booted = status.network_info is not None and bool(status.network_info.ip_address)
+    if not is_adopted and not (is_proved and has_booted):
         machine.ctx.status.set(task_ref=None)
         text = "the VM boots for the first time"
         set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, text)

@@ -436,3 +436,19 @@ async def test_timeouts_beyond_all_years_never_run_out() -> None:
         await world.set_up()
         await world.claim(timeouts={"provision": endless, "bootstrap": endless, "drain": endless})
         await world.phase("Ready")
+
+
+async def test_machine_made_switched_off_shows_its_address_after_the_first_start() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim(powerState="Off")
+        claim = await world.phase("Ready")
+        assert claim.status.network_info is None
+        await world.patch(MachineClaim, "m1", {"metadata": {"annotations": {"seen": "while off"}}})
+        await world.advance(60)
+        await world.patch(MachineClaim, "m1", {"spec": {"powerState": "On"}})
+        await world.phase("Bootstrapping")
+        claim = await world.phase("Ready")
+        assert claim.status.network_info is not None
+        assert claim.status.network_info.ip_address == world.vms["m1"].ips[0]
+        assert condition(claim, "PoweredOn").status == "True"
