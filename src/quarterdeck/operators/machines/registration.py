@@ -10,7 +10,7 @@ from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import decode
-from quarterdeck.operators.machines.controllers import build_controllers
+from quarterdeck.operators.machines.declarations import build_controllers
 from quarterdeck.operators.machines.mappings import (
     BY_CLUSTER,
     BY_TEMPLATE,
