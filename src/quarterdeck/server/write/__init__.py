@@ -6,7 +6,7 @@ is made again. The response is sent after the commit.
 """
 
 from quarterdeck.server.write.change import check_absent_uid, check_resource_version, update
-from quarterdeck.server.write.creation import check_terminating, create
+from quarterdeck.server.write.creation import build_terminating, create
 from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
     MODIFIED,
@@ -25,9 +25,9 @@ __all__ = [
     "WriteResult",
     "build_conflict",
     "build_not_found",
+    "build_terminating",
     "check_absent_uid",
     "check_resource_version",
-    "check_terminating",
     "create",
     "delete",
     "get_current",

@@ -32,15 +32,10 @@ _NAME_ATTEMPTS = 8
 _TERMINATING = "create not allowed while custom resource definition is terminating"
 
 
-def check_terminating(resource: Resource) -> None:
-    """Refuse new objects of a kind whose definition is being deleted.
-
-    Raises:
-        MethodNotAllowed: if it is.
-    """
-    if resource.is_terminating:
-        details = Details(group=resource.gvr.group, kind=resource.gvr.resource)
-        raise MethodNotAllowed(_TERMINATING, details=details)
+def build_terminating(resource: Resource) -> MethodNotAllowed:
+    """Build the 405 for new objects of a kind whose definition is being deleted."""
+    details = Details(group=resource.gvr.group, kind=resource.gvr.resource)
+    return MethodNotAllowed(_TERMINATING, details=details)
 
 
 async def create(
@@ -51,7 +46,8 @@ async def create(
     Raises:
         ApiError: as Kubernetes would; nothing was stored then.
     """
-    check_terminating(call.resource)
+    if call.resource.is_terminating:
+        raise build_terminating(call.resource)
     strategy, metadata = call.resource.strategy, value["metadata"]
     check_namespace(call, metadata)
     if track:

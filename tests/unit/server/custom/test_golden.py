@@ -19,9 +19,9 @@ from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
-from quarterdeck.server.write import check_terminating
+from quarterdeck.server.write import build_terminating
 from quarterdeck.wire import json_patch, merge_patch
-from quarterdeck.wire.status import ApiError, Details, Invalid, MethodNotAllowed
+from quarterdeck.wire.status import ApiError, Details, Invalid
 
 NOW = datetime(2026, 11, 15, 2, 26, 53, tzinfo=UTC)
 GOLDEN = pathlib.Path(__file__).parents[3] / "golden" / "kube-apiserver-v1.32.4.jsonl"
@@ -261,9 +261,10 @@ def test_objects_of_a_definition_that_is_going_are_not_created(definitions: Reso
     definition["metadata"]["deletionTimestamp"] = "2026-11-15T02:26:53Z"
     assert definition["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     [terminating] = build_custom_resources(definition)
-    with pytest.raises(MethodNotAllowed, match="create not allowed while custom resource") as found:
-        check_terminating(terminating)
-    assert found.value.details == Details(group="stable.example.com", kind="widgets")
+    assert terminating.is_terminating
+    refusal = build_terminating(terminating)
+    assert refusal.message.startswith("create not allowed while custom resource definition")
+    assert refusal.details == Details(group="stable.example.com", kind="widgets")
 
 
 def test_several_versions_differ_in_name_only(definitions: Resource) -> None:
