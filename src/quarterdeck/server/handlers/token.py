@@ -18,7 +18,7 @@ from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import check_namespace, fill_name
+from quarterdeck.server.request.object_key import check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
@@ -47,8 +47,8 @@ async def handle(core: Core, call: Call) -> responses.Response:
     )
     account = write.get_current(core, call)
     metadata = value["metadata"]
-    fill_name(call, metadata)
     check_namespace(call, metadata)
+    _check_name(call, metadata)
     value.pop("status", None)
     _read_seconds(value)
     value = field_managers.track_fields(core, asked, value, None, manager=write_options.manager)
@@ -69,6 +69,19 @@ async def handle(core: Core, call: Call) -> responses.Response:
     ends = core.clock.now() + timedelta(seconds=seconds)
     value["status"] = {"token": token, "expirationTimestamp": format_time(ends)}
     return responses.build_object(core, asked, value, 201)
+
+
+def _check_name(call: Call, metadata: Object) -> None:
+    """Fill in the name of the account; a request need not name it.
+
+    Raises:
+        Invalid: if it names another one.
+    """
+    name = call.path.name
+    if metadata.setdefault("name", name) != name:
+        text = "must match the service account name if specified"
+        problem = invalid("metadata.name", metadata["name"], text)
+        raise Invalid.of(KIND.kind, name, [problem], group=KIND.group)
 
 
 def _read_seconds(value: Object) -> int:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.metadata_validation import KNOWN_FINALIZERS
@@ -58,13 +58,23 @@ def _build_namespace_cells(value: Object, now: datetime) -> Sequence[object]:
 
 def _validate_namespace(value: Object, context: Context) -> Iterator[FieldError]:
     for finalizer in get_items(value, "spec", "finalizers"):
-        problems = names.check_qualified_name(finalizer)
-        yield from (invalid("spec.finalizers", finalizer, problem) for problem in problems)
-        if problems and not features.is_on("FinalizersAreCheckedTwice"):
-            continue
-        if "/" not in finalizer and finalizer not in KNOWN_FINALIZERS:
-            text = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid("spec.finalizers", finalizer, text)
+        yield from _validate_finalizer(finalizer, "spec.finalizers")
+
+
+def _validate_namespace_update(
+    value: Object, old: Object, context: Context
+) -> Iterator[FieldError]:
+    if context.subresource == "finalize":
+        for index, finalizer in enumerate(get_items(value, "spec", "finalizers")):
+            yield from _validate_finalizer(finalizer, f"spec.finalizers[{index}]")
+
+
+def _validate_finalizer(finalizer: str, path: str) -> Iterator[FieldError]:
+    for problem in names.check_qualified_name(finalizer):
+        yield invalid(path, finalizer, problem)
+    if "/" not in finalizer and finalizer not in KNOWN_FINALIZERS:
+        text = "name is neither a standard finalizer name nor is it fully qualified"
+        yield invalid(path, finalizer, text)
 
 
 def _validate_namespace_status(
@@ -81,6 +91,7 @@ def _validate_namespace_status(
 NAMESPACE = Rules(
     validate_status=_validate_namespace_status,
     validate_new=_validate_namespace,
+    validate_change=_validate_namespace_update,
     default=_default_namespace,
     prepare_create=_prepare_namespace,
     prepare_update=_update_namespace,

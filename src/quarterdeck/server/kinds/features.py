@@ -43,7 +43,6 @@ _ON_SINCE = {
     "ClassesAreImmutable": (1, 36),
     "ComparisonOperatorsAreNamed": (1, 35),
     "EndpointsAreDeprecated": (1, 33),
-    "FinalizersAreCheckedTwice": (1, 36),
     "GroupsOfScaleTargets": (1, 36),
     "LabelValuesOfNodeAffinity": (1, 33),
     "RevisionHistoryIsMutable": (1, 33),

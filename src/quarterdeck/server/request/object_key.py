@@ -34,6 +34,16 @@ def fill_name(call: Call, metadata: Object) -> None:
     check_name(call, metadata)
 
 
+def check_posted_name(call: Call, metadata: Object, kind: str) -> None:
+    """Compare the name of what is posted below an object with the path's; it must be there.
+
+    Raises:
+        BadRequest: if they differ.
+    """
+    if metadata.get("name") != call.path.name:
+        raise BadRequest(f"name in URL does not match name in {kind} object")
+
+
 def check_namespace(call: Call, metadata: Object) -> None:
     """Compare the object's namespace with the path's, and fill it in.
 
