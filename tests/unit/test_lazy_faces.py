@@ -12,10 +12,24 @@ SOURCES = Path(quarterdeck.__file__).parent
 def list_faces() -> Iterator[tuple[Path, dict[str, tuple[str, ...]]]]:
     """Packages that call `lazy.attach`, with the names that each of their modules gives."""
     for file in sorted(SOURCES.rglob("__init__.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
-            match node:
-                case ast.Call(ast.Attribute(ast.Name("lazy"), "attach"), [_, ast.Dict() as homes]):
-                    yield file.parent, ast.literal_eval(homes)
+        tree = ast.parse(file.read_text())
+        if "lazy.attach(" in ast.unparse(tree):
+            yield file.parent, find_homes(tree)
+
+
+def find_homes(tree: ast.Module) -> dict[str, tuple[str, ...]]:
+    """The table that is passed on, itself or by its name."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name("lazy"), "attach"), [_, ast.Dict() as homes]):
+                found: dict[str, tuple[str, ...]] = ast.literal_eval(homes)
+                return found
+            case ast.Assign([ast.Name("_HOMES")], homes) | ast.AnnAssign(
+                ast.Name("_HOMES"), value=ast.expr() as homes
+            ):
+                found = ast.literal_eval(homes)
+                return found
+    raise AssertionError("a face without a table")
 
 
 def find_shadowed(package: Path, homes: dict[str, tuple[str, ...]]) -> list[str]:
