@@ -71,7 +71,7 @@ def _check_manager(manager: str) -> list[FieldError]:
                 invalid(
                     "fieldManager",
                     manager,
-                    f"invalid character {character!r} (at position {position})",
+                    f"invalid character U+{ord(character):04X} (at position {position})",
                 )
             ]
     return []
