@@ -73,6 +73,16 @@ def test_targets_of_a_wrong_graph_are_deleted_together() -> None:
     assert plan.deletion_order(experiment("demo", circle, SECOND)) == [["second", "first"]]
 
 
+def test_request_for_a_cluster_leads_back_to_its_experiment() -> None:
+    found = experiment("demo", FIRST)
+    given = {"kind": "Cluster", "metadata": {"name": "c1", "labels": {"own": "yes"}}}
+    labels = plan.with_labels(given, found, "first")["metadata"]["labels"]
+    assert labels["own"] == "yes"
+    assert labels[naming.LABEL_CLUSTER] == "c1"
+    assert set(naming.labels(found, target="first").items()) <= set(labels.items())
+    assert given["metadata"] == {"name": "c1", "labels": {"own": "yes"}}, "it is not changed"
+
+
 def test_components_are_found_by_name() -> None:
     found = [component("a"), component("b")]
     assert plan.components_by_name(found) == {"a": found[0], "b": found[1]}

@@ -397,3 +397,21 @@ async def test_a_drain_does_not_end_before_the_queue_is_closed() -> None:
     assert not draining.done()
     dispatcher.close()
     await draining
+
+
+async def test_key_that_was_added_while_it_was_processed_wakes_another_worker() -> None:
+    clock = VirtualClock()
+    dispatcher: Dispatcher[int] = Dispatcher(WorkQueue(clock=clock), clock=clock)
+    dispatcher.add(1)
+    assert await dispatcher.get() is not None
+    dispatcher.add(1)
+    other = asyncio.ensure_future(dispatcher.get())
+    await asyncio.sleep(0)
+    assert not other.done(), "never two workers on one key"
+    dispatcher.done(1)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert other.done()
+    taken = other.result()
+    assert taken is not None
+    assert taken.key == 1
