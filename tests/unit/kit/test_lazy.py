@@ -1,7 +1,5 @@
 """Lazy faces, and every face of ours: what it promises is there."""
 
-import inspect
-import pkgutil
 import subprocess
 import sys
 from importlib import import_module
@@ -73,14 +71,6 @@ def test_every_name_of_a_face_can_be_had(name: str) -> None:
         assert hasattr(face, each), each
     if homes and hasattr(face, "__all__"):
         assert promised == set(face.__all__)
-
-
-@pytest.mark.parametrize("name", FACES)
-def test_no_module_of_a_package_is_named_like_what_its_face_loads(name: str) -> None:
-    """Python sets the name to the module as soon as somebody imports that one first."""
-    face = import_module(f"quarterdeck.{name}")
-    loaded_later = inspect.getclosurevars(face.__getattr__).nonlocals["places"]
-    assert not {each.name for each in pkgutil.iter_modules(face.__path__)} & set(loaded_later)
 
 
 def test_importing_a_face_loads_nothing_behind_it() -> None:
