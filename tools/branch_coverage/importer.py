@@ -6,6 +6,7 @@ import importlib.machinery
 import marshal
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -13,6 +14,9 @@ from types import CodeType, ModuleType
 from branch_coverage.probes import PROBES, insert_probes
 
 _SALT = f"{sys.version} ".encode() + Path(__file__).with_name("probes.py").read_bytes()
+_PARSING = threading.Lock()
+"""Held while a module is parsed: Python 3.11 counts the depth of syntax trees for all threads
+together, so that two threads that import at once may fail with SystemError."""
 
 
 class ProbeFinder(importlib.abc.MetaPathFinder):
@@ -71,8 +75,9 @@ class _ProbeLoader(importlib.machinery.SourceFileLoader):
 
 
 def _compile(file: Path, source: bytes) -> tuple[int, CodeType]:
-    module = insert_probes(source)
-    return len(module.probes), compile(module.tree, str(file), "exec", dont_inherit=True)
+    with _PARSING:
+        module = insert_probes(source)
+        return len(module.probes), compile(module.tree, str(file), "exec", dont_inherit=True)
 
 
 def _write_atomically(file: Path, content: bytes) -> None:

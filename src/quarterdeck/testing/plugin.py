@@ -45,6 +45,9 @@ def cluster(
 
     `@pytest.mark.cluster(simulate_workloads=True)` on a test, a class or a module gives options.
     """
+    # The client is loaded before the thread of the cluster loads more: pytest parses what is
+    # imported, and in Python 3.11 two threads that parse at once may fail with SystemError.
+    import quarterdeck.client.transport  # noqa: F401
     from quarterdeck.testing.background import BackgroundCluster
 
     with BackgroundCluster(faults=cluster_faults, options=_read_options(request)) as running:
