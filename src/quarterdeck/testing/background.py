@@ -12,7 +12,8 @@ from quarterdeck.app.cluster import Cluster
 if TYPE_CHECKING:
     from quarterdeck.client import Client
 
-_START_S = 30.0
+_START_S = 120.0
+"""Long, because a busy machine takes long to load the server for the first time."""
 
 
 class BackgroundCluster:

@@ -35,7 +35,7 @@ def list_descriptors() -> dict[int, str]:
     return found
 
 
-def find_leaked_descriptors(before: Mapping[int, str], *, within_s: float = 5.0) -> dict[int, str]:
+def find_leaked_descriptors(before: Mapping[int, str], *, within_s: float = 30.0) -> dict[int, str]:
     """Descriptors that are open now and were not before.
 
     A thread may still be closing what it had opened, and garbage may still hold a descriptor. So
@@ -45,11 +45,13 @@ def find_leaked_descriptors(before: Mapping[int, str], *, within_s: float = 5.0)
     leaked = _compare(before)
     if not leaked:
         return {}
-    gc.collect()
     deadline, pause = time.monotonic() + within_s, threading.Event()
-    while (leaked := _compare(before)) and time.monotonic() < deadline:
+    while True:
+        gc.collect()  # each time: a thread that ends meanwhile leaves garbage behind
+        leaked = _compare(before)
+        if not leaked or time.monotonic() >= deadline:
+            return leaked
         pause.wait(_TRY_EVERY_S)
-    return leaked
 
 
 def _compare(before: Mapping[int, str]) -> dict[int, str]:
