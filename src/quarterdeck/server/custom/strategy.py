@@ -14,12 +14,12 @@ from quarterdeck.meta.structural.inlined.pruning import has_large_integer
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.custom import embedded_metadata
 from quarterdeck.server.custom.expressions import Expressions, explain_skipped
-from quarterdeck.server.custom.integers import round_large_integers
 from quarterdeck.server.custom.jsonpath import compile_path
 from quarterdeck.server.custom.printer_columns import PrinterColumns
 from quarterdeck.server.custom.scale import ScalePaths
 from quarterdeck.server.registry import plain_metadata
 from quarterdeck.server.registry.conversion import Converter
+from quarterdeck.server.registry.go_numbers import round_large_integers
 from quarterdeck.server.registry.metadata_validation import KNOWN_FINALIZERS
 from quarterdeck.server.registry.resource import (
     STATUS,

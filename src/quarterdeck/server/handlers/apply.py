@@ -10,7 +10,7 @@ from quarterdeck.server import write
 from quarterdeck.server.authorization.authorizer import check_authorized
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create, update
-from quarterdeck.server.registry import whole_numbers
+from quarterdeck.server.registry import go_numbers
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
@@ -121,8 +121,8 @@ def read_config(call: Call, body: bytes) -> Configuration:
         BadRequest: if it cannot be read, or is of another kind or version.
     """
     config = read_configuration(body)
-    if whole_numbers.may_have_whole_floats(kit_json.encode(config.value)):
-        whole_numbers.write_whole_floats(config.value)
+    if go_numbers.may_have_whole_floats(kit_json.encode(config.value)):
+        go_numbers.write_whole_floats(config.value)
     check_applied_type(config.value, call.resource.gvk)
     return config
 

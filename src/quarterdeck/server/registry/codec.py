@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.registry import whole_numbers
+from quarterdeck.server.registry import go_numbers
 from quarterdeck.server.registry.resource import Object, Resource
 
 _LARGE = 256 * 1024
@@ -61,7 +61,7 @@ def build_encoder(
 def encode_custom(value: Object) -> bytes:
     """Encode a custom object for storage; `value` gets its whole numbers as integers."""
     encoded = kit_json.encode(value)
-    if whole_numbers.may_have_whole_floats(encoded):
-        whole_numbers.write_whole_floats(value)
+    if go_numbers.may_have_whole_floats(encoded):
+        go_numbers.write_whole_floats(value)
         encoded = kit_json.encode(value)
     return encoded

@@ -12,7 +12,7 @@ import msgspec
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVK
-from quarterdeck.server.registry import whole_numbers
+from quarterdeck.server.registry import go_numbers
 from quarterdeck.server.registry.plain_metadata import is_plain
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
@@ -109,7 +109,7 @@ def decode_yaml(body: bytes, *, duplicates: list[str] | None = None) -> Any:
     except yaml.YamlError as error:
         raise BadRequest(f"error converting YAML to JSON: {error}") from error
     if isinstance(document, dict | list):
-        whole_numbers.write_whole_floats(document)  # as the JSON that Go makes of it
+        go_numbers.write_whole_floats(document)  # as the JSON that Go makes of it
     return document
 
 

@@ -3,30 +3,12 @@
 from typing import Any
 
 import pytest
+from machine_templates import build_template
 
-from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
-from quarterdeck.kit import json
-from quarterdeck.meta.objects import decode
 from quarterdeck.operators.machines.recipe_checks import find_template_mistake
 
 STATIC = {"mode": "static"}
 POOL = {"pool": ["10.0.0.10-10.0.0.20/24"]}
-
-
-def build(**spec: Any) -> HypervisorMachineTemplate:
-    document = {
-        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
-        "kind": "HypervisorMachineTemplate",
-        "metadata": {"name": "small", "namespace": "default"},
-        "spec": {
-            "hypervisorClusterRef": {"name": "lab"},
-            "template": {"mock": {}},
-            "resources": {"cpu": 1, "memory": "1Gi", "disk": "10Gi"},
-            "bootstrap": {"method": "none"},
-            **spec,
-        },
-    }
-    return decode(HypervisorMachineTemplate, json.encode(document))
 
 
 def github(url: str) -> dict[str, Any]:
@@ -66,7 +48,7 @@ def tpm(**policy: Any) -> dict[str, Any]:
     ],
 )
 def test_mistake_is_told_with_its_field(spec: dict[str, Any], message: str) -> None:
-    assert find_template_mistake(build(**spec)).startswith(message)
+    assert find_template_mistake(build_template(**spec)).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -81,4 +63,4 @@ def test_mistake_is_told_with_its_field(spec: dict[str, Any], message: str) -> N
     ],
 )
 def test_usable_recipe_has_no_mistake(spec: dict[str, Any]) -> None:
-    assert find_template_mistake(build(**spec)) == ""
+    assert find_template_mistake(build_template(**spec)) == ""

@@ -3,27 +3,14 @@
 from typing import Any
 
 import pytest
+from machine_templates import build_template
 
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
-from quarterdeck.kit import json
-from quarterdeck.meta.objects import decode
 from quarterdeck.operators.machines.support import unsupported_of_template
 
 
 def build(**attestation: Any) -> HypervisorMachineTemplate:
-    document = {
-        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
-        "kind": "HypervisorMachineTemplate",
-        "metadata": {"name": "small", "namespace": "default"},
-        "spec": {
-            "hypervisorClusterRef": {"name": "lab"},
-            "template": {"mock": {}},
-            "resources": {"cpu": 1, "memory": "1Gi", "disk": "10Gi"},
-            "bootstrap": {"method": "none"},
-            "attestation": attestation,
-        },
-    }
-    return decode(HypervisorMachineTemplate, json.encode(document))
+    return build_template(attestation=attestation)
 
 
 @pytest.mark.parametrize("method", ["join-token", "tpm", "tpm+token"])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.registry.whole_numbers import may_have_whole_floats, write_whole_floats
+from quarterdeck.server.registry.go_numbers import may_have_whole_floats, write_whole_floats
 
 NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
 

@@ -1,0 +1,46 @@
+"""Numbers as Go reads and writes them: integers have 64 bits, and a float may look like an integer.
+
+Beyond 64 bits a number without a fraction is a float. A float without a fraction is written as an
+integer: `1000.0` becomes `1000`; it is a float while an object is validated, and an integer when it
+is read again.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+_FEWEST, _MOST = -(2**63), 2**63 - 1
+_ENDS = (b".0,", b".0}", b".0]")
+_LARGEST = 1e21
+"""From here on Go writes an exponent."""
+
+
+def round_large_integers(value: Any) -> None:
+    """Replace integers beyond 64 bits in an object or a list by floats, in place."""
+    for part, key, number in _list_members(value, int):
+        if not _FEWEST <= number <= _MOST:
+            part[key] = float(number)
+
+
+def may_have_whole_floats(encoded: bytes) -> bool:
+    """Whether JSON may have such a number below 10**16; a text that looks like one counts too."""
+    return b".0" in encoded and any(end in encoded for end in _ENDS)
+
+
+def write_whole_floats(value: Any) -> None:
+    """Replace floats without a fraction in an object or a list by integers, in place."""
+    for part, key, number in _list_members(value, float):
+        if number.is_integer() and abs(number) < _LARGEST:
+            part[key] = int(number)
+
+
+def _list_members(value: Any, wanted: type) -> Iterator[tuple[Any, Any, Any]]:
+    """Members of a type at any depth, each with where it is; it may be replaced meanwhile."""
+    parts = [value]
+    for part in parts:  # grows: recursion would cost a call for each part
+        members = part.items() if type(part) is dict else enumerate(part)
+        for key, each in members:
+            kind = type(each)
+            if kind is dict or kind is list:
+                parts.append(each)
+            elif kind is wanted:
+                yield part, key, each
