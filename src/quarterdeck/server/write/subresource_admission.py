@@ -52,10 +52,8 @@ async def admit_posted(
         warnings=call.warnings,
         audit_annotations=call.audit_annotations,
     )
-    await admission.admit(attributes)
-    if admission.has_async_plugins:
-        await admission.admit_async(attributes)
-    await admission.validate(attributes)
-    if admission.has_async_plugins:
-        await admission.validate_async(attributes)
+    if (pending := admission.admit_all(attributes)) is not None:
+        await pending
+    if (pending := admission.validate_all(attributes)) is not None:
+        await pending
     return attributes.value or value

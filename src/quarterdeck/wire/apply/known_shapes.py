@@ -113,9 +113,7 @@ def _write_map(source: Source, kind: Type, name: str) -> None:
     parts = [(key, child) for key in members if (child := kind.declared(key)) is not None]
     for key, child in parts:
         if _has_parts(child):
-            member = source.name_variable()
-            with source.block(f"if {key!r} in {name}:"):
-                source.add(f"{member} = {name}[{key!r}]")
+            with source.member(name, key) as member:
                 _write_value(source, child, member)
     if kind.element is not None and _has_parts(kind.element):
         declared, key, member = source.bind(frozenset(members)), *_name_two(source)
@@ -131,14 +129,13 @@ def _name_two(source: Source) -> tuple[str, str]:
 
 def _write_list(source: Source, kind: Type, name: str) -> None:
     source.refuse_if(f"type({name}) is not list")
-    member = source.name_variable()
     if not kind.keys:
-        with source.block(f"for {member} in {name}:"):
+        with source.each(name) as member:
             source.refuse_if(f"type({member}) is not str and type({member}) is not int")
         source.add(f"add(tuple({name}))")
         return
     source.add(f"add(len({name}))")
-    with source.block(f"for {member} in {name}:"):
+    with source.each(name) as member:
         source.refuse_if(f"type({member}) is not dict")
         for key in kind.keys:
             text = source.name_variable()

@@ -77,9 +77,7 @@ def _write_object(source: Source, node: Node, name: str) -> None:
     _write_limits(source, name, node.min_properties, node.max_properties)
     required = set(node.required)
     for key, child in node.properties.items():
-        member = source.name_variable()
-        with source.block(f"if {key!r} in {name}:"):
-            source.add(f"{member} = {name}[{key!r}]")
+        with source.member(name, key) as member:
             _write_value(source, child, member)
         if key in required:
             with source.block("else:"):
@@ -87,8 +85,7 @@ def _write_object(source: Source, node: Node, name: str) -> None:
     for key in sorted(required - node.properties.keys()):
         source.refuse_if(f"{key!r} not in {name}")
     if isinstance(node.additional, Node):
-        member = source.name_variable()
-        with source.block(f"for {member} in {name}.values():"):
+        with source.each(f"{name}.values()") as member:
             _write_value(source, node.additional, member)
 
 
@@ -96,8 +93,7 @@ def _write_array(source: Source, node: Node, name: str) -> None:
     source.refuse_if(f"type({name}) is not list")
     _write_limits(source, name, node.min_items, node.max_items)
     if node.items is not None:
-        member = source.name_variable()
-        with source.block(f"for {member} in {name}:"):
+        with source.each(name) as member:
             _write_value(source, node.items, member)
 
 

@@ -45,8 +45,7 @@ class _Writer:
             source.refuse()
         elif node.items is not None:
             source.refuse_if(f"type({name}) is not list or None in {name}")
-            member = source.name_variable()
-            with source.block(f"for {member} in {name}:"):
+            with source.each(name) as member:
                 self.write(node.items, member, is_repeated=True)
         elif isinstance(node.additional, Node) and node.properties:
             source.refuse()
@@ -59,13 +58,10 @@ class _Writer:
         for key, child in node.properties.items():
             if (is_root and key in META) or self._is_idle(child):
                 continue
-            member = source.name_variable()
-            with source.block(f"if {key!r} in {name}:"):
-                source.add(f"{member} = {name}[{key!r}]")
+            with source.member(name, key) as member:
                 self.write(child, member, is_repeated=is_repeated)
         if isinstance(node.additional, Node):
-            member = source.name_variable()
-            with source.block(f"for {member} in {name}.values():"):
+            with source.each(f"{name}.values()") as member:
                 self.write(node.additional, member, is_repeated=True)
         for key, child in node.properties.items():
             if (default := self._write_default(child, is_repeated=is_repeated)) is not None:

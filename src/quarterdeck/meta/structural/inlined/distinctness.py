@@ -31,13 +31,10 @@ def _write_object(source: Source, node: Node, name: str) -> None:
     source.refuse_if(f"type({name}) is not dict")
     for key, child in node.properties.items():
         if compile_finder(child) is not None:
-            member = source.name_variable()
-            with source.block(f"if {key!r} in {name}:"):
-                source.add(f"{member} = {name}[{key!r}]")
+            with source.member(name, key) as member:
                 _write_value(source, child, member)
     if isinstance(node.additional, Node):
-        member = source.name_variable()
-        with source.block(f"for {member} in {name}.values():"):
+        with source.each(f"{name}.values()") as member:
             _write_value(source, node.additional, member)
 
 
@@ -51,6 +48,5 @@ def _write_list(source: Source, node: Node, name: str) -> None:
         identity = keys if len(node.list_map_keys) == 1 else f"({keys})"
         source.refuse_if(f"len({{{identity} for {member} in {name}}}) != len({name})")
     if node.items is not None and compile_finder(node.items) is not None:
-        member = source.name_variable()
-        with source.block(f"for {member} in {name}:"):
+        with source.each(name) as member:
             _write_value(source, node.items, member)

@@ -57,8 +57,7 @@ def _write_value(
         source.refuse_if(f"not ({_SCALARS[node.type].format(name)})")
     elif node.items is not None:
         source.refuse_if(f"type({name}) is not list")
-        member = source.name_variable()
-        with source.block(f"for {member} in {name}:"):
+        with source.each(name) as member:
             _write_value(source, node.items, member, keeps=keeps)
     elif isinstance(node.additional, bool) or (node.additional and node.properties):
         source.refuse()
@@ -69,8 +68,7 @@ def _write_value(
 def _write_object(source: Source, node: Node, name: str, *, is_root: bool, keeps: bool) -> None:
     source.refuse_if(f"type({name}) is not dict")
     if isinstance(node.additional, Node):
-        member = source.name_variable()
-        with source.block(f"for {member} in {name}.values():"):
+        with source.each(f"{name}.values()") as member:
             _write_value(source, node.additional, member, keeps=False)
         return
     count = source.name_variable()
@@ -79,10 +77,8 @@ def _write_object(source: Source, node: Node, name: str, *, is_root: bool, keeps
     if is_root:
         children = dict.fromkeys(META, Node()) | children
     for key, child in children.items():
-        member = source.name_variable()
-        with source.block(f"if {key!r} in {name}:"):
+        with source.member(name, key) as member:
             source.add(f"{count} += 1")
-            source.add(f"{member} = {name}[{key!r}]")
             if not (is_root and key in META):
                 _write_value(source, child, member, keeps=False)
     with source.block(f"if {count} != len({name}):"):

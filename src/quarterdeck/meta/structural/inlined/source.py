@@ -54,6 +54,21 @@ class Source:
         yield
         self._depth -= 1
 
+    @contextmanager
+    def member(self, name: str, key: str) -> Iterator[str]:
+        """The lines added inside see a member of the object `name`, where it has that member."""
+        member = self.name_variable()
+        with self.block(f"if {key!r} in {name}:"):
+            self.add(f"{member} = {name}[{key!r}]")
+            yield member
+
+    @contextmanager
+    def each(self, values: str) -> Iterator[str]:
+        """The lines added inside see each of the values that an expression gives."""
+        member = self.name_variable()
+        with self.block(f"for {member} in {values}:"):
+            yield member
+
     def name_variable(self) -> str:
         """A name no other variable has."""
         self._variables += 1
