@@ -5,7 +5,7 @@ from datetime import datetime
 from quarterdeck.apis.hypervisor.fleet import DisruptionBudget, Fleet
 from quarterdeck.operators.machines.features import Flags
 from quarterdeck.operators.machines.plan import cron
-from quarterdeck.operators.machines.plan.fleet import DesiredFleet
+from quarterdeck.operators.machines.plan.fleet_state import DesiredFleet
 from quarterdeck.operators.machines.sizes import parse_amount, parse_seconds, seconds_since
 
 DISRUPTIONS = ("Update", "Expired", "Unhealthy")

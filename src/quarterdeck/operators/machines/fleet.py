@@ -2,34 +2,33 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quarterdeck.apis.hypervisor.claim import MachineClaim, MachineClaimSpec
+from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.fleet import Fleet, FleetRevision
 from quarterdeck.apis.hypervisor.names import (
-    CLAIM_FINALIZER,
-    CLUSTER_LABEL,
     DELETE_MACHINE,
-    FLEET_LABEL,
     PRESERVE,
-    REVISION_LABEL,
     SKIP_REMEDIATION,
-    TEMPLATE_LABEL,
 )
-from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
-from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines import fleet_report
 from quarterdeck.operators.machines.conditions import IMAGE_RESOLVED, Reason
 from quarterdeck.operators.machines.desired_fleet import build_desired_fleet
 from quarterdeck.operators.machines.features import Features
-from quarterdeck.operators.machines.fleet_selector import labels_of_selector
-from quarterdeck.operators.machines.plan.fleet import Member, Plan, hash_name, plan_fleet
+from quarterdeck.operators.machines.fleet_claim import (
+    build_claim,
+    build_claim_labels,
+    check_selector,
+)
+from quarterdeck.operators.machines.plan.fleet import Plan, plan_fleet
+from quarterdeck.operators.machines.plan.fleet_removal import hash_name
+from quarterdeck.operators.machines.plan.fleet_state import Member
 from quarterdeck.operators.machines.plan.health import find_illness, next_change_s
 from quarterdeck.operators.machines.report import report_unsupported, set_condition
 from quarterdeck.operators.machines.revisions import (
@@ -133,7 +132,7 @@ class Fleets:
         text = f"machines are made by template {resolved.name}"
         set_condition(ctx, IMAGE_RESOLVED, TRUE, Reason.IMAGE_FOUND, text)
         for template in found:
-            _check_selector(fleet, _claim_labels(fleet, template, ""))
+            check_selector(fleet, build_claim_labels(fleet, template, ""))
         return resolved
 
     def _observe(self, claim: MachineClaim, fleet: Fleet, now: datetime) -> Member:
@@ -227,61 +226,6 @@ class Fleets:
             text = f"machines get revision {history[-1].revision} ({resolved.revision})"
             ctx.event(Reason.NEW_REVISION, text)
         ctx.status.set(revisions=history, update_revision=resolved.revision)
-
-
-def build_claim(
-    fleet: Fleet, template: HypervisorMachineTemplate, *, name: str, revision: str
-) -> MachineClaim:
-    """A new machine of the fleet."""
-    overrides = overrides_of(fleet)
-    metadata = fleet.spec.template.metadata if fleet.spec.template is not None else None
-    annotations = {
-        **(template.spec.metadata.annotations if template.spec.metadata is not None else {}),
-        **(metadata.annotations if metadata is not None else {}),
-    }
-    return MachineClaim(
-        metadata=ObjectMeta(
-            name=name,
-            namespace=fleet.metadata.namespace,
-            labels=_claim_labels(fleet, template, revision),
-            annotations=annotations,
-            finalizers=(CLAIM_FINALIZER,),  # the claim would get it first of all
-        ),
-        spec=MachineClaimSpec(
-            template_ref=ObjectReference(name=template.metadata.name),
-            fleet_ref=ObjectReference(name=fleet.metadata.name),
-            revision=revision,
-            workload_config=overrides.workload if overrides is not None else None,
-            resources=overrides.resources if overrides is not None else None,
-            network=overrides.network if overrides is not None else None,
-        ),
-    )
-
-
-def _check_selector(fleet: Fleet, labels: Mapping[str, str]) -> None:
-    for key, value in labels_of_selector(fleet.spec.selector).items():
-        if labels.get(key) != value:
-            raise Stalled(
-                Reason.INVALID_SELECTOR,
-                f"spec.selector requires {key}={value}, but claims get {key}={labels.get(key)}: "
-                "correct spec.template.metadata.labels",
-            )
-
-
-def _claim_labels(
-    fleet: Fleet, template: HypervisorMachineTemplate, revision: str
-) -> dict[str, str]:
-    own = fleet.spec.template.metadata if fleet.spec.template is not None else None
-    given = template.spec.metadata
-    return {
-        **(given.labels if given is not None else {}),
-        **labels_of_selector(fleet.spec.selector),
-        **(own.labels if own is not None else {}),
-        FLEET_LABEL: fleet.metadata.name,
-        TEMPLATE_LABEL: template.metadata.name,
-        CLUSTER_LABEL: template.spec.hypervisor_cluster_ref.name,
-        REVISION_LABEL: revision,
-    }
 
 
 def _failed_s(claim: MachineClaim, now: datetime) -> float:

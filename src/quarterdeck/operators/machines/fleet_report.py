@@ -17,7 +17,8 @@ from quarterdeck.operators.machines.conditions import (
 )
 from quarterdeck.operators.machines.fleet_selector import format_selector, labels_of_selector
 from quarterdeck.operators.machines.held_machines import find_held
-from quarterdeck.operators.machines.plan.fleet import DesiredFleet, Plan
+from quarterdeck.operators.machines.plan.fleet import Plan
+from quarterdeck.operators.machines.plan.fleet_state import DesiredFleet
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.sizes import seconds_since
 from quarterdeck.runtime import Context

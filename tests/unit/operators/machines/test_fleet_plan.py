@@ -12,14 +12,13 @@ from quarterdeck.apis.hypervisor.fleet import Fleet, FleetHealthCheck, FleetSpec
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.desired_fleet import build_desired_fleet
 from quarterdeck.operators.machines.features import Flags
-from quarterdeck.operators.machines.plan.fleet import (
+from quarterdeck.operators.machines.plan.fleet import Plan, plan_fleet
+from quarterdeck.operators.machines.plan.fleet_removal import order_removal
+from quarterdeck.operators.machines.plan.fleet_state import (
     DesiredFleet,
     Member,
-    Plan,
     is_available,
     is_outdated,
-    order_removal,
-    plan_fleet,
 )
 
 
