@@ -6,14 +6,12 @@ What a step is about to do is written down before, by the step before it.
 
 import random
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.names import PAUSED as PAUSED_ANNOTATION
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
-from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
@@ -22,22 +20,18 @@ from quarterdeck.operators.machines.claim_attestation import disown_reports, rep
 from quarterdeck.operators.machines.claim_booting import await_boot, needs_service
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.claim_placing import place
+from quarterdeck.operators.machines.claim_recovery import Recovery
 from quarterdeck.operators.machines.claim_steps import Recipe
 from quarterdeck.operators.machines.cluster import is_ready
 from quarterdeck.operators.machines.conditions import (
-    HEALTHY,
     PAUSED,
-    PROVISIONING,
     READY,
     TEMPLATE_RESOLVED,
     Reason,
 )
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.errors import (
-    ConfigurationError,
     HypervisorError,
-    PermanentError,
-    ResourceError,
 )
 from quarterdeck.operators.machines.expected_machines import ExpectedMachines
 from quarterdeck.operators.machines.invitation import Inviter
@@ -45,26 +39,22 @@ from quarterdeck.operators.machines.machine_context import Machine
 from quarterdeck.operators.machines.machinespec import request_of
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.claim import (
-    MOST_ATTEMPTS,
     Overdue,
     Step,
-    backoff_s,
     find_overdue,
     next_step,
 )
 from quarterdeck.operators.machines.references import cluster_key_of, parse_key, template_key_of
 from quarterdeck.operators.machines.report import (
-    report_condition,
     report_unsupported,
     set_condition,
 )
-from quarterdeck.operators.machines.sizes import parse_time, seconds_since
+from quarterdeck.operators.machines.sizes import parse_time
 from quarterdeck.operators.machines.support import unsupported_of_claim
-from quarterdeck.runtime import DONE, Context, RequeueAfter, Result, Waiting
+from quarterdeck.runtime import Context, RequeueAfter, Result, Waiting
 
 _WAIT_S = 30.0
 _OPENING_S = 1.0
-_CONFIGURATION_S = 300.0
 
 
 class Shared(NamedTuple):
@@ -86,6 +76,7 @@ class Claims:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._recovery = Recovery(rng=shared.rng, metrics=shared.metrics)
         self._loaded: set[Key] = set()
 
     async def reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
@@ -111,15 +102,15 @@ class Claims:
         machine, recipe = await self._resolve(claim, ctx, step)
         overdue = find_overdue(claim, ctx.now())
         if overdue is not None and not _waits_for_service(step, recipe):
-            return self._fail(machine, _timed_out(overdue))
+            return self._recovery.fail(machine, _timed_out(overdue))
         try:
             return await self._run(step, machine, recipe)
         except Failed as error:
-            return self._fail(machine, error)
+            return self._recovery.fail(machine, error)
         except Retry as error:
-            return self._retry(machine, error.reason, error.message)
+            return self._recovery.retry(machine, error.reason, error.message)
         except HypervisorError as error:
-            return self._judge(machine, recipe, error)
+            return self._recovery.handle(machine, recipe, error)
 
     async def _run(self, step: Step, machine: Machine, recipe: Recipe) -> Result | None:
         if machine.claim.status.phase == "Ready":
@@ -195,82 +186,13 @@ class Claims:
             set_condition(ctx, TEMPLATE_RESOLVED, TRUE, Reason.RESOLVED, f"template {key}")
         return template
 
-    # --- what follows from a failure
-
-    def _judge(self, machine: Machine, recipe: Recipe, error: HypervisorError) -> Result:
-        """By the class of the error: fail, wait for a change, look for room, or try again."""
-        match error:
-            case ResourceError() if machine.claim.status.phase in (None, "Pending"):
-                raise Waiting(Reason.INSUFFICIENT_CAPACITY, str(error), after_s=_WAIT_S)
-            case ResourceError():
-                return self._place_elsewhere(machine, recipe, error)
-            case PermanentError():
-                return self._retry(machine, Reason.CALL_FAILED, str(error))
-            case ConfigurationError():
-                if machine.claim.status.phase != "Ready":
-                    set_condition(machine.ctx, PROVISIONING, FALSE, Reason.CALL_FAILED, str(error))
-                raise Waiting(Reason.CALL_FAILED, str(error), after_s=_CONFIGURATION_S)
-            case _:
-                return self._postpone(machine, error)
-
-    def _place_elsewhere(self, machine: Machine, recipe: Recipe, error: HypervisorError) -> Result:
-        """The node is full after all: remove what may exist and choose again."""
-        if machine.claim.status.step == Step.CLONE:
-            recipe.allocations.drop(machine.claim.metadata.uid)
-            machine.ctx.status.set(vm_ref=None, task_ref=None)
-            machine.enter("Pending")
-            text = str(error)
-            set_condition(machine.ctx, PROVISIONING, FALSE, Reason.INSUFFICIENT_CAPACITY, text)
-            return RequeueAfter(_WAIT_S * self._shared.rng.uniform(0.1, 1.0))
-        return self._retry(machine, Reason.INSUFFICIENT_CAPACITY, str(error))
-
-    def _postpone(self, machine: Machine, error: HypervisorError) -> Result:
-        """The hypervisor is not well: the machine waits and nothing counts against it."""
-        status = machine.ctx.status
-        waits = min(30, int(machine.ctx.attempt) + _failures(machine))
-        delay = error.retry_after_s or backoff_s(waits, self._shared.rng, cap_s=60.0)
-        later = rfc3339.format_micro(_later(machine.ctx, delay))
-        status.set(retry_after=later)
-        machine.ctx.log.warning("hypervisor call failed", detail=str(error), retry_s=delay)
-        if status.current.phase != "Ready":
-            set_condition(machine.ctx, PROVISIONING, FALSE, Reason.CALL_FAILED, str(error))
-        return RequeueAfter(delay)
-
-    def _retry(self, machine: Machine, reason: Reason, message: str) -> Result:
-        """Count a failed try; too many of them fail the claim."""
-        attempts = machine.ctx.status.current.attempts + 1
-        if attempts >= MOST_ATTEMPTS:
-            text = f"{attempts} tries failed, the last one: {message}"
-            return self._fail(machine, Failed(Reason.PROVISION_FAILED, text))
-        delay = backoff_s(attempts, self._shared.rng)
-        machine.ctx.status.set(
-            attempts=attempts,
-            task_ref=None,
-            retry_after=rfc3339.format_micro(_later(machine.ctx, delay)),
-        )
-        set_condition(machine.ctx, PROVISIONING, FALSE, reason, message)
-        machine.ctx.event(reason, message, warning=True)
-        return RequeueAfter(delay)
-
-    def _fail(self, machine: Machine, error: Failed) -> Result:
-        ctx = machine.ctx
-        machine.enter("Failed")
-        ctx.status.set(failure_reason=str(error.reason), failure_message=error.message)
-        set_condition(ctx, HEALTHY, FALSE, error.reason, error.message)
-        report_condition(ctx, READY, FALSE, error.reason, error.message)
-        self._count(machine, str(error.reason))
-        return DONE
-
     def _count_ready(self, machine: Machine) -> None:
         before, after = machine.ctx.status.get_transition(READY)
         is_first = after is not None and after.status == TRUE
         if is_first and (before is None or before.status != TRUE):
-            self._count(machine, "ready")
-
-    def _count(self, machine: Machine, result: str) -> None:
-        claim, cluster = machine.claim, machine.connection.cluster
-        took_s = seconds_since(claim.metadata.creation_timestamp, machine.ctx.now()) or 0.0
-        self._shared.metrics.provisioned(claim, cluster, result=result, took_s=took_s)
+            self._shared.metrics.provisioned(
+                machine.claim, machine.connection.cluster, result="ready", took_s=machine.age_s
+            )
 
 
 def _is_paused(claim: MachineClaim, ctx: Context[MachineClaim]) -> bool:
@@ -303,14 +225,3 @@ def _hold(ctx: Context[MachineClaim], reason: Reason, message: str) -> Waiting:
     """Stay where we are; a change of what is missing wakes the claim."""
     set_condition(ctx, READY, FALSE, reason, message)
     return Waiting(reason, message, after_s=_WAIT_S)
-
-
-def _failures(machine: Machine) -> int:
-    """How often in a row a call was postponed: read off the age of the phase."""
-    since = machine.claim.status.phase_transitions
-    age_s = seconds_since(since[-1].time, machine.ctx.now()) if since else 0.0
-    return max(0, int(age_s or 0.0).bit_length() - 1)
-
-
-def _later(ctx: Context[MachineClaim], seconds: float) -> datetime:
-    return ctx.now() + timedelta(seconds=seconds)

@@ -62,6 +62,11 @@ class Machine:
         """The same before the tags have been written."""
         return self.owner._replace(is_tagged=False)
 
+    @property
+    def age_s(self) -> float:
+        """How long ago the claim was made."""
+        return seconds_since(self.claim.metadata.creation_timestamp, self.ctx.now()) or 0.0
+
     async def call(
         self, operation: str, work: Callable[[Hypervisor], Awaitable[R]], *, node: str = ""
     ) -> R:

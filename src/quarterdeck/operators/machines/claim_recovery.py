@@ -1,0 +1,127 @@
+"""What follows from a failed step of a machine: fail, wait, choose another node, or try again."""
+
+import random
+from datetime import datetime, timedelta
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE
+from quarterdeck.operators.machines.claim_failures import Failed
+from quarterdeck.operators.machines.claim_steps import Recipe
+from quarterdeck.operators.machines.conditions import (
+    HEALTHY,
+    PROVISIONING,
+    READY,
+    Reason,
+)
+from quarterdeck.operators.machines.errors import (
+    ConfigurationError,
+    HypervisorError,
+    PermanentError,
+    ResourceError,
+)
+from quarterdeck.operators.machines.machine_context import Machine
+from quarterdeck.operators.machines.metrics import MachineMetrics
+from quarterdeck.operators.machines.plan.claim import (
+    MOST_ATTEMPTS,
+    Step,
+    backoff_s,
+)
+from quarterdeck.operators.machines.report import (
+    report_condition,
+    set_condition,
+)
+from quarterdeck.operators.machines.sizes import seconds_since
+from quarterdeck.runtime import DONE, Context, RequeueAfter, Result, Waiting
+
+_NO_ROOM_S = 30.0
+_CONFIGURATION_S = 300.0
+
+
+class Recovery:
+    """Decides what follows from a failure, and writes it into the claim's status."""
+
+    def __init__(self, *, rng: random.Random, metrics: MachineMetrics) -> None:
+        self._rng = rng
+        self._metrics = metrics
+
+    def handle(self, machine: Machine, recipe: Recipe, error: HypervisorError) -> Result:
+        """By the class of the error: fail, wait for a change, look for room, or try again."""
+        match error:
+            case ResourceError() if machine.claim.status.phase in (None, "Pending"):
+                raise Waiting(Reason.INSUFFICIENT_CAPACITY, str(error), after_s=_NO_ROOM_S)
+            case ResourceError():
+                return self._place_elsewhere(machine, recipe, error)
+            case PermanentError():
+                return self.retry(machine, Reason.CALL_FAILED, str(error))
+            case ConfigurationError():
+                if machine.claim.status.phase != "Ready":
+                    set_condition(machine.ctx, PROVISIONING, FALSE, Reason.CALL_FAILED, str(error))
+                raise Waiting(Reason.CALL_FAILED, str(error), after_s=_CONFIGURATION_S)
+            case _:
+                return self._postpone(machine, error)
+
+    def _place_elsewhere(self, machine: Machine, recipe: Recipe, error: HypervisorError) -> Result:
+        """The node is full after all: remove what may exist and choose again."""
+        if machine.claim.status.step == Step.CLONE:
+            recipe.allocations.drop(machine.claim.metadata.uid)
+            machine.ctx.status.set(vm_ref=None, task_ref=None)
+            machine.enter("Pending")
+            text = str(error)
+            set_condition(machine.ctx, PROVISIONING, FALSE, Reason.INSUFFICIENT_CAPACITY, text)
+            return RequeueAfter(_NO_ROOM_S * self._rng.uniform(0.1, 1.0))
+        return self.retry(machine, Reason.INSUFFICIENT_CAPACITY, str(error))
+
+    def _postpone(self, machine: Machine, error: HypervisorError) -> Result:
+        """The hypervisor is not well: the machine waits and nothing counts against it."""
+        status = machine.ctx.status
+        waits = min(30, int(machine.ctx.attempt) + _count_postponed(machine))
+        delay = error.retry_after_s or backoff_s(waits, self._rng, cap_s=60.0)
+        later = rfc3339.format_micro(_later(machine.ctx, delay))
+        status.set(retry_after=later)
+        machine.ctx.log.warning("hypervisor call failed", detail=str(error), retry_s=delay)
+        if status.current.phase != "Ready":
+            set_condition(machine.ctx, PROVISIONING, FALSE, Reason.CALL_FAILED, str(error))
+        return RequeueAfter(delay)
+
+    def retry(self, machine: Machine, reason: Reason, message: str) -> Result:
+        """Count a failed try; too many of them fail the claim."""
+        attempts = machine.ctx.status.current.attempts + 1
+        if attempts >= MOST_ATTEMPTS:
+            text = f"{attempts} tries failed, the last one: {message}"
+            return self.fail(machine, Failed(Reason.PROVISION_FAILED, text))
+        delay = backoff_s(attempts, self._rng)
+        machine.ctx.status.set(
+            attempts=attempts,
+            task_ref=None,
+            retry_after=rfc3339.format_micro(_later(machine.ctx, delay)),
+        )
+        set_condition(machine.ctx, PROVISIONING, FALSE, reason, message)
+        machine.ctx.event(reason, message, warning=True)
+        return RequeueAfter(delay)
+
+    def fail(self, machine: Machine, error: Failed) -> Result:
+        """Give the machine up; its owner decides what follows."""
+        ctx = machine.ctx
+        machine.enter("Failed")
+        ctx.status.set(failure_reason=str(error.reason), failure_message=error.message)
+        set_condition(ctx, HEALTHY, FALSE, error.reason, error.message)
+        report_condition(ctx, READY, FALSE, error.reason, error.message)
+        self._metrics.provisioned(
+            machine.claim,
+            machine.connection.cluster,
+            result=str(error.reason),
+            took_s=machine.age_s,
+        )
+        return DONE
+
+
+def _count_postponed(machine: Machine) -> int:
+    """How often in a row a call was postponed: read off the age of the phase."""
+    since = machine.claim.status.phase_transitions
+    age_s = seconds_since(since[-1].time, machine.ctx.now()) if since else 0.0
+    return max(0, int(age_s or 0.0).bit_length() - 1)
+
+
+def _later(ctx: Context[MachineClaim], seconds: float) -> datetime:
+    return ctx.now() + timedelta(seconds=seconds)
