@@ -8,6 +8,7 @@ from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.drivers.nocloud import build_seed_image
 from quarterdeck.operators.machines.drivers.proxmox import vmconfig
 from quarterdeck.operators.machines.drivers.proxmox.api import Api
+from quarterdeck.operators.machines.drivers.proxmox.clones import CLONE_LOCK, CloneRequest, Clones
 from quarterdeck.operators.machines.drivers.proxmox.identifiers import Identifiers
 from quarterdeck.operators.machines.drivers.proxmox.inventory import (
     ONLINE,
@@ -19,7 +20,7 @@ from quarterdeck.operators.machines.drivers.proxmox.records import Config, Versi
 from quarterdeck.operators.machines.drivers.proxmox.seeds import Seeds
 from quarterdeck.operators.machines.drivers.proxmox.slots import Slots
 from quarterdeck.operators.machines.drivers.proxmox.tasks import Tasks
-from quarterdeck.operators.machines.drivers.proxmox.templates import Source, Templates
+from quarterdeck.operators.machines.drivers.proxmox.templates import Templates
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import (
     Capability,
@@ -38,7 +39,6 @@ from quarterdeck.operators.machines.machine import (
 )
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 
-CLONE_LOCK = "clone"
 SEED_DRIVE = "ide2"
 EMPTY_DRIVE = "none,media=cdrom"
 _SHUTDOWN_S = 120
@@ -63,13 +63,15 @@ class ProxmoxProvider:
         self._seeds = Seeds(self._api, self._inventory, storage=settings.storage)
         self._tasks = Tasks(self._api, self._inventory, clock=settings.clock)
         self._identifiers = Identifiers(self._api, self._inventory, clock=settings.clock)
-        self._slots = Slots(
-            settings.max_concurrent_operations,
-            clock=settings.clock,
-            is_running=self._tasks.is_running,
+        self._clones = Clones(
+            self._api,
+            self._inventory,
+            slots=Slots(
+                settings.max_concurrent_operations,
+                clock=settings.clock,
+                is_running=self._tasks.is_running,
+            ),
         )
-        self._cloning: dict[int, tuple[str, str]] = {}
-        """Name and description of VMs that are being cloned: Proxmox VE writes them last."""
 
     @property
     def name(self) -> str:
@@ -99,12 +101,12 @@ class ProxmoxProvider:
 
     async def list_vms(self) -> Sequence[VMInfo]:
         """Every VM; power states may be some seconds old."""
-        return [self._name_clone(vm) for vm in await self._inventory.list_vms()]
+        return [self._clones.name_vm(vm) for vm in await self._inventory.list_vms()]
 
     async def get_vm(self, vmid: int) -> VMInfo:
         """One VM, as it is now."""
         at, config = await self._inventory.locate(vmid)
-        vm = self._name_clone(await self._inventory.read_vm(at, config))
+        vm = self._clones.name_vm(await self._inventory.read_vm(at, config))
         if vm.lock == CLONE_LOCK and ownership.read_owner(vm) is None:
             raise make_error(
                 Code.LOCKED,
@@ -113,15 +115,8 @@ class ProxmoxProvider:
                 retry_after_s=2.0,
             )
         if vm.lock != CLONE_LOCK:
-            self._cloning.pop(vmid, None)
+            self._clones.forget(vmid)
         return vm
-
-    def _name_clone(self, vm: VMInfo) -> VMInfo:
-        """While it is locked, a clone of ours has the name that it will have."""
-        known = self._cloning.get(vm.id)
-        if vm.lock != CLONE_LOCK or known is None or ownership.read_owner(vm) is not None:
-            return vm
-        return vm._replace(name=known[0], description=known[1])
 
     # --- provisioning
 
@@ -142,48 +137,8 @@ class ProxmoxProvider:
         """Copy a template, when node and storage have a place for one more copy."""
         source = await self._templates.choose_source(template, node)
         storage = spec.storage or self._settings.storage
-        if linked and not source.can_link:
-            raise make_error(
-                Code.STORAGE_UNSUPPORTED,
-                f"storage {source.storage} of type {source.storage_type} has no linked clones; "
-                "set linkedClone: false in the template",
-                operation="clone_vm",
-            )
-        fields = _clone_fields(source, spec, vmid=vmid, node=node, owner=owner)
-        if not linked and storage:
-            fields["storage"] = storage
-        fields["full"] = 0 if linked else 1
-        target = source.storage if linked else storage
-        places = (f"node {node}", await self._name_storage(source, target, node))
-        await self._slots.acquire(vmid, places)
-        return await self._begin_clone(source, fields, vmid=vmid, node=node)
-
-    async def _name_storage(self, source: Source, storage: str, node: str) -> str:
-        """A storage as a place for clones; one that is not shared is another one on each node."""
-        is_shared = source.is_shared
-        if storage != source.storage:
-            rows = await self._inventory.storages(node)
-            is_shared = any(row.shared for row in rows if row.storage == storage)
-        return f"storage {storage}" if is_shared else f"storage {storage} of node {node}"
-
-    async def _begin_clone(
-        self, source: Source, fields: dict[str, str | int], *, vmid: int, node: str
-    ) -> TaskRef | None:
-        self._cloning[vmid] = (str(fields["name"]), str(fields["description"]))
-        self._inventory.forget(vmid)
-        task = ""
-        try:
-            task = await self._api.change("POST", source.location.path("clone"), fields)
-        except HypervisorError as error:
-            error.operation = "clone_vm"
-            if error.code is Code.ALREADY_EXISTS:
-                self._cloning.pop(vmid, None)
-            if error.code is Code.NOT_FOUND:
-                text = f"template {source.location.vmid} is gone: {error.message}"
-                raise make_error(Code.TEMPLATE_NOT_FOUND, text, operation="clone_vm") from error
-            raise
-        finally:
-            self._slots.started(vmid, task)
+        request = CloneRequest(spec, vmid, node, linked, owner, storage)
+        task = await self._clones.start(source, request)
         return _reference(task, source.location.node, "clone_vm")
 
     async def configure_vm(self, vmid: int, spec: VMSpec, *, owner: Owner) -> TaskRef | None:
@@ -255,7 +210,7 @@ class ProxmoxProvider:
         except HypervisorError as error:
             if error.code is not Code.NOT_FOUND:
                 raise
-            self._cloning.pop(vmid, None)
+            self._clones.forget(vmid)
             await self._remove_left_seed(owner)
             return None
         return _reference(task, at.node, "delete_vm")
@@ -284,7 +239,7 @@ class ProxmoxProvider:
         """Where a task is."""
         info = await self._tasks.read(task.id)
         if info.state is not TaskState.RUNNING:
-            self._slots.ended(task.id)
+            self._clones.note_end(task.id)
         return info
 
     async def tag_vm(
@@ -318,7 +273,7 @@ class ProxmoxProvider:
     async def _owned(self, vmid: int, owner: Owner, operation: str) -> tuple[Location, Config]:
         """Where a VM is, after its own configuration has proved that it is the owner's."""
         at, config = await self._inventory.locate(vmid)
-        vm = self._name_clone(build_info(at, config))
+        vm = self._clones.name_vm(build_info(at, config))
         if vm.lock == CLONE_LOCK:
             _check_unlocked(vm, operation)
         ownership.check_owned(vm, owner, operation)
@@ -329,19 +284,6 @@ class ProxmoxProvider:
 def _check_unlocked(vm: VMInfo, operation: str) -> None:
     if vm.lock:
         raise make_error(Code.LOCKED, f"VM {vm.id} is locked ({vm.lock})", operation=operation)
-
-
-def _clone_fields(
-    source: Source, spec: VMSpec, *, vmid: int, node: str, owner: Owner
-) -> dict[str, str | int]:
-    fields: dict[str, str | int] = {
-        "newid": vmid,
-        "name": spec.name,
-        "description": ownership.describe(owner),
-    }
-    if node != source.location.node:
-        fields["target"] = node
-    return fields
 
 
 def _reference(task: str, node: str, operation: str) -> TaskRef | None:

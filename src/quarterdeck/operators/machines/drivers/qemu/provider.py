@@ -1,8 +1,6 @@
 """Local QEMU as the operator uses it."""
 
 import asyncio
-import os
-import shutil
 import socket
 import uuid
 from collections import defaultdict
@@ -13,13 +11,7 @@ import msgspec
 
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.drivers.nocloud import build_seed_image
-from quarterdeck.operators.machines.drivers.qemu import process, programs, qmp
-from quarterdeck.operators.machines.drivers.qemu.accelerator import choose_accelerator
-from quarterdeck.operators.machines.drivers.qemu.command import (
-    LOOPBACK,
-    Accelerator,
-    build_command,
-)
+from quarterdeck.operators.machines.drivers.qemu import host, process, programs, qmp
 from quarterdeck.operators.machines.drivers.qemu.folder import (
     Folder,
     VmFolder,
@@ -28,6 +20,7 @@ from quarterdeck.operators.machines.drivers.qemu.folder import (
     write_private,
 )
 from quarterdeck.operators.machines.drivers.qemu.images import Images
+from quarterdeck.operators.machines.drivers.qemu.launcher import Launcher
 from quarterdeck.operators.machines.drivers.qemu.observer import VmObserver
 from quarterdeck.operators.machines.drivers.qemu.tpm import Tpms
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
@@ -64,7 +57,7 @@ class QemuProvider:
         self._folder = Folder((settings.folder or _DATA) / FOLDER, settings.clock)
         self._images = Images(self._folder)
         self._tpms = Tpms(self._folder)
-        self._accelerator: Accelerator | None = None
+        self._launcher = Launcher(self._folder, self._images, self._tpms)
         self._observer = VmObserver(self._folder, node=self._node, clock=settings.clock)
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -88,27 +81,15 @@ class QemuProvider:
         out = await programs.check(programs.QEMU, ["--version"], folder=self._folder.path)
         words = out.decode().split("\n", 1)[0].split()
         version = words[3] if len(words) > 3 else "unknown"
-        accelerator = await self._choose_accelerator()
+        accelerator = await self._launcher.choose_accelerator()
         metadata = {"provider": "qemu", "type": "local", "accelerator": accelerator.name}
         return ConnectionInfo(f"qemu-{version}", metadata)
 
     async def list_nodes(self) -> Sequence[Node]:
         """This host, less what its VMs were promised."""
         records = await asyncio.to_thread(self._folder.read_all)
-        cpus, memory = os.cpu_count() or 1, read_memory()
         await asyncio.to_thread(self._folder.prepare)
-        return [
-            Node(
-                self._node,
-                is_online=True,
-                cpu_total=cpus,
-                cpu_free=max(0, cpus - sum(record.cpu for record in records)),
-                memory_total=memory,
-                memory_free=max(0, memory - sum(record.memory_bytes for record in records)),
-                storage_free=shutil.disk_usage(self._folder.path).free,
-                vms=len(records),
-            )
-        ]
+        return [host.build_node(self._node, records, self._folder.path)]
 
     async def validate_template(self, template: TemplateRef) -> TemplateInfo:
         """The image of a template."""
@@ -238,13 +219,13 @@ class QemuProvider:
             at, is_running = self._folder.at(vmid), self._observer.is_running(record)
             match action:
                 case PowerAction.ON | PowerAction.REBOOT if not is_running:
-                    await self._start(at, record)
+                    await self._launcher.start(at, record)
                 case PowerAction.REBOOT:
-                    await self._tell(at, "system_reset")
+                    await _tell(at, "system_reset")
                 case PowerAction.OFF:
                     await process.stop(at, record.uuid, self._clock)
                 case PowerAction.SHUTDOWN if is_running:
-                    await self._tell(at, "system_powerdown")
+                    await _tell(at, "system_powerdown")
                     return TaskRef(f"{_SHUTDOWN}:{vmid}:{record.uuid}", self._node, "power")
                 case _:
                     pass
@@ -282,37 +263,6 @@ class QemuProvider:
 
     # --- inside
 
-    async def _start(self, at: VmFolder, record: VmRecord) -> None:
-        await self._images.ensure_disk(at, record)
-        if record.has_tpm:
-            await self._tpms.ensure(at)
-            await self._tpms.start(at)
-        record = msgspec.structs.replace(record, ssh_port=find_free_port())
-        await asyncio.to_thread(self._folder.update, record)
-        arguments = build_command(
-            at,
-            record,
-            accelerator=await self._choose_accelerator(),
-            has_seed=at.seed.is_file(),
-        )
-        try:
-            await process.start(at, arguments)
-        except HypervisorError:
-            self._tpms.stop(at)
-            raise
-
-    async def _tell(self, at: VmFolder, command: str) -> None:
-        try:
-            await qmp.execute(at.path, command)
-        except qmp.Gone:
-            text = "the VM has stopped"
-            raise make_error(Code.CONFLICT, text, operation="power") from None
-
-    async def _choose_accelerator(self) -> Accelerator:
-        if self._accelerator is None:
-            self._accelerator = await choose_accelerator()
-        return self._accelerator
-
     async def _read(self, vmid: int) -> VmRecord:
         return await asyncio.to_thread(self._folder.read, vmid)
 
@@ -322,24 +272,17 @@ class QemuProvider:
         return record
 
 
-def find_free_port() -> int:
-    """A port of this host that nobody listens on just now."""
-    with socket.socket() as found:
-        found.bind((LOOPBACK, 0))
-        return int(found.getsockname()[1])
+async def _tell(at: VmFolder, command: str) -> None:
+    try:
+        await qmp.execute(at.path, command)
+    except qmp.Gone:
+        text = "the VM has stopped"
+        raise make_error(Code.CONFLICT, text, operation="power") from None
 
 
 def build_mac(identity: uuid.UUID) -> str:
     """A hardware address in QEMU's range, derived from the VM's identity."""
     return "52:54:00:" + ":".join(f"{byte:02x}" for byte in identity.bytes[:3])
-
-
-def read_memory(path: Path = Path("/proc/meminfo")) -> int:
-    """The memory of this host in bytes."""
-    for line in path.read_text().splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 async def open_provider(settings: ProviderSettings) -> Hypervisor:

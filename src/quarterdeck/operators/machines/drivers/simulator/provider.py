@@ -6,6 +6,7 @@ from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.drivers.simulator.calls import NOBODY, Caller, Target
 from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule
 from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed
+from quarterdeck.operators.machines.drivers.simulator.templates import find_template
 from quarterdeck.operators.machines.drivers.simulator.world import SLOWNESS, SimulatedVM, Simulator
 from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import (
@@ -32,6 +33,7 @@ _TASKS = {
     PowerAction.SHUTDOWN: "power_shutdown",
     PowerAction.REBOOT: "power_reboot",
 }
+_STARTS = (PowerAction.ON, PowerAction.REBOOT)
 
 
 class SimulatorProvider:
@@ -68,7 +70,7 @@ class SimulatorProvider:
         """The one template meant."""
         return await self._call(
             Target("validate_template", name=template.name),
-            lambda _: self._find_template(template),
+            lambda _: find_template(self.world, template),
         )
 
     async def list_vms(self) -> Sequence[VMInfo]:
@@ -264,38 +266,6 @@ class SimulatorProvider:
         if node is None or not node.is_online:
             raise make_error(Code.UNAVAILABLE, f"node {name} is offline")
 
-    def _find_template(self, wanted: TemplateRef) -> TemplateInfo:
-        found = [
-            vm
-            for vm in self.world.vms.values()
-            if (vm.id == wanted.id if wanted.id else vm.name == wanted.name)
-            and (vm.is_template or wanted.id)
-        ]
-        if wanted.tags:
-            found = [
-                vm
-                for vm in self.world.vms.values()
-                if vm.is_template and set(wanted.tags) <= set(vm.tags)
-            ]
-        shown = wanted.id or wanted.name or ",".join(wanted.tags)
-        if not found:
-            raise make_error(Code.TEMPLATE_NOT_FOUND, f"there is no template {shown}")
-        if len(found) > 1:
-            raise make_error(Code.AMBIGUOUS, f"{len(found)} templates match {shown}")
-        vm = found[0]
-        if not vm.is_template:
-            raise make_error(Code.NOT_A_TEMPLATE, f"VM {vm.id} is not a template")
-        return TemplateInfo(
-            vm.id,
-            vm.name,
-            tuple(self.world.nodes),
-            vm.disk_bytes,
-            has_agent=True,
-            os="linux",
-            storage_type="sim",
-            tags=vm.tags,
-        )
-
     def _switch(self, vm: SimulatedVM, power: Power) -> None:
         if self.world.vms.get(vm.id) is vm:
             self.world.set_power(vm, power, self.world.clock.monotonic())
@@ -304,9 +274,6 @@ class SimulatorProvider:
         if self.world.vms.get(vm.id) is vm:
             self.world.destroyed.append(gone)
             self.world.remove(vm.id)
-
-
-_STARTS = (PowerAction.ON, PowerAction.REBOOT)
 
 
 def _unlock(vm: SimulatedVM) -> None:

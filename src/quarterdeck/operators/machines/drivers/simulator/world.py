@@ -5,8 +5,6 @@ background, so a world is exactly repeatable. Invariants: one VM per id, no capa
 """
 
 import dataclasses
-import heapq
-import itertools
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from quarterdeck.operators.machines.drivers.simulator.consoles import Consoles
 from quarterdeck.operators.machines.drivers.simulator.faults import Faults
 from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed, Journal
 from quarterdeck.operators.machines.drivers.simulator.settings import GIB, SimulatorSettings
+from quarterdeck.operators.machines.drivers.simulator.tasks import Tasks
 from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import (
     CloudInit,
@@ -23,7 +22,6 @@ from quarterdeck.operators.machines.machine import (
     Power,
     TaskInfo,
     TaskRef,
-    TaskState,
     VMInfo,
     VMSpec,
 )
@@ -76,16 +74,6 @@ class SimulatedNode:
     vms: int = 0
 
 
-@dataclasses.dataclass(slots=True)
-class SimulatedTask:
-    """Something that takes time."""
-
-    ref: TaskRef
-    effect: Callable[[], None]
-    failure: str = ""
-    state: TaskState = TaskState.RUNNING
-
-
 class Simulator:
     """A hypervisor in memory."""
 
@@ -108,9 +96,7 @@ class Simulator:
         """Actions that were done, by ConfigMap and id; kept, so that a restart repeats none."""
         self.changes = 0
         """Counts what happened, so that a keeper knows when to save."""
-        self._tasks: dict[str, SimulatedTask] = {}
-        self._due: list[tuple[float, int, SimulatedTask]] = []
-        self._numbers = itertools.count(1)
+        self._tasks = Tasks(clock)
         for number in range(1, self.settings.nodes + 1):
             self.add_node(f"sim-{number}")
         for name, vmid in self.settings.templates.items():
@@ -277,7 +263,7 @@ class Simulator:
             f"[    0.000000] simulated machine {vm.name} ({vm.uuid}) on node {vm.node}",
             f"[    0.000000] {vm.cpu} processors, {memory}K memory, {vm.disk_bytes >> 30}G disk",
         )
-        self._schedule(vm.boot_s, end_boot)
+        self._tasks.schedule(vm.boot_s, end_boot)
 
     # --- tasks
 
@@ -290,46 +276,22 @@ class Simulator:
         failure: str = "",
     ) -> TaskRef:
         """Start a task; its effect happens when it ends, also if it then counts as failed."""
-        node = vm.node
-        ref = TaskRef(f"SIM:{node}:{next(self._numbers):08X}:{operation}:", node, operation)
-        task = SimulatedTask(ref, effect, failure)
-        self._tasks[ref.id] = task
         low, high = self.settings.latencies.get(operation, (0.0, 0.0))
         slowness = SLOWNESS if vm.profile == "slow" else 1.0
-        self._push(self.random.uniform(low, high) * self.settings.scale * slowness, task)
-        self.settle()
-        return ref
-
-    def _schedule(self, delay: float, effect: Callable[[], None]) -> None:
-        """Let something happen later that nobody asks for."""
-        self._push(delay, SimulatedTask(TaskRef(""), effect))
-
-    def _push(self, delay: float, task: SimulatedTask) -> None:
-        at = self.clock.monotonic() + delay
-        heapq.heappush(self._due, (at, next(self._numbers), task))
+        delay_s = self.random.uniform(low, high) * self.settings.scale * slowness
+        return self._tasks.begin(operation, vm.node, effect, failure=failure, delay_s=delay_s)
 
     def settle(self) -> None:
         """End the tasks that are due, in the order of their ends."""
-        now = self.clock.monotonic()
-        while self._due and self._due[0][0] <= now:
-            _, _, task = heapq.heappop(self._due)
-            task.effect()
-            task.state = TaskState.FAILED if task.failure else TaskState.OK
+        self._tasks.settle()
 
     def task_info(self, ref: TaskRef) -> TaskInfo:
         """Where a task is. Raises TASK_UNKNOWN."""
-        self.settle()
-        task = self._tasks.get(ref.id)
-        if task is None:
-            raise make_error(Code.TASK_UNKNOWN, f"there is no task {ref.id}")
-        return TaskInfo(task.state, task.failure if task.state is TaskState.FAILED else "")
+        return self._tasks.read(ref)
 
     def forget_tasks(self) -> None:
         """Lose the records of tasks that have ended, as hypervisors do after a while."""
-        self.settle()
-        self._tasks = {
-            key: task for key, task in self._tasks.items() if task.state is TaskState.RUNNING
-        }
+        self._tasks.forget_ended()
 
     def _uuid(self) -> str:
         return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
