@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
-from quarterdeck.server import router
+from quarterdeck.server import dispatch, router
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.assembly import Substitutes, assemble
 from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
@@ -228,7 +228,7 @@ class ApiServer:
     ) -> Awaitable[responses.Response]:
         """Run the verb of a request; too many at once are refused, watches aside."""
         if route.verb == "watch" or MASTERS_GROUP in user.groups:
-            return router.handle(
+            return dispatch.handle(
                 self.core, request, route, user=user, audit_annotations=annotations
             )
         return self._run_in_turn(request, route, user, annotations)
@@ -237,7 +237,7 @@ class ApiServer:
         self, request: http.Request, route: Route, user: User, annotations: dict[str, str]
     ) -> responses.Response:
         async with self.fairness.admit(user):
-            return await router.handle(
+            return await dispatch.handle(
                 self.core, request, route, user=user, audit_annotations=annotations
             )
 

@@ -1,74 +1,18 @@
-"""Routes requests to resources: finds resource and verb, authorizes, calls the handler."""
-
-from collections.abc import Awaitable
+"""Routes requests to resources: finds resource and verb, and authorizes."""
 
 from quarterdeck.kit import http
-from quarterdeck.meta.identity import GVR
-from quarterdeck.meta.release import is_since
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, check_authorized
 from quarterdeck.server.core import Core
-from quarterdeck.server.handlers import (
-    binding,
-    component_status,
-    create,
-    delete,
-    delete_collection,
-    eviction,
-    get,
-    patch,
-    pod_connection,
-    pod_log,
-    review,
-    scale,
-    token,
-    update,
-    watch,
-)
-from quarterdeck.server.handlers import list as list_handler
-from quarterdeck.server.handlers.component_status import COMPONENT_STATUSES
-from quarterdeck.server.kinds.reviews import BINDINGS, REVIEW_KINDS
-from quarterdeck.server.read.selection import check_list_request
-from quarterdeck.server.registry.conversion import ConversionNeeded
-from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
+from quarterdeck.server.dispatch import build_unsupported_verb, find_handler, is_known_to_be_served
+from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request import negotiation
-from quarterdeck.server.request.call import Call
-from quarterdeck.server.response import responses
-from quarterdeck.server.routes import Handler, KnownRoutes, Route, build_labels
+from quarterdeck.server.routes import KnownRoutes, Route, build_labels
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import (
-    ApiError,
-    BadRequest,
-    Details,
-    MethodNotAllowed,
-    NotAcceptable,
-    NotFound,
-)
+from quarterdeck.wire.status import BadRequest, MethodNotAllowed, NotFound
 
-OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize", "resize"})
-"""Subresources that are the object itself with rules of their own about what may change."""
-
-_VERBS: dict[str, Handler] = {
-    "create": create.handle,
-    "delete": delete.handle,
-    "deletecollection": delete_collection.handle,
-    "get": get.handle,
-    "patch": patch.handle,
-    "update": update.handle,
-}
-_SCALE_VERBS: dict[str, Handler] = {
-    "get": scale.get,
-    "patch": scale.patch,
-    "update": scale.update,
-}
-_CREATED_SUBRESOURCES: dict[str, Handler] = {
-    binding.BINDING: binding.handle,
-    "eviction": eviction.handle,
-    token.TOKEN: token.handle,
-}
-"""Subresources that are only ever created."""
 _OBJECT_METHODS = {
     "GET": "get",
     "HEAD": "get",
@@ -82,6 +26,8 @@ _COLLECTION_METHODS = {
     "POST": "create",
     "DELETE": "deletecollection",
 }
+_METHOD_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+"""What methods ask for where they have no meaning."""
 
 
 def find_resource(core: Core, path: paths.ResourcePath, verb: str) -> Resource | None:
@@ -94,7 +40,7 @@ def find_resource(core: Core, path: paths.ResourcePath, verb: str) -> Resource |
     Raises:
         NotFound: if the group version is served and has no such resource there.
     """
-    resource = core.registry.get(GVR(path.group, path.version, path.resource))
+    resource = core.registry.get(path.gvr)
     if resource is None:
         if _serves_builtin_kinds(core, path):
             raise NotFound.resource()
@@ -106,10 +52,6 @@ def find_resource(core: Core, path: paths.ResourcePath, verb: str) -> Resource |
         if path.namespace or verb not in ("list", "watch"):
             return None
     return resource
-
-
-_METHOD_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
-"""What methods ask for where they have no meaning."""
 
 
 def _serves_builtin_kinds(core: Core, path: paths.ResourcePath) -> bool:
@@ -149,22 +91,12 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoute
     path = paths.parse(request.path)
     if path is None:
         return None
-    try:
-        options = _parse_list_options(request, path)
-    except BadRequest:
-        resource = core.registry.get(GVR(path.group, path.version, path.resource))
-        if resource is not None and not resource.is_custom:
-            negotiation.check_produced(request.headers.get("accept"), is_list=True)
-        raise
+    options = _read_list_options(core, request, path)
     verb = get_verb(request.method, path, options)
     if not verb:
         wanted = _METHOD_VERBS.get(request.method, request.method.lower())
         check_authorized(core.authorizer, user, _build_attributes(wanted, path, options))
-        custom = core.registry.get(path.gvr)
-        if custom is None or not custom.is_custom:
-            raise MethodNotAllowed
-        if wanted != "create":
-            raise _build_custom_refusal(custom, request.method, path)
+        _check_creation(core, request.method, path)
         verb, path = wanted, path._replace(name="")  # Kubernetes does not read the name
     attributes = _build_attributes(verb, path, options)
     check_authorized(core.authorizer, user, attributes)
@@ -172,27 +104,39 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoute
     if resource is None:
         return None
     labels = build_labels(resource, path, verb)
-    if options is not None or not _is_known_to_be_served(resource, path, verb):
+    if options is not None or not is_known_to_be_served(resource, path, verb):
         return Route(resource, path, verb, options, labels)
-    handler = _find_handler(resource, path, verb)
+    handler = find_handler(resource, path, verb)
     route = Route(resource, path, verb, None, labels, handler, attributes)
     routes.keep(request.method, request.path, route)
     return route
 
 
-def _build_custom_refusal(resource: Resource, method: str, path: paths.ResourcePath) -> ApiError:
-    """Build what Kubernetes says of a method that has no meaning for a custom resource there."""
+def _check_creation(core: Core, method: str, path: paths.ResourcePath) -> None:
+    """Refuse a method that has no meaning there, in Kubernetes' words.
+
+    Only custom resources are created by a POST to an object.
+    """
+    resource = core.registry.get(path.gvr)
+    if resource is None or not resource.is_custom:
+        raise MethodNotAllowed
     if method in ("PUT", "PATCH") and not path.name:
-        return BadRequest("name must be provided")
-    return _build_unsupported_verb(resource, "")
+        raise BadRequest("name must be provided")
+    if method != "POST":
+        raise build_unsupported_verb(resource, "")
 
 
-def _build_unsupported_verb(resource: Resource, verb: str) -> MethodNotAllowed:
-    gvr = resource.gvr
-    return MethodNotAllowed(
-        f'{verb} is not supported on resources of kind "{gvr.group_resource}"',
-        details=Details(group=gvr.group, kind=gvr.resource),
-    )
+def _read_list_options(
+    core: Core, request: http.Request, path: paths.ResourcePath
+) -> ListOptions | None:
+    """Parse the query of a list or watch; a form that cannot be produced is refused first."""
+    try:
+        return _parse_list_options(request, path)
+    except BadRequest:
+        resource = core.registry.get(path.gvr)
+        if resource is not None and not resource.is_custom:
+            negotiation.check_produced(request.headers.get("accept"), is_list=True)
+        raise
 
 
 def _parse_list_options(request: http.Request, path: paths.ResourcePath) -> ListOptions | None:
@@ -203,114 +147,6 @@ def _parse_list_options(request: http.Request, path: paths.ResourcePath) -> List
     if path.legacy_watch and not options.watch:
         return ListOptions.parse(f"{request.query}&watch=true")
     return options
-
-
-async def handle(
-    core: Core,
-    request: http.Request,
-    route: Route,
-    *,
-    user: User,
-    audit_annotations: dict[str, str] | None = None,
-) -> responses.Response:
-    """Run the verb of a request to a resource.
-
-    Raises:
-        ApiError: for everything that is refused.
-    """
-    if route.handler is None:
-        _check_served(route.resource, route.path, route.verb)
-    call = Call(
-        request=request,
-        verb=route.verb,
-        path=route.path,
-        resource=route.resource,
-        user=user,
-        choice=_negotiate(request, route),
-        warnings=[],
-        audit_annotations={} if audit_annotations is None else audit_annotations,
-    )
-    try:
-        try:
-            return await _run(core, call, route)
-        except ConversionNeeded as needed:
-            return await core.conversions.run_again(lambda: _run(core, call, route), needed)
-    except ApiError as error:
-        warnings = responses.list_warnings(call)
-        if not warnings:
-            raise
-        return responses.build_error(error, warnings, accept=request.headers.get("accept"))
-
-
-def _negotiate(request: http.Request, route: Route) -> negotiation.Choice:
-    """Choose the form of the answer; until 1.32 errors in the options of a list come first.
-
-    A log is text, whatever the client accepts.
-    """
-    if route.path.subresource == pod_log.LOG:
-        return negotiation.DEFAULT_CHOICE
-    accept = request.headers.get("accept")
-    resource, options = route.resource, route.options
-    if not resource.is_custom:
-        if request.method == "HEAD":
-            raise MethodNotAllowed
-        negotiation.check_produced(accept, is_list=options is not None)
-    try:
-        return negotiation.choose(
-            accept, is_custom=resource.is_custom and route.path.subresource != SCALE
-        )
-    except NotAcceptable:
-        if options is not None and not is_since(1, 33):
-            check_list_request(options)
-        raise
-
-
-def _run(core: Core, call: Call, route: Route) -> Awaitable[responses.Response]:
-    if route.handler is not None:
-        return route.handler(core, call)
-    return _find_and_run(core, call, route.options)
-
-
-async def _find_and_run(core: Core, call: Call, options: ListOptions | None) -> responses.Response:
-    if options is not None and call.verb == "watch":
-        return await watch.handle(core, call, options)
-    if options is not None and call.verb == "list":
-        if call.resource.gvr.group_resource == COMPONENT_STATUSES:
-            return await component_status.handle_list(core, call, options)
-        return await list_handler.handle(core, call, options)
-    return await _find_handler(call.resource, call.path, call.verb)(core, call)
-
-
-def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Handler:
-    if path.subresource == SCALE:
-        return _SCALE_VERBS[verb]
-    if path.subresource == pod_log.LOG:
-        return pod_log.handle
-    if (
-        path.subresource
-        and path.subresource not in OBJECT_SUBRESOURCES
-        and path.subresource not in _CREATED_SUBRESOURCES
-    ):
-        if path.subresource in pod_connection.CONNECTIONS:
-            return pod_connection.handle
-        raise pod_connection.build_not_served(path)
-    if resource.gvr.group_resource == COMPONENT_STATUSES:
-        return component_status.get
-    if verb != "create":
-        return _VERBS[verb]
-    if not path.subresource:
-        return _find_create_handler(resource)
-    if path.subresource in _CREATED_SUBRESOURCES:
-        return _CREATED_SUBRESOURCES[path.subresource]
-    raise NotFound.resource()
-
-
-def _find_create_handler(resource: Resource) -> Handler:
-    if resource.is_custom:
-        return create.handle
-    if resource.gvr.group_resource == BINDINGS:
-        return binding.handle
-    return review.handle if resource.kind in REVIEW_KINDS else create.handle
 
 
 def _build_attributes(
@@ -339,34 +175,3 @@ def _exact_name(field_selector: str) -> str:
         return FieldSelector.parse(field_selector).exact("metadata.name") or ""
     except ValueError:
         return ""
-
-
-def _check_served(resource: Resource, path: paths.ResourcePath, verb: str) -> None:
-    if not path.subresource:
-        if not _is_served(resource, path, verb):
-            raise MethodNotAllowed
-        return
-    sub = resource.subresources.get(path.subresource)
-    if sub is None:
-        if resource.is_custom:
-            gvr = resource.gvr
-            raise NotFound.of(gvr.resource, path.name, group=gvr.group)
-        raise NotFound.resource()
-    if verb not in sub.verbs and resource.is_custom:
-        raise _build_unsupported_verb(resource, verb)
-    if verb not in sub.verbs:
-        raise MethodNotAllowed
-
-
-def _is_known_to_be_served(resource: Resource, path: paths.ResourcePath, verb: str) -> bool:
-    """Whether a verb is served for objects, the collection, or the status of objects."""
-    if path.subresource != STATUS:
-        return not path.subresource and _is_served(resource, path, verb)
-    status = resource.subresources.get(STATUS)
-    return status is not None and verb in status.verbs and verb != "create"
-
-
-def _is_served(resource: Resource, path: paths.ResourcePath, verb: str) -> bool:
-    """Whether objects or the collection have a verb; only lists and watches need no namespace."""
-    needs_namespace = resource.namespaced and verb not in ("list", "watch")
-    return verb in resource.verbs and bool(path.namespace or not needs_namespace)

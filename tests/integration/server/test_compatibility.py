@@ -13,7 +13,7 @@ from typing import Any
 from tests.compat.suites import CLIENTS, GO_SUITES, KUBECTL_KNOWN, KUBECTL_VERSION
 
 from quarterdeck.meta import builtins
-from quarterdeck.server import router
+from quarterdeck.server import dispatch
 from quarterdeck.server.admission.assembly import list_plugins
 from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.kinds.reviews import build_review_resources
@@ -21,7 +21,7 @@ from quarterdeck.server.registry.resource import Resource
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "reference" / "compatibility.md"
-SERVED_PARTS = router.OBJECT_SUBRESOURCES | {"binding", "scale", "eviction", "token"}
+SERVED_PARTS = dispatch.OBJECT_SUBRESOURCES | {"binding", "scale", "eviction", "token"}
 DEFINITIONS = "customresourcedefinitions"
 
 INTRODUCTION = """# Compatibility with Kubernetes
