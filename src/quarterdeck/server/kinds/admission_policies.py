@@ -24,7 +24,7 @@ from quarterdeck.server.kinds.admission_expressions import (
     find_expression_error,
 )
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 

@@ -12,7 +12,7 @@ from quarterdeck.server.kinds.autoscaler_validation import (
     validate_autoscaler_status,
 )
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,

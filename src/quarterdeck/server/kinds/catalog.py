@@ -123,7 +123,7 @@ def build_builtin_resources(gates: Collection[str] = ()) -> Iterator[Resource]:
 
 def find_rules(gvk: GVK) -> str:
     """Find where the rules of a kind are: module and name."""
-    return _RULES.get((gvk.api_version, gvk.kind), "strategy.DEFAULT_RULES")
+    return _RULES.get((gvk.api_version, gvk.kind), "rules.DEFAULT_RULES")
 
 
 def _build_resource(declared: builtins.Resource, gates: Collection[str]) -> Resource:

@@ -9,14 +9,8 @@ from datetime import datetime
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, required
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
-from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import (
-    AGE,
-    NAME,
-    NONE,
-    build_column,
-    format_creation_age,
-)
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 _USAGES = (

@@ -7,14 +7,9 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.metadata_validation import KNOWN_FINALIZERS
-from quarterdeck.server.registry.printer import (
-    AGE,
-    NAME,
-    build_column,
-    format_creation_age,
-)
+from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 # namespaces --------------------------------------------------------------------------------------

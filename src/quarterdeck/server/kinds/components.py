@@ -5,7 +5,7 @@ from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, invalid, quote
 from quarterdeck.server.kinds.fields import get_items, get_mapping
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 

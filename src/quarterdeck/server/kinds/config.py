@@ -7,7 +7,7 @@ from datetime import datetime
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required, too_long
 from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.tls_secret import TLS, warn_of_pair
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object

@@ -8,7 +8,7 @@ from quarterdeck.server.kinds import cron, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.job_validation import validate_job_spec
 from quarterdeck.server.kinds.pod_defaults import default_template
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.templates import build_container_cells, format_selector
 from quarterdeck.server.registry.printer import (
     AGE,

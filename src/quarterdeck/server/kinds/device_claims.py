@@ -11,7 +11,7 @@ from quarterdeck.server.kinds import device_fields, validators
 from quarterdeck.server.kinds.device_fields import FieldErrors
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.go_structs import format_go_struct
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.metadata_validation import validate_annotations, validate_labels
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object

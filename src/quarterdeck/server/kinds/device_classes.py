@@ -7,7 +7,7 @@ from quarterdeck.meta.field import invalid
 from quarterdeck.server.kinds import device_fields
 from quarterdeck.server.kinds.device_fields import FieldErrors
 from quarterdeck.server.kinds.fields import get_items, get_mapping
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.resource import Context, Object
 
 _LONGEST_NAME = 63

@@ -8,7 +8,7 @@ from quarterdeck.server.kinds import device_fields
 from quarterdeck.server.kinds.conditions import validate_conditions
 from quarterdeck.server.kinds.device_fields import FieldErrors
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,

@@ -5,18 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.meta import names
-from quarterdeck.meta.field import (
-    FieldError,
-    duplicate,
-    invalid,
-    not_supported,
-    required,
-    too_many,
-)
+from quarterdeck.meta.field import FieldError, duplicate, invalid, not_supported, required, too_many
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import validate_domain_name, validate_endpoint_address
 from quarterdeck.server.kinds.fields import get_items, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.printer import (
     AGE,

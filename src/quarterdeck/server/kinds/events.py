@@ -8,7 +8,8 @@ from quarterdeck.kit.rfc3339 import parse as parse_time
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, Verbatim, invalid, prints_json, quote, required
 from quarterdeck.server.kinds.fields import get_field, get_mapping
-from quarterdeck.server.kinds.strategy import Rules, get_text
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds.strategy import get_text
 from quarterdeck.server.registry.printer import (
     NAME_TEXT,
     build_column,

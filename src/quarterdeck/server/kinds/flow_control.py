@@ -6,14 +6,8 @@ from datetime import datetime
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import (
-    AGE,
-    NAME,
-    NONE,
-    build_column,
-    format_creation_age,
-)
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 _SPEC = ("spec",)

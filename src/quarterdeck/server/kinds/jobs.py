@@ -12,7 +12,7 @@ from quarterdeck.server.kinds.go_structs import format_go_struct
 from quarterdeck.server.kinds.job_status_validation import validate_job_status
 from quarterdeck.server.kinds.job_validation import validate_job_spec
 from quarterdeck.server.kinds.pod_defaults import default_template
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.templates import build_container_cells, format_selector
 from quarterdeck.server.registry.printer import (
     AGE,

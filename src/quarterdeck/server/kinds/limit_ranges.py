@@ -13,7 +13,7 @@ from quarterdeck.server.kinds.resource_names import (
     validate_container_resource_name,
     validate_resource_name,
 )
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.printer import NAME, UNKNOWN, build_column
 from quarterdeck.server.registry.resource import Context, Object

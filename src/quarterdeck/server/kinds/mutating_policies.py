@@ -14,7 +14,7 @@ from quarterdeck.server.kinds.admission_expressions import (
     find_patch_type,
 )
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column
 from quarterdeck.server.registry.resource import Context, Object
 

@@ -9,9 +9,9 @@ from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, not_sup
 from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.service_changes import validate_balancer_name
 from quarterdeck.server.kinds.services import load_balancer_addresses
-from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 

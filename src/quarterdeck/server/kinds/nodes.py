@@ -18,7 +18,7 @@ from quarterdeck.meta.field import (
 )
 from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,

@@ -16,7 +16,8 @@ from quarterdeck.server.kinds.pod_status_validation import validate_pod_status
 from quarterdeck.server.kinds.pod_validation import validate_spec
 from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
 from quarterdeck.server.kinds.projected_volume_validation import validate_no_tokens
-from quarterdeck.server.kinds.strategy import Rules, get_text
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds.strategy import get_text
 from quarterdeck.server.kinds.templates import validate_pod_template
 from quarterdeck.server.registry.printer import NAME, NONE, build_column
 from quarterdeck.server.registry.resource import STATUS, Context, Object

@@ -6,16 +6,9 @@ from typing import Any
 
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta import names
-from quarterdeck.meta.field import (
-    Bare,
-    FieldError,
-    invalid,
-    not_supported,
-    quote,
-    required,
-)
+from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, required
 from quarterdeck.server.kinds.fields import get_items, get_mapping
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import (
     AGE,
     AGE_TEXT,

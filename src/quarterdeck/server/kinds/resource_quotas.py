@@ -10,7 +10,7 @@ from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.match_rules import format_go_list
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Column, Context, Object
 

@@ -8,18 +8,13 @@ from typing import Any
 
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
-from quarterdeck.meta.field import (
-    forbidden,
-    invalid,
-    required,
-    too_long,
-)
+from quarterdeck.meta.field import forbidden, invalid, required, too_long
 from quarterdeck.server.kinds import device_fields, validators
 from quarterdeck.server.kinds.affinity_validation import validate_node_selector
 from quarterdeck.server.kinds.device_fields import FieldErrors
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.go_structs import format_go_struct
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 

@@ -8,7 +8,7 @@ from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.server.kinds.container_validation import validate_resources
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.pod_validation import validate_tolerations
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object

@@ -6,13 +6,13 @@ from typing import Any
 
 from quarterdeck.server.kinds import features
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.service_changes import (
     find_service_warnings,
     validate_service_change,
     validate_service_status,
 )
 from quarterdeck.server.kinds.service_validation import is_externally_accessible, validate_service
-from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,

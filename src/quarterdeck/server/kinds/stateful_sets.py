@@ -11,7 +11,7 @@ from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, s
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_validation import validate_spec
 from quarterdeck.server.kinds.pod_warnings import find_template_warnings
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.templates import (
     CONTAINERS,
     IMAGES,

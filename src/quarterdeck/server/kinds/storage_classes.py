@@ -7,7 +7,7 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required, too_long
 from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 

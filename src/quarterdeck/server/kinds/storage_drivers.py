@@ -8,14 +8,8 @@ from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, re
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.network_volume_validation import validate_driver_name
-from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import (
-    AGE,
-    NAME,
-    NONE,
-    build_column,
-    format_creation_age,
-)
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Column, Context, Object
 
 _SHORTEST_PERIOD_S = 10

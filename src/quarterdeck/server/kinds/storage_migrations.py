@@ -9,7 +9,7 @@ from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.conditions import validate_conditions
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.go_structs import format_go_struct
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import NAME, build_column
 from quarterdeck.server.registry.resource import Context, Object
 

@@ -1,22 +1,15 @@
-"""The rules of a built-in kind as data, and the strategy that follows them.
+"""The strategy of built-in kinds: follows the rules that a kind's module gives as data."""
 
-A kind's module fills in a `Rules` with functions and leaves the rest at its defaults: most kinds
-have defaults, a few checks and the columns of their table. `BuiltinStrategy` makes a `Strategy` of
-them.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
-
-import msgspec
 
 from quarterdeck.meta import builtins, names
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.kinds import features
-from quarterdeck.server.registry.printer import AGE, NAME, format_creation_age
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.resource import (
     STATUS,
     Column,
@@ -27,98 +20,8 @@ from quarterdeck.server.registry.resource import (
 )
 from quarterdeck.wire.status import BadRequest
 
-FieldErrors = Iterable[FieldError]
-Cells = Callable[[Object, datetime], Sequence[object]]
-
-
-def do_nothing(*_: object) -> None:
-    """Do nothing; the default of a kind without such a step."""
-
-
-def find_no_errors(*_: object) -> FieldErrors:
-    """Find no errors; the default of a kind without checks."""
-    return ()
-
-
-def find_no_warnings(*_: object) -> Sequence[str]:
-    """Find no warnings; the default of a kind without warnings."""
-    return ()
-
-
-def build_name_and_age(value: Object, now: datetime) -> Sequence[object]:
-    """Build the cells of a kind without columns of its own."""
-    return (value["metadata"].get("name", ""), format_creation_age(value, now))
-
-
-def keep_as_is(value: Object) -> Object:
-    """The conversion of a kind with one version."""
-    return value
-
-
 APPROVAL = "approval"
 """The endpoint that decides on certificate requests; what it writes is in the status too."""
-
-
-class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The rules of one kind at one version."""
-
-    default: Callable[[Object], None] = do_nothing
-    prepare_create: Callable[[Object, Context], None] = do_nothing
-    prepare_update: Callable[[Object, Object, Context], None] = do_nothing
-    validate: Callable[[Object, Context], FieldErrors] = find_no_errors
-    """Asked of new objects and of changed ones."""
-    validate_new: Callable[[Object, Context], FieldErrors] = find_no_errors
-    validate_change: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
-    """What may not change; asked on the main endpoint only."""
-    validate_status: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
-    """Asked of changes through the status endpoint only."""
-    validates_twice: bool = False
-    """Whether Kubernetes checks changed objects twice, and lists what it finds twice."""
-    validates_twice_still: bool = False
-    """Whether newer releases do so too."""
-    warn: Callable[[Object, Object | None, Context], Sequence[str]] = find_no_warnings
-
-    required_lists: tuple[tuple[str, ...], ...] = ()
-    """Paths of lists that are always written, as null when they are empty."""
-
-    name: names.NameKind = "subdomain"
-    generation_fields: tuple[str, ...] = ()
-    """The members whose change raises the generation; empty for kinds without generation."""
-    keeps_generation: bool = False
-    """Whether objects begin with a generation that never changes."""
-    generation_feature: str = ""
-    """The feature without which the kind has no generation."""
-    generation_exempt: frozenset[str] = frozenset()
-    """Members of the counted ones that change without raising it."""
-    labels_bump_generation: bool = False
-    """Whether a change of labels raises the generation too."""
-    annotations_bump_generation: bool = False
-    """Whether a change of annotations raises the generation too."""
-    allows_unconditional_update: bool = True
-    allows_create_on_update: bool = False
-    keeps_status_on_create: bool = False
-    """Nodes and kinds without a status endpoint bring their own status."""
-    status_updates_labels: bool = False
-    """Whether writers of the status may change metadata along with it."""
-
-    selectable: Mapping[str, str] = {}
-    """Field selectors, and what an absent field counts as."""
-    field_values: Callable[[Object], Mapping[str, str]] | None = None
-    columns: tuple[Column, ...] = (NAME, AGE)
-    cells: Cells = build_name_and_age
-    scales: bool = False
-    scale_selector: Callable[[Object], str] = lambda value: ""
-
-    to_stored: Callable[[Object], Object] = keep_as_is
-    to_served: Callable[[Object], Object] = keep_as_is
-    converts: bool = False
-
-    grace_period: Callable[[Object, int | None], int] = lambda value, requested: 0
-    begin_delete: Callable[[Object, Context], bool] = lambda value, context: False
-    is_kept: Callable[[Object], bool] = lambda value: False
-
-
-DEFAULT_RULES = Rules()
 
 
 class BuiltinStrategy:
@@ -126,7 +29,7 @@ class BuiltinStrategy:
 
     __slots__ = ("_home", "_rules", "gvk", "has_status")
 
-    def __init__(self, gvk: GVK, home: str = "strategy.DEFAULT_RULES", *, has_status: bool) -> None:
+    def __init__(self, gvk: GVK, home: str = "rules.DEFAULT_RULES", *, has_status: bool) -> None:
         self.gvk = gvk
         self.has_status = has_status
         self._home = home

@@ -11,25 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from quarterdeck.meta import names
-from quarterdeck.meta.field import (
-    OMITTED,
-    FieldError,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-)
+from quarterdeck.meta.field import OMITTED, FieldError, invalid, not_supported, required, too_long
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.conditions import validate_conditions
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.go_structs import format_go_struct
-from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import (
-    NAME,
-    NONE,
-    build_column,
-    build_wide_column,
-)
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.registry.printer import NAME, NONE, build_column, build_wide_column
 from quarterdeck.server.registry.resource import Context, Object
 
 if TYPE_CHECKING:

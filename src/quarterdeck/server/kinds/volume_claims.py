@@ -4,15 +4,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.kit.quantity import Quantity
-from quarterdeck.meta.field import (
-    FieldError,
-    forbidden,
-    invalid,
-)
+from quarterdeck.meta.field import FieldError, forbidden, invalid
 from quarterdeck.server.kinds import features, validators
 from quarterdeck.server.kinds.claim_validation import validate_claim_spec, validate_claim_status
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.volume_fields import (
     UNSET,
     default_phase,

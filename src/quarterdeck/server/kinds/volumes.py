@@ -21,7 +21,7 @@ from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.network_volume_validation import default_network_volume
 from quarterdeck.server.kinds.persistent_volume_validation import validate_persistent_source
 from quarterdeck.server.kinds.pod_warnings import DEPRECATED_VOLUMES
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.volume_fields import (
     OLD_CLASS,
     UNSET,

@@ -7,7 +7,7 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, invalid, required
 from quarterdeck.server.kinds import match_rules, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
-from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.client_config import validate_client
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
