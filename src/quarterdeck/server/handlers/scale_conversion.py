@@ -1,0 +1,162 @@
+"""An object as an `autoscaling/v1 Scale`, and back: what is shown, decoded and written."""
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta import builtins
+from quarterdeck.meta.field import get_go_type, invalid
+from quarterdeck.meta.identity import GVK
+from quarterdeck.server.handlers import patch as patching
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.object_key import check_name
+from quarterdeck.server.request.type_meta import check_builtin_type, explain_non_object, name_scheme
+from quarterdeck.wire.status import ApiError, BadRequest, InternalError, Invalid, NotFound
+
+SCALE_KIND = GVK("autoscaling", "v1", "Scale")
+
+
+class ScaleView:
+    """Objects as webhooks and policies see them when their scale is written."""
+
+    kind = SCALE_KIND
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def show(self, value: Object) -> Object:
+        """The Scale of an object."""
+        return to_patched_scale(self._call, value)
+
+    def restore(self, value: Object, shown: Object) -> Object:
+        """The object with the replica number of a Scale."""
+        return apply_scale(self._call, value, decode_scale(self._call, shown, "Ignore"))
+
+
+def to_scale(call: Call, value: Object) -> Object:
+    """The Scale of an object.
+
+    Raises:
+        NotFound: if the kind has none.
+        ApiError: 500 if the field is absent, as Kubernetes does.
+    """
+    scale = call.resource.strategy.read_scale(value)
+    if scale is None:
+        raise NotFound.resource()
+    metadata = value["metadata"]
+    names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Object = {"replicas": scale.status_replicas}
+    if scale.selector:
+        status["selector"] = scale.selector
+    return {
+        "kind": SCALE_KIND.kind,
+        "apiVersion": SCALE_KIND.api_version,
+        "metadata": {name: metadata[name] for name in names if name in metadata},
+        "spec": {"replicas": scale.spec_replicas} if scale.spec_replicas else {},
+        "status": status,
+    }
+
+
+def to_patched_scale(call: Call, value: Object, *, absent: int = 0) -> Object:
+    """The Scale that a patch changes; `absent` stands for a replica number that is not there."""
+    try:
+        return to_scale(call, value)
+    except InternalError:
+        filled = patching.copy_object(value)
+        call.resource.strategy.write_scale(filled, absent)
+        return to_scale(call, filled)
+
+
+def decode_scale(call: Call, document: object, validation: str) -> Object:
+    """A body as a Scale.
+
+    Raises:
+        BadRequest: in Kubernetes' words, for another kind, wrong types, and unknown fields where
+            these are refused.
+    """
+    if not isinstance(document, dict):
+        raise BadRequest(f"couldn't get version/kind; {explain_non_object(document)}")
+    kind, api_version = document.get("kind"), document.get("apiVersion")
+    check_builtin_type(
+        str(kind or SCALE_KIND.kind), str(api_version or SCALE_KIND.api_version), SCALE_KIND
+    )
+    decoded = builtins.decode(document, SCALE_KIND)
+    problem = decoded.error
+    unknown = [
+        f'unknown field "{each}"' for each in builtins.find_unknown_fields(document, SCALE_KIND)
+    ]
+    if problem is None and unknown and validation == "Strict":
+        problem = f"strict decoding error: {', '.join(unknown)}"
+    if problem is not None:
+        raise BadRequest(f'Scale in version "v1" cannot be handled as a Scale: {problem}')
+    if validation == "Warn":
+        for each in unknown:
+            call.warn(each)
+    return {"metadata": {}, **decoded.object}
+
+
+def decode_sent(call: Call, document: object, validation: str) -> Object:
+    """A Scale that is put; Kubernetes cannot say what is wrong with that of a custom object.
+
+    Raises:
+        BadRequest: if it is none.
+    """
+    try:
+        return decode_scale(call, document, validation)
+    except BadRequest as error:
+        if not call.resource.is_custom or "strict decoding error" in error.message:
+            raise
+        raise BadRequest(
+            f'no kind is registered for the type v1.Scale in scheme "{name_scheme()}"'
+        ) from error
+
+
+def decode_patched(call: Call, patched: Object, validation: str) -> Object:
+    """A patched Scale.
+
+    Raises:
+        Invalid: showing the Scale that the patch made.
+    """
+    try:
+        scale = decode_scale(call, patched, validation)
+    except BadRequest as error:
+        why = error.message.rpartition("cannot be handled as a Scale: ")[2]
+        problem = invalid("patch", kit_json.encode(patched).decode(), why)
+        raise Invalid.of("", "", [problem]) from error
+    check_name(call, scale["metadata"])
+    return scale
+
+
+def decode_applied(call: Call, config: Object) -> Object:
+    """An applied Scale.
+
+    Raises:
+        ApiError: 500 if it does not fit its type, as Kubernetes answers it.
+    """
+    decoded = builtins.decode(config, SCALE_KIND)
+    spec = config.get("spec")
+    replicas = spec.get("replicas") if isinstance(spec, dict) else None
+    if decoded.error is None:
+        return {"metadata": {}, **decoded.object}
+    where = f"(/{call.path.name}; {SCALE_KIND.api_version}, Kind={SCALE_KIND.kind})"
+    if isinstance(replicas, int | None) and not isinstance(replicas, bool):
+        raise ApiError(
+            f"failed to convert new object {where} to proper version: {decoded.error}", code=500
+        )
+    raise ApiError(
+        f"failed to create typed patch object {where}: .spec.replicas: expected numeric (int or"
+        f" float), got {get_go_type(replicas)}",
+        code=500,
+    )
+
+
+def apply_scale(call: Call, old: Object, scale: Object) -> Object:
+    """The object with the replica number of a Scale; `old` is only read."""
+    metadata, replicas = scale["metadata"], (scale.get("spec") or {}).get("replicas") or 0
+    if replicas < 0 and not call.resource.is_custom:
+        problem = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise Invalid.of("Scale", call.path.name, [problem], group=SCALE_KIND.group)
+    value = patching.copy_object(old)
+    for name in ("resourceVersion", "uid"):
+        if metadata.get(name):
+            value["metadata"][name] = metadata[name]
+    call.resource.strategy.write_scale(value, replicas)
+    return value
