@@ -121,7 +121,7 @@ def _sort_members(value: object) -> object:
 
 def prints_json() -> bool:
     """Whether this release shows structures in messages as JSON."""
-    return release.is_since(1, 33)
+    return release.has_feature("MessagesPrintJson")
 
 
 def format_go_syntax(value: object) -> str:
@@ -290,7 +290,7 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
 
 def _count_items(limit: int) -> str:
     """Newer releases know that one item is no items."""
-    return "item" if limit == 1 and release.is_since(1, 33) else "items"
+    return "item" if limit == 1 and release.has_feature("NewerMessages") else "items"
 
 
 def internal(field: str, detail: str) -> FieldError:

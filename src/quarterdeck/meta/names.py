@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 
 Rule = Callable[[str], list[str]]
 
@@ -120,7 +120,7 @@ def check_qualified_name(text: str) -> list[str]:
         return []
     prefix, slash, name = text.partition("/")
     if "/" in name:
-        what = "a valid label key" if is_since(1, 33) else "a qualified name"
+        what = "a valid label key" if has_feature("NewerMessages") else "a qualified name"
         sentence = _with_regex(
             f"{what} {_QUALIFIED_TEXT}", _QUALIFIED, "MyName", "my.name", "123-abc"
         )
@@ -205,7 +205,7 @@ def _check_length(text: str, limit: int) -> list[str]:
 
 def _count_bytes(problem: str) -> str:
     """What is wrong with a part of a label, which newer releases count in bytes."""
-    if problem.startswith("must be no more") and is_since(1, 33):
+    if problem.startswith("must be no more") and has_feature("NewerMessages"):
         return problem.replace("characters", "bytes")
     return problem
 

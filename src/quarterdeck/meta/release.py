@@ -1,4 +1,8 @@
-"""The release of Kubernetes that this process is; the environment holds it for child processes."""
+"""The release of Kubernetes that this process is, and what the releases differ in.
+
+The environment holds the release for child processes. Whoever behaves by release asks for a feature
+by its name: that of its gate in Kubernetes, or a name of our own for a change without a gate.
+"""
 
 import functools
 import os
@@ -8,13 +12,65 @@ RELEASES = {"1.32": "table", "1.36": "table-1.36", "1.37": "table-1.37"}
 VERSIONS = {"1.32": "v1.32.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
 """The version of Kubernetes that each table was made from."""
 VARIABLE = "QUARTERDECK_KUBERNETES_VERSION"
+_NEVER = (9, 0)
+"""Of a feature that is off by default in all these releases."""
+_ON_SINCE = {
+    "ContainerRestartRules": (1, 35),
+    "ContainerStopSignals": _NEVER,
+    "DynamicResourceAllocation": (1, 34),
+    "EnvFiles": (1, 35),
+    "GenericWorkload": _NEVER,
+    "HPAConfigurableTolerance": (1, 35),
+    "HostnameOverride": (1, 35),
+    "ImageVolume": (1, 35),
+    "InPlacePodLevelResourcesVerticalScaling": (1, 36),
+    "InPlacePodVerticalScaling": (1, 33),
+    "InPlacePodVerticalScalingInitContainers": (1, 36),
+    "MaxUnavailableStatefulSet": _NEVER,
+    "MutablePodResourcesForSuspendedJobs": (1, 36),
+    "NodeDeclaredFeatures": (1, 36),
+    "PodCertificateRequest": (1, 37),
+    "PodLevelResources": (1, 34),
+    "PodLifecycleSleepActionAllowZero": (1, 33),
+    "PodObservedGenerationTracking": (1, 34),
+    "PreferSameTrafficDistribution": (1, 34),
+    "ProcMountType": (1, 33),
+    "RelaxedDNSSearchValidation": (1, 33),
+    "RelaxedServiceNameValidation": (1, 36),
+    "SELinuxChangePolicy": (1, 33),
+    "StrictIPCIDRValidation": (1, 36),
+    "SupplementalGroupsPolicy": (1, 33),
+    "UserNamespacesSupport": (1, 33),
+    "VolumeAttributesClass": (1, 34),
+    # without a gate
+    "ChangesAreCheckedOnce": (1, 36),
+    "ClassesAreImmutable": (1, 36),
+    "ComparisonOperatorsAreNamed": (1, 35),
+    "DeleteOptionsAreBadRequests": (1, 33),
+    "EndpointsAreDeprecated": (1, 33),
+    "FormsAreCheckedFirst": (1, 33),
+    "GitRepoVolumesAreDisabled": (1, 33),
+    "GroupsOfScaleTargets": (1, 36),
+    "LabelValuesOfNodeAffinity": (1, 33),
+    "ListKeysMayBeAbsent": (1, 34),
+    "MembersAreNamedWithEmbedding": (1, 33),
+    "MessagesPrintJson": (1, 33),
+    "NewerMessages": (1, 33),
+    "NewerTablesAndWords": (1, 36),
+    "RevisionHistoryIsMutable": (1, 33),
+    "RolesAreCheckedOnce": (1, 36),
+    "RulesShowValues": (1, 33),
+    "StatefulSetsAreChecked": (1, 36),
+    "VersionsOfListsAreReadAlike": (1, 33),
+}
+"""The release in which a feature was first on by default."""
 
 
 def set_release(release: str) -> None:
     """Be this release from now on, and let child processes be it."""
     os.environ[VARIABLE] = release
     get_release.cache_clear()
-    is_since.cache_clear()
+    has_feature.cache_clear()
 
 
 @functools.cache
@@ -25,7 +81,10 @@ def get_release() -> str:
 
 
 @functools.cache
-def is_since(major: int, minor: int) -> bool:
-    """Whether this process is that release or a later one."""
+def has_feature(name: str) -> bool:
+    """Whether a feature is on in the release of Kubernetes that this process is.
+
+    What belongs to a feature that is off is dropped, or refused as if it were not there.
+    """
     own = get_release().split(".")
-    return (int(own[0]), int(own[1])) >= (major, minor)
+    return (int(own[0]), int(own[1])) >= _ON_SINCE[name]

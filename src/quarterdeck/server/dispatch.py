@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 
 from quarterdeck.kit import http
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import (
@@ -124,7 +124,7 @@ def _negotiate(request: http.Request, route: Route) -> negotiation.Choice:
             accept, is_custom=resource.is_custom and route.path.subresource != SCALE
         )
     except NotAcceptable:
-        if options is not None and not is_since(1, 33):
+        if options is not None and not has_feature("FormsAreCheckedFirst"):
             check_list_request(options)
         raise
 

@@ -92,7 +92,7 @@ certificates, trust bundles, device taint rules and storage migrations. They fol
 certificate must contain; all other kinds follow the rules of 1.36. No answer of a real 1.37 is
 recorded.
 
-Rules that differ by release are asked of `server/kinds/features.py`. `pods/resize` changes the
+Rules that differ by release are asked of `meta/release.py`. `pods/resize` changes the
 resources of containers within quotas and limit ranges, and simulated pods take them at once; in
 1.32 the gate `InPlacePodVerticalScaling` serves it, and simulated pods that run cannot be resized.
 Not as in 1.36: the difference between two pod specs is printed as in 1.32, requests for admin

@@ -13,7 +13,7 @@ from quarterdeck.cel.rules.node import CompiledRule, RuleNode
 from quarterdeck.cel.values import NONE, make_optional
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.schema import Rule
 
 MAX_MESSAGE_BYTES = 5 * 1024
@@ -201,7 +201,7 @@ class Evaluation:
             glue = "" if not path or rule.field_path.startswith("[") else "."
             where = f"{path}{glue}{rule.field_path}"
         detail = self._build_message(rule, node, frame, where, old)
-        shown = _choose_value(node, frame) if is_since(1, 33) else node.type
+        shown = _choose_value(node, frame) if has_feature("RulesShowValues") else node.type
         error = _build_error(rule.rule.reason, where or "<nil>", shown, detail)
         if not rule.uses_old and frame.is_unchanged():
             self.outcome.warnings.append(error)

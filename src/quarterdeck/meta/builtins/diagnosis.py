@@ -10,7 +10,7 @@ from typing import Any
 from quarterdeck.meta.builtins import table
 from quarterdeck.meta.builtins.special import Mismatch, name_json_kind
 from quarterdeck.meta.builtins.structs import build_decoder, format_go_type, list_members
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 
 
 def find_first_error(value: Any, expression: str) -> str | None:
@@ -58,7 +58,11 @@ def _walk_members(
 
 def _name(struct: str, key: str) -> tuple[str, ...]:
     """How Go names a member: since 1.33 with the embedded structures that it is in."""
-    return (*_find_embedding(struct, key), key) if is_since(1, 33) else (key,)
+    return (
+        (*_find_embedding(struct, key), key)
+        if has_feature("MembersAreNamedWithEmbedding")
+        else (key,)
+    )
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.structural import check_structure
 from quarterdeck.server.custom import accepted_names, schema_depth, version_rules
 from quarterdeck.server.custom.default_size import validate_default_size
@@ -58,7 +58,7 @@ def _validate_spec(definition: Object) -> Iterator[FieldError]:
     for index, version in enumerate(versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             place = f"spec.versions[{index}].schema.openAPIV3Schema"
-            yield required(place, "" if is_since(1, 33) else "schemas are required")
+            yield required(place, "" if has_feature("NewerMessages") else "schemas are required")
     for index, version in enumerate(versions):
         yield from _validate_version(version, f"spec.versions[{index}]", shared)
     yield from _validate_versions(versions)
@@ -118,7 +118,7 @@ def _validate_version(version: Document, path: str, shared: frozenset[str]) -> I
         # Kubernetes keeps what all versions share apart, and does not find the schema here
         text = (
             "may only be set when `version.schema.openAPIV3Schema` is not included"
-            if is_since(1, 33)
+            if has_feature("NewerMessages")
             else "selectableFields may only be set when version.schema.openAPIV3Schema is not"
             " included"
         )
@@ -137,7 +137,7 @@ def _validate_shared(versions: Sequence[Document], shared: frozenset[str]) -> It
         yield from version_rules.validate_columns(first, "spec.additionalPrinterColumns")
     if "selectableFields" in shared and "schema" not in shared:
         text = "may only be set when validations.schema is included"
-        text = text if is_since(1, 33) else f"selectableFields {text}"
+        text = text if has_feature("NewerMessages") else f"selectableFields {text}"
         yield invalid("spec.selectableFields", "", text)
     elif "selectableFields" in shared:
         yield from version_rules.validate_selectable_fields(first, "spec.selectableFields")

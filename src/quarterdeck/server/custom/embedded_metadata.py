@@ -11,7 +11,7 @@ from quarterdeck.meta import builtins, names
 from quarterdeck.meta.builtins import diagnosis
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.meta.identity import GroupVersion
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.schema import Node
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.plain_metadata import is_plain, sort_plain
@@ -103,7 +103,9 @@ def validate_embedded(path: str, value: Object) -> Iterator[FieldError]:
     """Find what is wrong with the type and metadata of one embedded resource."""
     for member in ("apiVersion", "kind"):
         if member not in value:
-            yield required(f"{path}.{member}", "" if is_since(1, 33) else "must not be empty")
+            yield required(
+                f"{path}.{member}", "" if has_feature("NewerMessages") else "must not be empty"
+            )
     yield from _validate_version(value.get("apiVersion", "v1"), f"{path}.apiVersion")
     yield from _validate_kind(value.get("kind", "Kind"), f"{path}.kind")
     metadata = value.get("metadata")

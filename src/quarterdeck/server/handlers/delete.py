@@ -3,7 +3,7 @@
 import msgspec
 
 from quarterdeck.meta.field import FieldError, invalid, not_supported, quote
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.request import decoder
@@ -117,4 +117,8 @@ def _read_body_options(call: Call, body: bytes) -> DeleteOptions:
 
 
 def _refuse(message: str) -> ApiError:
-    return BadRequest(message) if is_since(1, 33) else ApiError(message, code=500)
+    return (
+        BadRequest(message)
+        if has_feature("DeleteOptionsAreBadRequests")
+        else ApiError(message, code=500)
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, required
-from quarterdeck.server.kinds import features
+from quarterdeck.meta.release import has_feature
 
 VALID_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -33,7 +33,7 @@ def parse_address(text: str) -> _Address | None:
 
 def validate_address(path: str, text: str) -> Iterator[FieldError]:
     """Check an address of a field that is older than the rules for them."""
-    if not features.is_on("StrictIPCIDRValidation"):
+    if not has_feature("StrictIPCIDRValidation"):
         if parse_address(text) is None:
             yield invalid(path, text, VALID_ADDRESS)
         return
@@ -65,7 +65,7 @@ def validate_network(path: str, text: str) -> Iterator[FieldError]:
 
 def validate_endpoint_address(path: str, text: str, *, family: str = "") -> Iterator[FieldError]:
     """Check an address that traffic is sent to; `family` is IPv4, IPv6 or either."""
-    if family and features.is_on("StrictIPCIDRValidation"):
+    if family and has_feature("StrictIPCIDRValidation"):
         problems = [*validate_address(path, text)]
         yield from problems
         if problems:

@@ -5,7 +5,8 @@ from typing import Any
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.registry.resource import Object
 
@@ -19,7 +20,7 @@ def validate_affinity(affinity: Object, path: str) -> Iterator[FieldError]:
     nodes = get_mapping(affinity, "nodeAffinity")
     if (selector := nodes.get(_REQUIRED)) is not None:
         place = f"{path}.nodeAffinity.{_REQUIRED}"
-        checks = features.is_on("LabelValuesOfNodeAffinity")
+        checks = has_feature("LabelValuesOfNodeAffinity")
         yield from validate_node_selector(selector, place, checks_values=checks)
     for index, term in enumerate(get_items(nodes, _PREFERRED)):
         place = f"{path}.nodeAffinity.{_PREFERRED}[{index}]"

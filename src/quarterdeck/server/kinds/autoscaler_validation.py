@@ -6,7 +6,8 @@ from typing import Any
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.resource_names import validate_container_resource_name
@@ -32,10 +33,10 @@ def validate_autoscaler(spec: Object, *, least: int) -> Iterator[FieldError]:
     low, high = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if low is not None and low < least:
         yield invalid("spec.minReplicas", low, f"must be greater than or equal to {least}")
-    if high == 0 and features.is_on("GroupsOfScaleTargets"):
+    if high == 0 and has_feature("GroupsOfScaleTargets"):
         yield required("spec.maxReplicas", "must be set and greater than 0")
     elif high < 1:
-        is_newer = features.is_on("GroupsOfScaleTargets")
+        is_newer = has_feature("GroupsOfScaleTargets")
         text = "must be greater than or equal to 1" if is_newer else "must be greater than 0"
         yield invalid("spec.maxReplicas", high, text)
     if low is not None and high < low:
@@ -79,7 +80,7 @@ def _validate_group(
 ) -> Iterator[FieldError]:
     """Check the version of a target, which newer releases look at."""
     version = reference.get("apiVersion") or ""
-    if not features.is_on("GroupsOfScaleTargets"):
+    if not has_feature("GroupsOfScaleTargets"):
         return
     if version.count("/") > 1:
         yield invalid(path, version, f"unexpected GroupVersion string: {version}")
@@ -205,7 +206,7 @@ def _validate_scaling_rules(rules: Object, path: str) -> Iterator[FieldError]:
     for index, policy in enumerate(policies):
         yield from _validate_policy(policy, f"{path}.policies[{index}]")
     tolerance = rules.get("tolerance")
-    if tolerance is not None and features.is_on("HPAConfigurableTolerance"):
+    if tolerance is not None and has_feature("HPAConfigurableTolerance"):
         yield from validators.validate_quantity(f"{path}.tolerance", tolerance)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK
-from quarterdeck.server.kinds import features
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds.strategy import BuiltinStrategy
 from quarterdeck.server.registry.resource import STATUS, Resource, Subresource
 
@@ -154,6 +154,6 @@ def _build_resource(declared: builtins.Resource, gates: Collection[str]) -> Reso
 
 def _find_deprecation(resource: str) -> str:
     """What every answer about a deprecated resource warns of."""
-    if resource == "endpoints" and features.is_on("EndpointsAreDeprecated"):
+    if resource == "endpoints" and has_feature("EndpointsAreDeprecated"):
         return "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
     return ""

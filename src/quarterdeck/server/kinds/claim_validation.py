@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.volume_fields import (
     validate_class_name,
@@ -33,7 +34,7 @@ def validate_claim_spec(spec: Object, path: str) -> Iterator[FieldError]:
         yield from validate_positive(f"{path}.resources[storage]", storage)
     yield from validators.validate_label_selector(f"{path}.selector", spec.get("selector"))
     yield from validate_class_name(spec, path)
-    if features.is_on("VolumeAttributesClass"):
+    if has_feature("VolumeAttributesClass"):
         yield from validate_class_name(spec, path, "volumeAttributesClassName")
     yield from validators.validate_enum(
         f"{path}.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem")

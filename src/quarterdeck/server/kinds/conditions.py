@@ -12,7 +12,7 @@ from quarterdeck.meta.field import (
     required,
     too_long,
 )
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.registry.resource import Object
 
 STATUSES = ("False", "True", "Unknown")
@@ -67,4 +67,4 @@ def _validate_reason(reason: str, path: str) -> Iterator[FieldError]:
 
 
 def _describe_absence() -> str:
-    return "" if is_since(1, 33) else "must be set"
+    return "" if has_feature("NewerMessages") else "must be set"

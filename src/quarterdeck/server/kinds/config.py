@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required, too_long
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.tls_secret import TLS, warn_of_pair
@@ -145,7 +146,7 @@ SECRET = Rules(
 
 def _build_account_cells(value: Object, now: datetime) -> Sequence[object]:
     name, age = value["metadata"].get("name", ""), format_creation_age(value, now)
-    if features.is_on("NewerTablesAndWords"):
+    if has_feature("NewerTablesAndWords"):
         return (name, age)
     return (name, len(get_items(value, "secrets")), age)
 
@@ -176,9 +177,7 @@ SERVICE_ACCOUNT = Rules(
     prepare_update=_keep_secret_names,
     warn=_warn_of_annotations,
     columns=(
-        (NAME, AGE)
-        if features.is_on("NewerTablesAndWords")
-        else (NAME, build_column("Secrets"), AGE)
+        (NAME, AGE) if has_feature("NewerTablesAndWords") else (NAME, build_column("Secrets"), AGE)
     ),
     cells=_build_account_cells,
 )

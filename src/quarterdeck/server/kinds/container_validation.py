@@ -14,7 +14,8 @@ from quarterdeck.meta.field import (
     not_supported,
     required,
 )
-from quarterdeck.server.kinds import features, pod_features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import pod_features, validators
 from quarterdeck.server.kinds.environment_validation import validate_environment
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.kinds.handler_validation import PROBES, validate_hooks
@@ -43,7 +44,7 @@ def validate_containers(
         place = f"{path}.containers[{index}]"
         yield from _validate_container(container, place, volumes, seen)
         yield from validate_hooks(container, place, grace)
-        if features.is_on("ContainerRestartRules"):
+        if has_feature("ContainerRestartRules"):
             yield from pod_features.validate_restart(container, place, is_init=False)
         elif container.get("restartPolicy") is not None:
             yield forbidden(f"{place}.restartPolicy", "may not be set for non-init containers")
@@ -75,7 +76,7 @@ def _validate_init_containers(
         place, policy = f"{path}.initContainers[{index}]", container.get("restartPolicy")
         yield from _validate_container(container, place, volumes, seen)
         yield from _validate_host_ports([container], f"{path}.initContainers")
-        if features.is_on("ContainerRestartRules"):
+        if has_feature("ContainerRestartRules"):
             yield from pod_features.validate_restart(container, place, is_init=True)
         elif policy is not None and policy != "Always":
             yield not_supported(f"{place}.restartPolicy", policy, ("Always",))
@@ -88,18 +89,18 @@ def _validate_init_containers(
             if container.get(member) is not None:
                 text = "may not be set for init containers without restartPolicy=Always"
                 yield forbidden(f"{place}.{member}", text)
-        if features.is_on("InPlacePodVerticalScalingInitContainers"):
+        if has_feature("InPlacePodVerticalScalingInitContainers"):
             yield from pod_features.validate_init_resize_policy(container, place)
 
 
 def _validate_features(container: Object, path: str, spec: Object) -> Iterator[FieldError]:
     """Check what containers can have in newer releases."""
-    if features.is_on("DynamicResourceAllocation"):
+    if has_feature("DynamicResourceAllocation"):
         claims = pod_features.get_claim_names(spec)
         yield from pod_features.validate_claims(container, path, claims)
-    if features.is_on("ProcMountType"):
+    if has_feature("ProcMountType"):
         yield from pod_features.validate_proc_mount(container, path, spec)
-    if features.is_on("InPlacePodVerticalScaling"):
+    if has_feature("InPlacePodVerticalScaling"):
         policy = spec.get("restartPolicy") or ""
         yield from pod_features.validate_resize_policy(container, path, policy)
 

@@ -7,7 +7,8 @@ from typing import Any
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.registry.resource import Object
 
@@ -76,7 +77,7 @@ def _validate_bulk_source(source: Object, path: str, index: int) -> Iterator[Fie
 
 
 def _validate_value_source(source: Object, path: str, value: str) -> Iterator[FieldError]:
-    reads_files = features.is_on("EnvFiles")
+    reads_files = has_feature("EnvFiles")
     known = (*_SOURCES, "fileKeyRef") if reads_files else _SOURCES
     given = [member for member in known if source.get(member) is not None]
     for member in given:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.registry.resource import Object
 
@@ -97,7 +98,7 @@ def _validate_port(port: Any, path: str) -> Iterator[FieldError]:
 
 
 def _validate_sleep(seconds: int, path: str, grace: int | None) -> Iterator[FieldError]:
-    if grace is not None and features.is_on("PodLifecycleSleepActionAllowZero"):
+    if grace is not None and has_feature("PodLifecycleSleepActionAllowZero"):
         if not 0 <= seconds <= grace:
             text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
             yield invalid(path, seconds, text)

@@ -6,7 +6,8 @@ from datetime import datetime
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, prints_json, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.go_structs import format_go_struct
 from quarterdeck.server.kinds.job_status_validation import validate_job_status
@@ -179,7 +180,7 @@ def _without_place(template: Object) -> Object:
         for key, each in get_mapping(template, "spec").items()
         if key not in _SCHEDULING_FIELDS
     }
-    if features.is_on("MutablePodResourcesForSuspendedJobs"):
+    if has_feature("MutablePodResourcesForSuspendedJobs"):
         for member in ("containers", "initContainers"):
             if member in spec:
                 spec[member] = [{**each, "resources": {}} for each in spec[member]]

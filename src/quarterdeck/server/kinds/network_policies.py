@@ -5,7 +5,8 @@ from datetime import datetime
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import validate_network
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.match_rules import format_go_list
@@ -89,12 +90,12 @@ def _validate_block(block: Object, path: str) -> Iterator[FieldError]:
     if not text:
         yield required(f"{path}.cidr")
         return
-    if features.is_on("StrictIPCIDRValidation"):
+    if has_feature("StrictIPCIDRValidation"):
         yield from validate_network(f"{path}.cidr", text)
         text = names.strip_zeros(text)
     network = validators.parse_network(text)
     if network is None:
-        if not features.is_on("StrictIPCIDRValidation"):
+        if not has_feature("StrictIPCIDRValidation"):
             yield invalid(f"{path}.cidr", text, validators.VALID_NETWORK)
         return
     for index, each in enumerate(get_items(block, "except")):

@@ -6,7 +6,8 @@ from typing import Any
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
@@ -222,7 +223,7 @@ def _validate_parameters(parameters: Object, path: str) -> Iterator[FieldError]:
     for member in ("kind", "name"):
         text = parameters.get(member)
         if not text:
-            text = "" if features.is_on("NewerTablesAndWords") else f"{member} is required"
+            text = "" if has_feature("NewerTablesAndWords") else f"{member} is required"
             yield required(f"{path}.{member}", text)
         else:
             for problem in names.check_path_segment(text):
@@ -257,7 +258,7 @@ def _build_class_cells(value: Object, now: datetime) -> Sequence[object]:
         shown = f"{kind}/{parameters.get('name')}"
     name = value["metadata"].get("name", "")
     notes = get_mapping(value, "metadata", "annotations")
-    if notes.get(_DEFAULT_CLASS) == "true" and features.is_on("NewerTablesAndWords"):
+    if notes.get(_DEFAULT_CLASS) == "true" and has_feature("NewerTablesAndWords"):
         name += " (default)"
     return (
         name,

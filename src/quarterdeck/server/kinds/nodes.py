@@ -16,7 +16,8 @@ from quarterdeck.meta.field import (
     invalid,
     quote,
 )
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import (
@@ -112,7 +113,7 @@ def _format_go_taint(taint: Object) -> Bare:
 def _validate_node_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     """Check the features that a kubelet declares."""
     declared = get_items(value, "status", "declaredFeatures")
-    if not features.is_on("NodeDeclaredFeatures"):
+    if not has_feature("NodeDeclaredFeatures"):
         return
     for index, name in enumerate(declared):
         path = f"status.declaredFeatures[{index}]"
@@ -129,7 +130,7 @@ def _validate_node_status(value: Object, old: Object, context: Context) -> Itera
 
 def _format_kernel(info: Object) -> str:
     version, machine = info.get("kernelVersion") or UNKNOWN, info.get("architecture")
-    if machine and features.is_on("NewerTablesAndWords"):
+    if machine and has_feature("NewerTablesAndWords"):
         version += f" ({machine})"
     return str(version)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quarterdeck.server.kinds import features
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds.fields import get_items, set_defaults
 from quarterdeck.server.kinds.network_volume_validation import default_network_volume
 from quarterdeck.server.kinds.pod_resources import default_pod_resources
@@ -116,7 +116,7 @@ def _default_volume(volume: Object) -> None:
         _default_downward(source.get("downwardAPI") or {})
         if (token := source.get("serviceAccountToken")) is not None:
             set_defaults(token, expirationSeconds=3600)
-    if (image := volume.get("image")) is not None and features.is_on("ImageVolume"):
+    if (image := volume.get("image")) is not None and has_feature("ImageVolume"):
         set_defaults(image, pullPolicy=default_pull_policy(image.get("reference") or ""))
     if (host := volume.get("hostPath")) is not None:
         set_defaults(host, type="")
@@ -137,7 +137,7 @@ def default_pod(pod: Object) -> None:
     for member in ("initContainers", "containers"):
         for container in get_items(spec, member):
             _default_requests(container)
-    if features.is_on("PodLevelResources"):
+    if has_feature("PodLevelResources"):
         default_pod_resources(spec)
     set_defaults(spec, enableServiceLinks=True)
     default_spec(spec)
@@ -167,7 +167,7 @@ def _default_requests(container: Object) -> None:
 def compute_qos_class(spec: Object) -> str:
     """Guaranteed, Burstable or BestEffort, from the requests and limits of all containers."""
     containers = [*get_items(spec, "initContainers"), *get_items(spec, "containers")]
-    if features.is_on("PodLevelResources") and spec.get("resources") is not None:
+    if has_feature("PodLevelResources") and spec.get("resources") is not None:
         containers = [spec]
     requests, limits, all_limited = False, False, True
     equal = True

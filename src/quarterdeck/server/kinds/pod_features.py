@@ -17,7 +17,8 @@ from quarterdeck.meta.field import (
     too_long,
     too_many,
 )
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items
 from quarterdeck.server.kinds.go_structs import format_go_struct
 from quarterdeck.server.registry.resource import Object
@@ -33,19 +34,19 @@ FieldErrors = Iterator[FieldError]
 
 def drop_disabled(spec: Object) -> None:
     """Drop what belongs to features that are off in this release."""
-    if not features.is_on("GenericWorkload"):
+    if not has_feature("GenericWorkload"):
         spec.pop("schedulingGroup", None)
     containers = [each for member in _LISTS for each in get_items(spec, member)]
-    if not features.is_on("ContainerStopSignals"):
+    if not has_feature("ContainerStopSignals"):
         for container in containers:
             lifecycle = container.get("lifecycle") or {}
             if lifecycle.pop("stopSignal", None) is not None and not lifecycle:
                 del container["lifecycle"]
-    if not features.is_on("PodCertificateRequest"):
+    if not has_feature("PodCertificateRequest"):
         for volume in get_items(spec, "volumes"):
             for source in get_items(volume, "projected", "sources"):
                 source.pop("podCertificate", None)
-    if not features.is_on("ContainerRestartRules"):
+    if not has_feature("ContainerRestartRules"):
         return
     for container in get_items(spec, "ephemeralContainers"):
         container.pop("restartPolicyRules", None)

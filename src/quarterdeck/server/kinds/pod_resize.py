@@ -5,8 +5,8 @@ from typing import Any
 
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta.field import FieldError, forbidden, invalid
+from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.structural.json_copy import copy_value
-from quarterdeck.server.kinds import features
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.pod_defaults import compute_qos_class
 from quarterdeck.server.registry.resource import Object
@@ -25,7 +25,7 @@ def merge_resize(spec: Object, before: Object) -> Object:
     if any(len(get_items(spec, name)) != len(get_items(before, name)) for name in _LISTS):
         return spec
     merged = {**before}
-    if features.is_on("InPlacePodLevelResourcesVerticalScaling"):
+    if has_feature("InPlacePodLevelResourcesVerticalScaling"):
         merged.pop("resources", None)
         if "resources" in spec:
             merged["resources"] = spec["resources"]
@@ -151,7 +151,7 @@ def _is_sidecar(container: Object) -> bool:
 
 
 def _can_resize_init(container: Object) -> bool:
-    return _is_sidecar(container) or features.is_on("InPlacePodVerticalScalingInitContainers")
+    return _is_sidecar(container) or has_feature("InPlacePodVerticalScalingInitContainers")
 
 
 def _find_removed(

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.kinds.pod_system_validation import validate_parameters
 from quarterdeck.server.registry.resource import Object
@@ -59,7 +60,7 @@ def validate_pod_context(spec: Object, path: str) -> Iterator[FieldError]:
     policy = context.get("fsGroupChangePolicy")
     yield from validators.validate_enum(f"{place}.fsGroupChangePolicy", policy, policies)
     for feature, member, choices in _POLICIES:
-        if features.is_on(feature):
+        if has_feature(feature):
             yield from validators.validate_enum(f"{place}.{member}", context.get(member), choices)
     yield from _validate_profiles(context, place)
 

@@ -15,7 +15,8 @@ from quarterdeck.meta.field import (
     not_supported,
     required,
 )
-from quarterdeck.server.kinds import features, pod_features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import pod_features, validators
 from quarterdeck.server.kinds.addresses import validate_address
 from quarterdeck.server.kinds.affinity_validation import validate_affinity
 from quarterdeck.server.kinds.container_validation import validate_containers, validate_resources
@@ -46,10 +47,10 @@ def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
     """Check a pod spec; `path` is the field it is in."""
     volumes: dict[str, Object] = {}
     yield from validate_volumes(spec, path, volumes)
-    if features.is_on("DynamicResourceAllocation"):
+    if has_feature("DynamicResourceAllocation"):
         yield from pod_features.validate_pod_claims(spec, path)
     yield from validate_containers(spec, path, volumes)
-    if features.is_on("PodLevelResources"):
+    if has_feature("PodLevelResources"):
         yield from validate_pod_resources(spec, path)
     yield from validators.validate_required_enum(
         f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES
@@ -64,11 +65,11 @@ def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
             member == "dnsConfig" and spec.get("dnsPolicy") == "None"
         ):
             yield from check(spec, path)
-    if features.is_on("UserNamespacesSupport"):
+    if has_feature("UserNamespacesSupport"):
         yield from pod_features.validate_user_namespace(spec, path)
-    if features.is_on("HostnameOverride"):
+    if has_feature("HostnameOverride"):
         yield from pod_features.validate_host_name(spec, path)
-    if features.is_on("EnvFiles"):
+    if has_feature("EnvFiles"):
         yield from pod_features.validate_file_references(spec, path)
 
 
@@ -105,7 +106,7 @@ def _validate_name_servers(spec: Object, path: str) -> Iterator[FieldError]:
 def _validate_search(domain: str, path: str) -> Iterator[FieldError]:
     """Check a domain to search in; newer releases allow underscores, and the root."""
     check: Callable[[str], list[str]] = names.check_dns1123_subdomain
-    if features.is_on("RelaxedDNSSearchValidation"):
+    if has_feature("RelaxedDNSSearchValidation"):
         if domain == ".":
             return
         check = names.check_underscore_subdomain
@@ -184,7 +185,7 @@ def validate_tolerations(tolerations: Sequence[Any], path: str) -> Iterator[Fiel
             yield invalid(f"{place}.effect", each.get("effect") or "", text)
         if operator not in ("", "Equal", "Exists"):
             choices: tuple[str, ...] = ("Equal", "Exists")
-            if operator in _COMPARISONS and features.is_on("ComparisonOperatorsAreNamed"):
+            if operator in _COMPARISONS and has_feature("ComparisonOperatorsAreNamed"):
                 choices += _COMPARISONS  # which are an error all the same
             yield not_supported(f"{place}.operator", operator, choices)
         elif operator != "Exists":

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import quote
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -107,7 +107,7 @@ def _find_spec_warnings(spec: Object, path: str) -> Iterator[str]:
 
 def _is_disabled(source: str) -> bool:
     """Whether kubelets of this release refuse a source of volumes unless they are told to."""
-    return source == "gitRepo" and is_since(1, 33)
+    return source == "gitRepo" and has_feature("GitRepoVolumesAreDisabled")
 
 
 def _find_container_warnings(spec: Object, path: str) -> Iterator[str]:

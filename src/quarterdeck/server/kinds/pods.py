@@ -5,8 +5,9 @@ from datetime import datetime
 
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import FieldError, forbidden
+from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.structural.json_copy import copy_value
-from quarterdeck.server.kinds import features, pod_defaults, pod_table
+from quarterdeck.server.kinds import pod_defaults, pod_table
 from quarterdeck.server.kinds.container_validation import validate_image_spaces
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.pod_changes import validate_spec_change
@@ -52,7 +53,7 @@ def _prepare_update(pod: Object, old: Object, context: Context) -> None:
         quality = get_field(old, STATUS, "qosClass")
         if quality and not get_field(pod, STATUS, "qosClass"):
             pod[STATUS] = {**get_mapping(pod, STATUS), "qosClass": quality}
-        if features.is_on("PodObservedGenerationTracking"):
+        if has_feature("PodObservedGenerationTracking"):
             keep_observed_generation(pod[STATUS], get_mapping(old, STATUS))
     if context.subresource == RESIZE:
         pod["spec"] = merge_resize(get_mapping(pod, "spec"), get_mapping(old, "spec"))

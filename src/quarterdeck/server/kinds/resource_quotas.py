@@ -6,7 +6,8 @@ from datetime import datetime
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, invalid, quote, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.match_rules import format_go_list
@@ -187,14 +188,14 @@ def _build_cells(value: Object, now: datetime) -> Sequence[object]:
     limits = [text for name, text in texts.items() if name.startswith("limits.")]
     others = [text for name, text in texts.items() if not name.startswith("limits.")]
     name, age = value["metadata"].get("name", ""), format_creation_age(value, now)
-    if features.is_on("NewerTablesAndWords"):
+    if has_feature("NewerTablesAndWords"):
         return (name, ", ".join(others), ", ".join(limits), age)
     return (name, age, ", ".join(others), ", ".join(limits))
 
 
 def _list_columns() -> tuple[Column, ...]:
     amounts = (build_column("Request"), build_column("Limit"))
-    return (NAME, *amounts, AGE) if features.is_on("NewerTablesAndWords") else (NAME, AGE, *amounts)
+    return (NAME, *amounts, AGE) if has_feature("NewerTablesAndWords") else (NAME, AGE, *amounts)
 
 
 QUOTA = Rules(

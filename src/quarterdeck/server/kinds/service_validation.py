@@ -14,7 +14,8 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import (
     VALID_ADDRESS,
     find_family,
@@ -273,6 +274,6 @@ def _validate_traffic(spec: Object) -> Iterator[FieldError]:
     inside, distribution = spec.get("internalTrafficPolicy"), spec.get("trafficDistribution")
     yield from validators.validate_enum("spec.internalTrafficPolicy", inside, _TRAFFIC_POLICIES)
     known: tuple[str, ...] = ("PreferClose",)
-    if features.is_on("PreferSameTrafficDistribution"):
+    if has_feature("PreferSameTrafficDistribution"):
         known += ("PreferSameZone", "PreferSameNode")
     yield from validators.validate_enum("spec.trafficDistribution", distribution, known)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from quarterdeck.server.kinds import features
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.service_changes import (
@@ -143,7 +143,7 @@ SERVICE = Rules(
     validate_status=validate_service_status,
     warn=find_service_warnings,
     prepare_update=_keep_addresses,
-    name="label" if features.is_on("RelaxedServiceNameValidation") else "label1035",
+    name="label" if has_feature("RelaxedServiceNameValidation") else "label1035",
     allows_create_on_update=True,
     status_updates_labels=True,
     selectable={"spec.clusterIP": "", "spec.type": ""},

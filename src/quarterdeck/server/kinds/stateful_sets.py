@@ -5,7 +5,8 @@ from datetime import datetime
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid
-from quarterdeck.server.kinds import features, replica_status, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import replica_status, validators
 from quarterdeck.server.kinds.claim_validation import validate_claim_spec
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
@@ -104,7 +105,7 @@ def _format_go_rolling(rolling: Object) -> Bare:
 
 def _drop_unavailable(value: Object, *_: object) -> None:
     """Drop what belongs to a feature that is off."""
-    if features.is_on("MaxUnavailableStatefulSet"):
+    if has_feature("MaxUnavailableStatefulSet"):
         return
     rolling = get_field(value, "spec", "updateStrategy", "rollingUpdate")
     if rolling is not None:
@@ -124,7 +125,7 @@ def _validate_template(spec: Object, path: str) -> Iterator[FieldError]:
 
 def _validate_new_stateful_set(value: Object, context: Context) -> Iterator[FieldError]:
     name = get_field(value, "spec", "serviceName")
-    if not features.is_on("StatefulSetsAreChecked"):
+    if not has_feature("StatefulSetsAreChecked"):
         return
     if name:
         for problem in names.check_dns1123_label(name):
@@ -157,7 +158,7 @@ def _validate_stateful_set_update(
 ) -> Iterator[FieldError]:
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     is_changed = get_field(spec, "template", "spec") != get_field(before, "template", "spec")
-    if is_changed and features.is_on("StatefulSetsAreChecked"):
+    if is_changed and has_feature("StatefulSetsAreChecked"):
         yield from _validate_pods(spec)
     mutable = _list_mutable_fields()
     members = (spec.keys() | before.keys()) - set(mutable)
@@ -171,7 +172,7 @@ def _validate_stateful_set_update(
 
 
 def _list_mutable_fields() -> tuple[str, ...]:
-    if features.is_on("RevisionHistoryIsMutable"):
+    if has_feature("RevisionHistoryIsMutable"):
         return (*_MUTABLE_FIELDS[:4], "revisionHistoryLimit", *_MUTABLE_FIELDS[4:])
     return _MUTABLE_FIELDS
 

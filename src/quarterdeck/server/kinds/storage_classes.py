@@ -5,7 +5,8 @@ from datetime import datetime
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required, too_long
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
@@ -77,7 +78,7 @@ def _validate_requirement(requirement: Object, path: str) -> Iterator[FieldError
 
 
 def _validate_class_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    if features.is_on("ClassesAreImmutable"):
+    if has_feature("ClassesAreImmutable"):
         for member in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
             yield from validators.validate_immutable(member, value.get(member), old.get(member))
         return

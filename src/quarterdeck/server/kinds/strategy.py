@@ -7,8 +7,8 @@ from importlib import import_module
 from quarterdeck.meta import builtins, names
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK
+from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.structural.json_copy import copy_value
-from quarterdeck.server.kinds import features
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.resource import (
     STATUS,
@@ -51,7 +51,7 @@ class BuiltinStrategy:
     def has_generation(self) -> bool:
         """Whether the kind counts changes of its spec."""
         feature = self.rules.generation_feature
-        if feature and not features.is_on(feature):
+        if feature and not has_feature(feature):
             return False
         return bool(self.rules.generation_fields) or self.rules.keeps_generation
 
@@ -165,7 +165,7 @@ class BuiltinStrategy:
         return [*errors, *self.rules.validate_change(value, old, context)]
 
     def _validates_twice(self) -> bool:
-        if features.is_on("ChangesAreCheckedOnce"):
+        if has_feature("ChangesAreCheckedOnce"):
             return self.rules.validates_twice_still
         return self.rules.validates_twice
 

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta.field import FieldError, forbidden, invalid
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.claim_validation import validate_claim_spec, validate_claim_status
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
@@ -33,7 +34,7 @@ def _default_claim(value: Object) -> None:
 def _prepare_claim(value: Object, context: Context) -> None:
     value["status"] = {"phase": "Pending"}
     spec = value["spec"]
-    if not features.is_on("VolumeAttributesClass"):
+    if not has_feature("VolumeAttributesClass"):
         spec.pop("volumeAttributesClassName", None)
     _drop_foreign_source(spec)
     _drop_unknown_source(spec)
@@ -72,7 +73,7 @@ def _prepare_claim_update(value: Object, old: Object, context: Context) -> None:
         _drop_foreign_source(value["spec"])
     if before.get("dataSource") is None and before.get("dataSourceRef") is None:
         _drop_unknown_source(value["spec"])
-    if features.is_on("VolumeAttributesClass"):
+    if has_feature("VolumeAttributesClass"):
         return
     if not get_mapping(old, "spec").get("volumeAttributesClassName"):
         value["spec"].pop("volumeAttributesClassName", None)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.claim_validation import validate_claim_spec
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.network_volume_validation import validate_network_volume
@@ -70,7 +71,7 @@ def _validate_first(source: Object, path: str, member: str) -> Iterator[FieldErr
             if limit is not None and Quantity.parse(str(limit)).sign() < 0:
                 text = "SizeLimit field must be a valid resource quantity"
                 yield forbidden(f"{path}.sizeLimit", text)
-        case "image" if features.is_on("ImageVolume"):
+        case "image" if has_feature("ImageVolume"):
             if not source.get("reference"):
                 yield required(f"{path}.reference")
             choices = ("Always", "IfNotPresent", "Never")

@@ -14,7 +14,8 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.server.kinds import features, validators
+from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.affinity_validation import validate_node_selector
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
@@ -76,7 +77,7 @@ def _default_volume(value: Object) -> None:
 
 
 def _prepare_volume(value: Object, context: Context) -> None:
-    if not features.is_on("VolumeAttributesClass"):
+    if not has_feature("VolumeAttributesClass"):
         value["spec"].pop("volumeAttributesClassName", None)
     value["status"] = {"phase": "Pending", "lastPhaseTransitionTime": format_time(context.now)}
 
@@ -84,7 +85,7 @@ def _prepare_volume(value: Object, context: Context) -> None:
 def _prepare_volume_update(value: Object, old: Object, context: Context) -> None:
     """Note when the phase changed, unless the client did; drop what belongs to no feature."""
     is_used = get_mapping(old, "spec").get("volumeAttributesClassName") is not None
-    if not (is_used or features.is_on("VolumeAttributesClass")):
+    if not (is_used or has_feature("VolumeAttributesClass")):
         value["spec"].pop("volumeAttributesClassName", None)
     if context.subresource != "status":
         return
@@ -121,7 +122,7 @@ def _validate_volume(value: Object, context: Context) -> Iterator[FieldError]:
     yield from validators.validate_enum(
         "spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem")
     )
-    if features.is_on("VolumeAttributesClass") and spec.get("volumeAttributesClassName"):
+    if has_feature("VolumeAttributesClass") and spec.get("volumeAttributesClassName"):
         yield from validate_class_name(spec, member="volumeAttributesClassName")
         if spec.get("csi") is None:
             text = "has to be specified when using volumeAttributesClassName"

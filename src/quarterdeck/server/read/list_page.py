@@ -5,7 +5,7 @@ A collection that is deleted is read the same way.
 
 from typing import NamedTuple
 
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.core import Core
 from quarterdeck.server.read import continue_token
 from quarterdeck.server.read.options import EXACT, NOT_OLDER
@@ -86,7 +86,11 @@ def _parse_list_version(selection: Selection, options: ListOptions) -> int:
     try:
         return parse_version(options.resource_version)
     except ApiError as error:
-        if is_cached and selection.resource.stored_name != "events" and not is_since(1, 33):
+        if (
+            is_cached
+            and selection.resource.stored_name != "events"
+            and not has_feature("VersionsOfListsAreReadAlike")
+        ):
             raise
         raise BadRequest(f"invalid resource version: {error.message}") from error
 

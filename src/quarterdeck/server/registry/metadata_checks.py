@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from quarterdeck.meta.field import FieldError
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.resource import Resource
 
@@ -72,7 +72,11 @@ def get_kind_checks(resource: Resource, subresource: str = "") -> KindChecks:
     if subresource:
         return _NONE if name in _UNCHECKED_STATUS else _CHANGE_ONLY
     found = _RESOURCES.get(name, _DEFAULT)
-    if found is _OBJECT_TWICE and name.endswith(".rbac.authorization.k8s.io") and is_since(1, 36):
+    if (
+        found is _OBJECT_TWICE
+        and name.endswith(".rbac.authorization.k8s.io")
+        and has_feature("RolesAreCheckedOnce")
+    ):
         return _DEFAULT
     return found
 

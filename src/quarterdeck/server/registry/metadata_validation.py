@@ -19,7 +19,7 @@ from quarterdeck.meta.field import (
     required,
     too_long,
 )
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 
 ANNOTATIONS_LIMIT = 256 * 1024
 NameValidator = Callable[..., Sequence[str]]
@@ -228,7 +228,7 @@ def _check_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
 
 def _describe_empty(member: str) -> str:
     """What is wrong with a member that is empty; newer releases do not name it again."""
-    return "must not be empty" if is_since(1, 33) else f"{member} must not be empty"
+    return "must not be empty" if has_feature("NewerMessages") else f"{member} must not be empty"
 
 
 def check_finalizer_names(metadata: Mapping[str, Any]) -> list[FieldError]:

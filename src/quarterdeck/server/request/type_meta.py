@@ -3,7 +3,7 @@
 from quarterdeck.meta import builtins
 from quarterdeck.meta.field import invalid, quote
 from quarterdeck.meta.identity import GVK
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.wire.status import BadRequest, Invalid
@@ -25,7 +25,7 @@ _JSON_NAMES = {
 
 def name_scheme() -> str:
     """What Kubernetes calls the kinds that it knows: a line of its source."""
-    return f"pkg/runtime/scheme.go:{111 if is_since(1, 33) else 100}"
+    return f"pkg/runtime/scheme.go:{111 if has_feature('NewerMessages') else 100}"
 
 
 def check_type(call: Call, value: Object, gvk: GVK, *, body: bytes) -> None:

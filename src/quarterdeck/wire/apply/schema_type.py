@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from quarterdeck.meta.field import quote
-from quarterdeck.meta.release import is_since
+from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.schema import Node
 from quarterdeck.wire.apply.fieldset import Trie, build_key_element, build_value_element
 
@@ -199,7 +199,7 @@ class Type:
             value = item.get(name, msgspec.UNSET)
             if value is msgspec.UNSET:
                 value = self.default_of(name)
-            if value is msgspec.UNSET and is_since(1, 34):
+            if value is msgspec.UNSET and has_feature("ListKeysMayBeAbsent"):
                 continue  # an item that has the key is another one
             if value is msgspec.UNSET:
                 raise ItemError(

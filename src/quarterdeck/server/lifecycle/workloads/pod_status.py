@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from quarterdeck.server.kinds import features
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.lifecycle.engine.objects import (
     format_moment,
     get_condition,
@@ -212,7 +212,7 @@ def _build_status(
 
 def _build_resources(container: Object, *, runs: bool) -> Object:
     """What a running container has been given; kubelets that can resize it say so."""
-    if not runs or not features.is_on("InPlacePodVerticalScaling"):
+    if not runs or not has_feature("InPlacePodVerticalScaling"):
         return {}
     wanted = container.get("resources") or {}
     given = {name: wanted[name] for name in ("limits", "requests") if wanted.get(name)}
@@ -223,7 +223,7 @@ def _build_resources(container: Object, *, runs: bool) -> Object:
 def _build_generation(pod: Object) -> Object:
     """Which spec of the pod the status speaks of."""
     generation = pod["metadata"].get("generation")
-    if not generation or not features.is_on("PodObservedGenerationTracking"):
+    if not generation or not has_feature("PodObservedGenerationTracking"):
         return {}
     return {"observedGeneration": generation}
 
