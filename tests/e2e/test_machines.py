@@ -108,7 +108,7 @@ def test_demo_rolls_a_fleet_that_kubectl_scales_and_that_outlives_the_process(
         await_revision(folder, 3)
         assert "all 4 machines" in rollout(folder)
         said = quarterdeck(folder, "machines", "rollout", "undo", "web")
-        assert "template debian-13 has its spec of revision 2 again" in said
+        assert "template debian-13 restored to its spec of revision 2" in said
         await_revision(folder, 4)
         assert "all 4 machines" in rollout(folder)
         names = list_machines(folder)

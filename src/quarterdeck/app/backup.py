@@ -24,7 +24,7 @@ def snapshot(data_dir: Path, target: Path) -> Report:
 
 
 def restore(data_dir: Path, source: Path) -> Report:
-    """Put a snapshot in the place of the database; the server must not run.
+    """Replace the database by a snapshot; the server must not run.
 
     Raises:
         StartError: if the server runs, or the snapshot is damaged.

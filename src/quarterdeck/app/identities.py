@@ -17,7 +17,7 @@ class Identities(msgspec.Struct, frozen=True, kw_only=True):
     """Files that name users; kube-apiserver's flags of the same names."""
 
     client_ca_file: Path | None = None
-    """Authorities of client certificates, besides the server's own."""
+    """CA certificates that verify clients, besides the server's own CA."""
     token_auth_file: Path | None = None
     """Static tokens: lines of `token,user,uid,"group1,group2"`."""
     requestheader_client_ca_file: Path | None = None

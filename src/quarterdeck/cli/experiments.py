@@ -110,7 +110,7 @@ async def get_experiment(client: "Client", name: str, namespace: str) -> "Experi
     try:
         return await client.get(Experiment, name, namespace)
     except NotFound as error:
-        message = f"experiment {namespace}/{name} does not exist"
+        message = f"experiment {namespace}/{name} not found"
         try:
             options = ListOptions(field_selector=f"metadata.name={name}")
             found = await client.list(Experiment, options=options)
@@ -118,7 +118,7 @@ async def get_experiment(client: "Client", name: str, namespace: str) -> "Experi
             found = []
         if found:
             others = ", ".join(sorted(each.metadata.namespace for each in found))
-            message += f"; choose the namespace with -n, there is one in: {others}"
+            message += f"; it exists in namespace {others}: set it with -n"
         raise CommandError(message, FAILED) from error
 
 

@@ -44,7 +44,7 @@ LabelSelector = Annotated[
     str, Option("--selector", "-l", metavar="LABELS", help="Label selector, such as app=web.")
 ]
 Operators = Annotated[
-    str, Option("--operators", metavar="A,B", help="Only these operators (default: all).")
+    str, Option("--operators", metavar="A,B", help="Select only these operators (default: all).")
 ]
 Files = Annotated[
     list[str] | None,

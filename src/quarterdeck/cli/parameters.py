@@ -251,9 +251,9 @@ def _read_int(text: str, spec: Option | Argument | None) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if isinstance(spec, Option):
         if spec.minimum is not None and number < spec.minimum:
-            raise argparse.ArgumentTypeError(f"{number} is less than {spec.minimum}")
+            raise argparse.ArgumentTypeError(f"{number} must be at least {spec.minimum}")
         if spec.maximum is not None and number > spec.maximum:
-            raise argparse.ArgumentTypeError(f"{number} is greater than {spec.maximum}")
+            raise argparse.ArgumentTypeError(f"{number} must be at most {spec.maximum}")
     return number
 
 
@@ -262,4 +262,4 @@ def _read_choice(text: str, kind: type[enum.StrEnum]) -> enum.StrEnum:
         return kind(text)
     except ValueError:
         known = ", ".join(kind)
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} must be one of {known}") from None

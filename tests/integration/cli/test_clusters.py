@@ -104,9 +104,9 @@ def _install_kinds(hub: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--name", "--=-"], "'--=-' cannot be the name of a cluster: choose one by --name"),
-        (["--name", "a", "--labels", "env"], "--labels: 'env' is not NAME=VALUE"),
-        (["--name", "a", "--labels", "a=1,=2"], "--labels: '=2' is not NAME=VALUE"),
+        (["--name", "--=-"], "invalid cluster name '--=-': choose another with --name"),
+        (["--name", "a", "--labels", "env"], "invalid --labels 'env': expected NAME=VALUE"),
+        (["--name", "a", "--labels", "a=1,=2"], "invalid --labels '=2': expected NAME=VALUE"),
         (["--name", "a", "--push", "https://hub"], "--push 'https://hub' is not an address"),
     ],
 )

@@ -316,7 +316,7 @@ def test_why_needs_somebody_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--health" in line
     assert "NAME" in told(capsys, "why", "application", code=2)
     line = told(capsys, "why", "application/web", "--health", "zebra", code=2)
-    assert "--health is 'zebra': give an address such as http://127.0.0.1:8081" in line
+    assert "invalid --health 'zebra': expected an address such as http://127.0.0.1:8081" in line
 
 
 def test_get_prints_nothing_before_it_follows_on_a_loop(

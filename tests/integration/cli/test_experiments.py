@@ -135,7 +135,7 @@ async def test_resume_ends_a_manual_experiment(
         shell = Shell(world, tmp_path, capsys)
         await shell("run", shell.write("lesson.yaml", manifest("lesson", workflow=MANUAL)))
         await world.until("lesson", lambda each: each.status.reason == "AwaitingResume")
-        assert "wait for its end" in await shell("rerun", "lesson", code=1)
+        assert "wait until it has ended" in await shell("rerun", "lesson", code=1)
         assert "lesson  Complete" in await shell("resume", "lesson", "--watch")
         assert "is Complete already" in await shell("resume", "lesson", code=1)
         await shell("run", shell.write("auto.yaml", manifest("auto")), "--watch")
@@ -192,7 +192,8 @@ def test_plan_names_parameters_of_the_workflow_that_have_no_value(
     without = manifest("demo", target("app", "hub"), workflow=workflow)
     assert run([*plan, write(tmp_path / "x.yaml", template, without)]) == 1
     assert capsys.readouterr().err.strip() == (
-        "spec.workflow.params.url: Required value: argo-workflows/load has no value for it"
+        "spec.workflow.params.url: Required value: WorkflowTemplate argo-workflows/load has no "
+        "default for it"
     )
     workflow = {**workflow, "params": {"url": "http://web/"}}
     complete = manifest("demo", target("app", "hub"), workflow=workflow)
@@ -212,7 +213,7 @@ def test_plan_tells_that_a_price_is_assumed(
 
 def test_a_rerun_has_at_least_one_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["experiments", "rerun", "first", "--repeats", "0"]) == 2
-    assert "--repeats: 0 is less than 1" in capsys.readouterr().err
+    assert "--repeats: 0 must be at least 1" in capsys.readouterr().err
 
 
 def test_plan_offline_uses_components_of_the_files(
@@ -326,6 +327,6 @@ async def test_an_experiment_of_another_namespace_is_hinted_at(
         shell = Shell(world, tmp_path, capsys)
         for command in (["tree"], ["resume"], ["rerun"], ["compare", "here"]):
             shown = await shell(*command, "here", "-n", "argocd", code=1)
-            assert "experiment argocd/here does not exist" in shown
-            assert "choose the namespace with -n, there is one in: experiments" in shown
-        assert "there is one in" not in await shell("tree", "nowhere", code=1)
+            assert "experiment argocd/here not found" in shown
+            assert "it exists in namespace experiments: set it with -n" in shown
+        assert "it exists in" not in await shell("tree", "nowhere", code=1)

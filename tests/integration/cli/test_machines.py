@@ -123,9 +123,12 @@ def test_undo_restores_a_template_that_was_edited(
     asyncio.run(_install(kubeconfig, revisions=history))
     asyncio.run(_add_pool(kubeconfig, "ci"))
     shell(kubeconfig, "machines", "rollout", "undo", "web", code=2)
-    assert "runner pool ci use it too; --shared" in capsys.readouterr().err
+    assert (
+        "used by runner pool ci; restore it for all of them with --shared"
+        in capsys.readouterr().err
+    )
     shell(kubeconfig, "machines", "rollout", "undo", "web", "--shared")
-    assert "template two has its spec of revision 1 again" in capsys.readouterr().out
+    assert "template two restored to its spec of revision 1" in capsys.readouterr().out
     template = asyncio.run(_get(kubeconfig, HypervisorMachineTemplate, "two"))
     assert template.spec.resources.cpu == 4
     shell(kubeconfig, "machines", "rollout", "undo", "web")
@@ -142,11 +145,11 @@ def test_undo_says_what_it_cannot_restore(
     ]
     asyncio.run(_install(kubeconfig, revisions=history))
     shell(kubeconfig, "machines", "rollout", "undo", "web", code=2)
-    assert "whose spec of that time is not known" in capsys.readouterr().err
+    assert "whose earlier spec was not recorded" in capsys.readouterr().err
     history[0] |= {"template": "three", "templateSpec": _template("three")["spec"]}
     asyncio.run(_install(kubeconfig, revisions=history))
     shell(kubeconfig, "machines", "rollout", "undo", "web", code=2)
-    assert "HypervisorMachineTemplate three of revision 1 is gone" in capsys.readouterr().err
+    assert "HypervisorMachineTemplate three of revision 1 was deleted" in capsys.readouterr().err
 
 
 async def _add_pool(kubeconfig: Path, name: str) -> None:
@@ -169,7 +172,7 @@ def test_stuck_roll_out_fails_the_command(
     shell(kubeconfig, "machines", "rollout", "status", "web", code=1)
     assert "DeadlineExceeded" in capsys.readouterr().err
     shell(kubeconfig, "machines", "rollout", "undo", "web", "--to-revision", "7", code=2)
-    assert "there are: 1" in capsys.readouterr().err
+    assert "available: 1" in capsys.readouterr().err
 
 
 def test_ssh_command_has_address_and_user(
@@ -227,8 +230,8 @@ def test_console_of_a_simulated_machine_is_its_file(
     command = ["machines", "console", "m1", "--data-dir", str(tmp_path)]
     shell(kubeconfig, *command, code=1)
     error = capsys.readouterr().err
-    assert "name the folder of `up` with --data-dir" in error
-    path = Path(error.partition("there is no ")[2].partition(": name")[0])
+    assert "give the folder of `up` with --data-dir" in error
+    path = Path(error.partition("quarterdeck machines console: ")[2].partition(" not found")[0])
     path.parent.mkdir(parents=True)
     path.write_text("login:\n")
     shell(kubeconfig, *command)
@@ -310,12 +313,12 @@ def test_actions_on_what_does_not_exist_name_what_does(
         return capsys.readouterr().err
 
     asyncio.run(_install(kubeconfig))
-    assert "no node 'sim-1'; none exists" in fail("kill-node", "sim-1")
-    assert "no machine 'm1'; none exists" in fail("power-off", "m1")
+    assert "node 'sim-1' not found; none exists" in fail("kill-node", "sim-1")
+    assert "machine 'm1' not found; none exists" in fail("power-off", "m1")
     asyncio.run(_add_hypervisor(kubeconfig))
-    assert "no node 'sim-9'; there are: sim-1, sim-2" in fail("kill-node", "sim-9")
-    assert "no machine 'm2'; there are: m1" in fail("delete", "m2")
-    assert "needs the name of a machine" in fail("delete", code=2)
+    assert "node 'sim-9' not found; available: sim-1, sim-2" in fail("kill-node", "sim-9")
+    assert "machine 'm2' not found; available: m1" in fail("delete", "m2")
+    assert "requires the name of a machine" in fail("delete", code=2)
     shell(kubeconfig, "hypervisor", "act", "power-off", "m1")
     shell(kubeconfig, "hypervisor", "act", "power-off", "100")
     assert "value is empty: a VM needs a name" in fail("rename", "m1", code=2)

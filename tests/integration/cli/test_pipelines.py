@@ -78,7 +78,7 @@ def test_a_rollout_is_promoted_whole_or_by_a_step(
     rollout = {"phase": "WaitingForApproval", "candidate": "abc", "step": 0, "steps": 2}
     asyncio.run(install(kubeconfig, rollout=rollout))
     shell(kubeconfig, "promote", "web", "--step")
-    assert capsys.readouterr().out == "pipeline web: step 1 of 2 ends\n"
+    assert capsys.readouterr().out == "pipeline web: promoted past step 1 of 2\n"
     assert read(kubeconfig).metadata.annotations[PROMOTE] == "abc:0"
     shell(kubeconfig, "promote", "web", "--json")
     assert json.loads(capsys.readouterr().out)["promoted"] == "abc"
@@ -90,7 +90,7 @@ def test_only_a_rollout_under_way_is_promoted(
 ) -> None:
     asyncio.run(install(kubeconfig, rollout={"phase": "Promoted", "candidate": "abc"}))
     shell(kubeconfig, "promote", "web", code=2)
-    assert "pipeline web has no rollout under way" in capsys.readouterr().err
+    assert "pipeline web has no rollout in progress" in capsys.readouterr().err
     assert PROMOTE not in read(kubeconfig).metadata.annotations
 
 
@@ -99,7 +99,7 @@ def test_a_pipeline_goes_back_and_is_sent_by_its_spec_again(
 ) -> None:
     asyncio.run(install(kubeconfig, revisionId="2"))
     shell(kubeconfig, "rollback", "web")
-    assert capsys.readouterr().out == "pipeline web goes back to revision 1\n"
+    assert capsys.readouterr().out == "pipeline web rolled back to revision 1\n"
     assert read(kubeconfig).spec.rollback_to == "1"
     shell(kubeconfig, "rollback", "web", "--clear", "--json")
     assert json.loads(capsys.readouterr().out)["rollbackTo"] is None

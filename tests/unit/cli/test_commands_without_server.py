@@ -68,7 +68,7 @@ def test_import_names_the_settings_that_are_missing(
         pytest.param(
             ["--webhook-service", "shop=127.0.0.1:1"], "expected NS/NAME=HOST:PORT", id="service"
         ),
-        pytest.param(["--port", "65536"], "65536 is greater than 65535", id="port"),
+        pytest.param(["--port", "65536"], "65536 must be at most 65535", id="port"),
     ],
 )
 def test_the_server_refuses_flags_that_exclude_each_other(

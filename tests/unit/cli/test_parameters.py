@@ -97,10 +97,10 @@ def test_help_shows_flags_defaults_and_environment(capsys: pytest.CaptureFixture
         pytest.param([], "WALL", id="required"),
         pytest.param(["north", "--colour", "red"], "--colour", id="unknown flag"),
         pytest.param(["north", "--lay", "3"], "--lay", id="abbreviated flag"),
-        pytest.param(["north", "-c", "green"], "'green' is not one of red, blue", id="choice"),
+        pytest.param(["north", "-c", "green"], "'green' must be one of red, blue", id="choice"),
         pytest.param(["north", "--layers", "x"], "'x' is not a number", id="number"),
-        pytest.param(["north", "--layers", "0"], "0 is less than 1", id="minimum"),
-        pytest.param(["north", "--layers", "10"], "10 is greater than 9", id="maximum"),
+        pytest.param(["north", "--layers", "0"], "0 must be at least 1", id="minimum"),
+        pytest.param(["north", "--layers", "10"], "10 must be at most 9", id="maximum"),
     ],
 )
 def test_bad_arguments_are_one_line_that_names_the_help(

@@ -46,7 +46,7 @@ def test_there_is_no_way_back_from_the_first() -> None:
 
 @pytest.mark.parametrize("wanted", ["99", "11", "zebra"])
 def test_revision_that_does_not_exist_is_refused_with_those_that_do(wanted: str) -> None:
-    with pytest.raises(CommandError, match=f"no revision {wanted}; there are: 2, 9, 10"):
+    with pytest.raises(CommandError, match=f"no revision {wanted}; available: 2, 9, 10"):
         choose_revision(pipeline(revision_id="10"), LISTED, wanted)
 
 

@@ -161,7 +161,7 @@ def test_admission_flags_choose_plugins_and_addresses_of_webhooks() -> None:
             "--oidc-required-claim 'team'",
             id="claim",
         ),
-        pytest.param(["--controllers", "*,-x"], "unknown x; there are", id="controller"),
+        pytest.param(["--controllers", "*,-x"], "unknown x; available:", id="controller"),
         pytest.param(["--kubernetes-version", "0.1"], "--kubernetes-version", id="release"),
         pytest.param(["--feature-gates", "A=perhaps"], "A=perhaps", id="gate"),
         pytest.param(["--enable-admission-plugins", "Nothing"], "Nothing", id="plugin"),

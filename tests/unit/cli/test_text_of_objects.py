@@ -114,9 +114,9 @@ def test_aggregations_without_groups_have_no_column_for_them() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["hypervisor", "timing"], "give --scale or --boot"),
-        (["hypervisor", "timing", "--scale", "fast"], "not a number"),
-        (["hypervisor", "timing", "--boot", "1-x"], "not a number"),
+        (["hypervisor", "timing"], "no timing given: set --scale or --boot"),
+        (["hypervisor", "timing", "--scale", "fast"], "invalid --scale or --boot"),
+        (["hypervisor", "timing", "--boot", "1-x"], "invalid --scale or --boot"),
         (["why", "pods"], "NAME is required: quarterdeck why KIND NAME"),
         (["delete", "cm"], "give KIND and NAME, or manifests with --filename"),
         (["apply"], "give manifests with --filename, or a folder with --kustomize"),

@@ -13,7 +13,7 @@ async def dev(
     module: Annotated[
         str, Argument(metavar="MODULE", help="File or module of the operator, such as operator.py.")
     ],
-    port: Annotated[int, port_option("--port", "Port of the API server, 0 for any.")] = 0,
+    port: Annotated[int, port_option("--port", "Port of the API server, 0 for any free port.")] = 0,
     health_port: Annotated[
         int, port_option("--health-port", "Port of the operator's health page, for `why`.")
     ] = 8081,

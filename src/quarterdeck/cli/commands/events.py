@@ -17,7 +17,7 @@ async def events(
     ] = "",
     warnings: Annotated[bool, Option("--warnings", help="Show only warnings.")] = False,
     limit: Annotated[
-        int, Option("--limit", minimum=1, metavar="N", help="Show at most the newest N.")
+        int, Option("--limit", minimum=1, metavar="N", help="Show at most N events: the newest.")
     ] = 50,
     output: Output = Form.TABLE,
     namespace: Namespace = "",

@@ -51,7 +51,8 @@ async def get(
         bool, Option("--watch", "-w", help="Show the objects, then every change, until Ctrl-C.")
     ] = False,
     count: Annotated[
-        int, Option("--count", metavar="N", help="With --watch: stop after N lines; 0 for none.")
+        int,
+        Option("--count", metavar="N", help="With --watch: stop after N lines; 0 for no limit."),
     ] = 0,
     namespace: Namespace = "",
     all_namespaces: AllNamespaces = False,
@@ -161,7 +162,9 @@ def build_path(
     from quarterdeck.wire.path import ResourcePath
 
     if all_namespaces and name:
-        raise CommandError("NAME and --all-namespaces exclude each other: use --namespace", REFUSED)
+        raise CommandError(
+            "NAME and --all-namespaces are mutually exclusive: use --namespace", REFUSED
+        )
     where = ""
     if found.namespaced and not all_namespaces:
         where = namespace or client.namespace

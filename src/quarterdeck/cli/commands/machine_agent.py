@@ -11,11 +11,15 @@ from quarterdeck.cli.parameters import Option
 
 def machine_agent(
     config: Annotated[
-        str, Option("--config", metavar="FILE", help="File that the seed has written.")
+        str, Option("--config", metavar="FILE", help="Settings file written by cloud-init.")
     ] = "/etc/hyperfleet/agent.json",
     state_dir: Annotated[
         str,
-        Option("--state-dir", metavar="DIR", help="Folder of key and certificate, in memory."),
+        Option(
+            "--state-dir",
+            metavar="DIR",
+            help="Folder for key and certificate; should be in memory.",
+        ),
     ] = "/run/hyperfleet",
     tcti: Annotated[
         str, Option("--tcti", metavar="TCTI", help="How tpm2-tools reach the TPM.")
@@ -25,15 +29,15 @@ def machine_agent(
         Option(
             "--power-off",
             metavar="COMMAND",
-            help="Command that ends the machine (default: systemctl poweroff, or what works).",
+            help="Command that powers the machine off (default: systemctl poweroff and fallbacks).",
         ),
     ] = "",
     write: Annotated[
         str,
-        Option("--write", metavar="FILE", help="Write the agent as one file (zipapp), and end."),
+        Option("--write", metavar="FILE", help="Write the agent as one file (zipapp) and exit."),
     ] = "",
 ) -> None:
-    """Prove this machine to the bootstrap service, renew its certificate, obey directives."""
+    """Attest this machine to the bootstrap service, renew its certificate, follow directives."""
     if write:
         from quarterdeck.agents.machine.bundle import write_zipapp
 

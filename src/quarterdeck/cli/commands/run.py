@@ -27,9 +27,7 @@ def _run(effective: Effective) -> None:
     try:
         run_loop(run_operators(settings, part_settings=effective.part_settings))
     except LostLeadership as error:
-        raise CommandError(
-            f"{error}; another replica holds the lease, restart this one to stand by", FAILED
-        ) from error
+        raise CommandError(f"{error}; restart this replica to make it a standby", FAILED) from error
 
 
 COMMAND = Command(run, settings="run")

@@ -59,7 +59,7 @@ async def _fetch(url: str, health: str) -> dict[str, Any]:
         async with http.Client() as client, await client.request("GET", url) as response:
             body = await response.read()
     except ValueError as error:
-        text = f"--health is {health!r}: give an address such as http://127.0.0.1:8081"
+        text = f"invalid --health {health!r}: expected an address such as http://127.0.0.1:8081"
         raise CommandError(text, REFUSED) from error
     except http.HttpError as error:
         raise CommandError(

@@ -54,7 +54,7 @@ class ClusterFlags(NamedTuple):
     ] = ""
     insecure: Annotated[
         bool,
-        Option("--insecure-skip-tls-verify", help="Accept any certificate of the cluster."),
+        Option("--insecure-skip-tls-verify", help="Do not verify the certificate of the cluster."),
     ] = False
 
 
@@ -71,7 +71,7 @@ async def add(
     from quarterdeck.inventory.push.address import find_address_problem
 
     if not context and not kubeconfig:
-        raise CommandError("name the cluster by --context or --kubeconfig", REFUSED)
+        raise CommandError("no cluster given: set --context or --kubeconfig", REFUSED)
     if cluster.push and (problem := find_address_problem(cluster.push)):
         raise CommandError(f"--push {problem}", REFUSED)
     source = _load(kubeconfig, context)
@@ -117,8 +117,8 @@ def _format_result(result: dict[str, str | None]) -> str:
     lines = [f"cluster {name} ({result['server']}) is connected to the hub {result['hub']}"]
     if expires_at := result["tokenExpiresAt"]:
         lines.append(
-            f"the token expires at {expires_at}, because the cluster fills no Secrets "
-            "with tokens; run this command again before"
+            f"the token expires at {expires_at}, because the cluster issues no tokens without "
+            "expiry; run this command again before then"
         )
     lines.append(f"show its state: quarterdeck get clusterconnections {name} -n {namespace}")
     return "\n".join(lines)
@@ -129,9 +129,7 @@ def _name(text: str) -> str:
     cleaned = "".join(each if each.isalnum() and each.isascii() else "-" for each in text.lower())
     cleaned = cleaned.strip("-")[:63].strip("-")
     if not cleaned:
-        raise CommandError(
-            f"{text!r} cannot be the name of a cluster: choose one by --name", REFUSED
-        )
+        raise CommandError(f"invalid cluster name {text!r}: choose another with --name", REFUSED)
     return cleaned
 
 
@@ -140,6 +138,6 @@ def _labels(text: str) -> dict[str, str]:
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")
         if not equals or not name.strip():
-            raise CommandError(f"--labels: {part!r} is not NAME=VALUE", REFUSED)
+            raise CommandError(f"invalid --labels {part!r}: expected NAME=VALUE", REFUSED)
         found[name.strip()] = value.strip()
     return found

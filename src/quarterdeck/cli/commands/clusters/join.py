@@ -18,11 +18,13 @@ class IngesterFlags(NamedTuple):
         Option(
             "--ingester-address",
             metavar="HOST:PORT",
-            help="The hub as the cluster sees it (default: spec.ingesterAddress).",
+            help=(
+                "Address of the ingester as seen from the cluster (default: spec.ingesterAddress)."
+            ),
         ),
     ] = ""
     ca_file: Annotated[
-        str, Option("--ca-file", metavar="PATH", help="Authority of the ingester's certificate.")
+        str, Option("--ca-file", metavar="PATH", help="CA certificates that verify the ingester.")
     ] = ""
     server_name: Annotated[
         str, Option("--server-name", metavar="NAME", help="Name in the ingester's certificate.")
@@ -32,7 +34,7 @@ class IngesterFlags(NamedTuple):
         Option(
             "--tls-secret",
             metavar="NAME",
-            help="Secret on the cluster with the collector's certificate, if the hub asks for one.",
+            help="Secret on the cluster with the collector's certificate, if the hub requires one.",
         ),
     ] = ""
 
@@ -63,7 +65,7 @@ async def join(
 
     image = image or os.environ.get("COLLECTOR_IMAGE", "")
     if not image:
-        raise CommandError("name the collector's image by --image or COLLECTOR_IMAGE", REFUSED)
+        raise CommandError("no collector image given: set --image or COLLECTOR_IMAGE", REFUSED)
     address = ingester.ingester_address
     if address and (problem := find_address_problem(address)):
         raise CommandError(f"--ingester-address {problem}", REFUSED)

@@ -21,7 +21,13 @@ _GIB = 1024**3
 
 async def top(
     timeout: Annotated[
-        int, Option("--timeout", metavar="N", help="Seconds for one cluster.", minimum=1)
+        int,
+        Option(
+            "--timeout",
+            metavar="N",
+            help="Time limit for reading one cluster, in seconds.",
+            minimum=1,
+        ),
     ] = 10,
     namespace: Namespace = "",
     all_namespaces: AllNamespaces = False,

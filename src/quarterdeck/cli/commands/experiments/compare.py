@@ -34,15 +34,23 @@ async def compare(
     ] = False,
     lower: Annotated[
         str,
-        Option("--lower-is-better", metavar="A,B", help="Metrics that should be low."),
+        Option(
+            "--lower-is-better", metavar="A,B", help="Metrics for which a lower value is better."
+        ),
     ] = "",
     higher: Annotated[
         str,
-        Option("--higher-is-better", metavar="A,B", help="Metrics that should be high."),
+        Option(
+            "--higher-is-better", metavar="A,B", help="Metrics for which a higher value is better."
+        ),
     ] = "",
     threshold: Annotated[
         str,
-        Option("--threshold", metavar="PERCENT", help="Ignore smaller differences of the mean."),
+        Option(
+            "--threshold",
+            metavar="PERCENT",
+            help="Ignore differences of the mean below this percentage.",
+        ),
     ] = "0",
     output: Output = Form.TABLE,
     junit: Junit = "",

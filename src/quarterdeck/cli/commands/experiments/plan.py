@@ -31,7 +31,7 @@ ArgocdNamespace = Annotated[
         "--argocd-namespace",
         metavar="NAME",
         env="ARGOCD_NAMESPACE",
-        help="Namespace of Argo CD, as the operator is set.",
+        help="Namespace of Argo CD; must equal the setting of the operator.",
     ),
 ]
 WorkflowNamespace = Annotated[
@@ -40,7 +40,7 @@ WorkflowNamespace = Annotated[
         "--workflow-namespace",
         metavar="NAME",
         env="WORKFLOW_NAMESPACE",
-        help="Namespace of Argo Workflows and its templates, as the operator is set.",
+        help="Namespace of Argo Workflows; must equal the setting of the operator.",
     ),
 ]
 ClusterApi = Annotated[
@@ -58,7 +58,7 @@ ClusterTypes = Annotated[
         "--cluster-types",
         metavar="FILE",
         env="EXPERIMENTS_CLUSTER_TYPES",
-        help="File with the kinds that request clusters, as the operator is set.",
+        help="File with the kinds that request clusters; must equal the setting of the operator.",
     ),
 ]
 
@@ -170,7 +170,8 @@ class Known:
         arguments = found.workflow["spec"]["arguments"]["parameters"]
         given = {each["name"] for each in arguments}
         return [
-            f"spec.workflow.params.{name}: Required value: {key} has no value for it"
+            f"spec.workflow.params.{name}: Required value: WorkflowTemplate {key} has no default "
+            "for it"
             for name in required
             if name not in given
         ]

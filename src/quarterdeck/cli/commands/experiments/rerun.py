@@ -48,7 +48,9 @@ async def rerun(
         earlier = await get_experiment(client, name, where)
         if earlier.status.phase not in FINISHED:
             phase = earlier.status.phase or "Pending"
-            raise CommandError(f"experiment {where}/{name} is {phase}; wait for its end", FAILED)
+            raise CommandError(
+                f"experiment {where}/{name} is {phase}; wait until it has ended", FAILED
+            )
         taken = {each.metadata.name for each in await client.list(Experiment, where)}
         chosen = new_name or next_name(name, taken)
         created = await client.create(copy_of(earlier, chosen, repeats=repeats))

@@ -5,9 +5,9 @@ use the same controls.
 """
 
 COMMANDS = {
-    "fail": "Let calls of the simulator go wrong",
+    "fail": "Inject failures into calls of the simulator",
     "heal": "Remove all failure rules",
-    "timing": "Change how long the simulator takes",
-    "act": "Do something behind the operator's back",
-    "show": "Show the controls in force",
+    "timing": "Set the latencies of the simulator",
+    "act": "Change nodes and VMs outside the operator",
+    "show": "Show failure rules, timing and actions",
 }

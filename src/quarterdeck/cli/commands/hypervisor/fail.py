@@ -24,19 +24,27 @@ async def fail(
         ),
     ] = "error",
     times: Annotated[
-        int, Option("--times", metavar="N", help="How often; 0 for ever.", minimum=0)
+        int,
+        Option(
+            "--times", metavar="N", help="Number of calls that fail; 0 for no limit.", minimum=0
+        ),
     ] = 1,
-    vm: Annotated[str, Option("--vm", metavar="NAME", help="Part of the VM's name.")] = "",
-    node: Annotated[str, Option("--node", metavar="NAME", help="Node of the VM.")] = "",
+    vm: Annotated[
+        str, Option("--vm", metavar="NAME", help="Fail only VMs whose name contains this.")
+    ] = "",
+    node: Annotated[str, Option("--node", metavar="NAME", help="Fail only VMs on this node.")] = "",
     percent: Annotated[
-        int, Option("--percent", metavar="N", help="Share of calls.", minimum=1, maximum=100)
+        int,
+        Option(
+            "--percent", metavar="N", help="Percentage of calls that fail.", minimum=1, maximum=100
+        ),
     ] = 100,
     json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
-    """Let the next calls of an operation go wrong."""
+    """Inject failures into the next calls of an operation."""
     from quarterdeck.operators.machines.drivers.simulator.controls import parse_rules
 
     rule: dict[str, Any] = {"op": operation, "kind": kind, "times": times}

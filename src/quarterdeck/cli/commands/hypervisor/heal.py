@@ -20,7 +20,7 @@ async def heal(
         controls.pop("rules", None)
 
     await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
-    print_result({"rules": []}, "no call fails any more", as_json=json)
+    print_result({"rules": []}, "all failure rules are removed", as_json=json)
 
 
 COMMAND = Command(heal)

@@ -23,15 +23,13 @@ async def check_target(action: str, target: str, *, kubeconfig: str, context: st
         return
     kind = "node" if action in NODE_ACTIONS else "machine"
     if not target:
-        raise CommandError(f"{action} needs the name of a {kind}: {action} NAME", REFUSED)
+        raise CommandError(f"{action} requires the name of a {kind}: {action} NAME", REFUSED)
     if kind == "node":
         known = await _list_nodes(kubeconfig, context)
     else:
         known = await _list_machines(kubeconfig, context)
     if target not in known:
-        raise CommandError(
-            f"there is no {kind} {target!r}; {_describe(kind, list(known.values()))}"
-        )
+        raise CommandError(f"{kind} {target!r} not found; {_describe(kind, list(known.values()))}")
 
 
 async def _list_nodes(kubeconfig: str, context: str) -> dict[str, str]:
@@ -63,6 +61,6 @@ def _describe(kind: str, names: list[str]) -> str:
     unique = sorted(set(names))
     if not unique:
         hint = "HypervisorCluster of provider mock" if kind == "node" else "MachineClaim"
-        return f"none exists, apply a {hint} first"
+        return f"none exists; apply a {hint} first"
     more = f" and {len(unique) - _SHOWN} more" if len(unique) > _SHOWN else ""
-    return f"there are: {', '.join(unique[:_SHOWN])}{more}"
+    return f"available: {', '.join(unique[:_SHOWN])}{more}"

@@ -12,17 +12,21 @@ from quarterdeck.cli.parameters import Option
 
 async def timing(
     scale: Annotated[
-        str, Option("--scale", metavar="FACTOR", help="Factor of all latencies, such as 0.1.")
+        str,
+        Option(
+            "--scale", metavar="FACTOR", help="Multiply all latencies by this factor, such as 0.1."
+        ),
     ] = "",
     boot: Annotated[
-        str, Option("--boot", metavar="FROM-TO", help="Seconds that machines boot, such as 1-3.")
+        str,
+        Option("--boot", metavar="FROM-TO", help="Boot time of machines in seconds, such as 1-3."),
     ] = "",
     json: Json = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
-    """Change how long tasks and boots of the simulator take."""
+    """Set how long tasks and boots of the simulator take."""
     from quarterdeck.operators.machines.drivers.simulator.controls import parse_settings
     from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
 
@@ -34,9 +38,9 @@ async def timing(
             low, _, high = boot.partition("-")
             wanted["boot_s"] = [float(low), float(high or low)]
     except ValueError as error:
-        raise CommandError(f"not a number: {error}", REFUSED) from error
+        raise CommandError(f"invalid --scale or --boot: {error}", REFUSED) from error
     if not wanted:
-        raise CommandError("give --scale or --boot", REFUSED)
+        raise CommandError("no timing given: set --scale or --boot", REFUSED)
 
     def change(controls: dict[str, Any]) -> None:
         controls["timing"] = {**(controls.get("timing") or {}), **wanted}

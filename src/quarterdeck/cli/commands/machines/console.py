@@ -80,7 +80,7 @@ def _read_simulated(claim: "MachineClaim", settings: "ProviderSettings") -> str:
         return path.read_text()
     except FileNotFoundError:
         raise CommandError(
-            f"there is no {path}: name the folder of `up` with --data-dir; "
+            f"{path} not found: give the folder of `up` with --data-dir; "
             "consoles of `up --in-memory` are shown in the dashboard"
         ) from None
 

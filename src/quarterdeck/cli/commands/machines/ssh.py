@@ -42,8 +42,8 @@ async def ssh(
                 pass  # the image's default user it is
     if claim.status.provider_id.startswith("mock://"):
         raise CommandError(
-            f"machine {name} is simulated, and nothing there answers SSH; "
-            f"see its console: quarterdeck machines console {name}"
+            f"machine {name} is simulated and has no SSH server; show its console: quarterdeck "
+            f"machines console {name}"
         )
     info = claim.status.network_info
     if info is None or not info.ip_address:
@@ -55,7 +55,7 @@ async def ssh(
     try:
         os.execvp(command[0], command)
     except FileNotFoundError:
-        raise CommandError("there is no ssh program; install openssh-client") from None
+        raise CommandError("ssh not found on the PATH; install openssh-client") from None
 
 
 COMMAND = Command(ssh)

@@ -3,8 +3,8 @@
 COMMANDS = {
     "lint": "Check manifests, Alloy and OpenTelemetry configuration",
     "import": "Print manifests for the pipelines of a fleet server",
-    "plan": "Print which collectors a change concerns, before it is applied",
+    "plan": "Show which collectors a change affects, before it is applied",
     "effective": "Print the merged configuration of a collector",
-    "promote": "End a rollout, or one step of it",
-    "rollback": "Go back to an earlier revision",
+    "promote": "Promote a rollout to all collectors, or by one step",
+    "rollback": "Roll back to an earlier revision",
 }

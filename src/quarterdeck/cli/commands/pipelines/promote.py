@@ -29,12 +29,16 @@ async def promote(
         pipeline = await client.get(Pipeline, name, where)
         status = pipeline.status.rollout
         if status is None or not status.candidate or status.phase == "Promoted":
-            raise CommandError(f"pipeline {name} has no rollout under way", REFUSED)
+            raise CommandError(f"pipeline {name} has no rollout in progress", REFUSED)
         value = f"{status.candidate}:{status.step}" if step else status.candidate
         await client.resource(Pipeline.KIND.gvr).patch(
             name, {"metadata": {"annotations": {PROMOTE: value}}}, namespace=where
         )
-    what = f"step {status.step + 1} of {status.steps} ends" if step else "every collector gets it"
+    what = (
+        f"promoted past step {status.step + 1} of {status.steps}"
+        if step
+        else "promoted to all collectors"
+    )
     result = {"pipeline": name, "namespace": where, "promoted": value}
     print_result(result, f"pipeline {name}: {what}", as_json=json)
 

@@ -20,7 +20,7 @@ async def rollback(
     to: Annotated[
         str,
         Option(
-            "--to", metavar="REVISION", help="Revision to go back to (default: the one before)."
+            "--to", metavar="REVISION", help="Revision to roll back to (default: the previous one)."
         ),
     ] = "",
     clear: Annotated[
@@ -44,7 +44,11 @@ async def rollback(
         await client.resource(Pipeline.KIND.gvr).patch(
             name, {"spec": {"rollbackTo": target}}, namespace=where
         )
-    text = "is sent as its spec says" if target is None else f"goes back to revision {target}"
+    text = (
+        "is no longer rolled back: its spec is sent again"
+        if target is None
+        else f"rolled back to revision {target}"
+    )
     result = {"pipeline": name, "namespace": where, "rollbackTo": target}
     print_result(result, f"pipeline {name} {text}", as_json=json)
 
@@ -78,7 +82,7 @@ def _check_known(pipeline: str, ids: list[str], wanted: str) -> None:
     if ids and wanted not in ids and not is_older:
         listed = ", ".join(ids)
         raise CommandError(
-            f"pipeline {pipeline} has no revision {wanted}; there are: {listed}", REFUSED
+            f"pipeline {pipeline} has no revision {wanted}; available: {listed}", REFUSED
         )
 
 

@@ -7,9 +7,9 @@ from quarterdeck.cli.output import print_line
 
 COMMANDS = {
     "snapshot": "Copy the database to a file, also while the server runs",
-    "restore": "Put a snapshot in the place of the database",
+    "restore": "Replace the database by a snapshot",
     "verify": "Check that every acknowledged write is in the database",
-    "compact": "Drop the history of a stopped server and give space back",
+    "compact": "Compact the history of a stopped server and free disk space",
 }
 
 

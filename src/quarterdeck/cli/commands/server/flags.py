@@ -33,14 +33,14 @@ class StorageFlags(NamedTuple):
         bool,
         Option(
             "--accept-data-loss",
-            help="Start although acknowledged writes are lost or damaged, without them.",
+            help="Start without acknowledged writes that are lost or damaged.",
         ),
     ] = False
     encryption_provider_config: Annotated[
         str,
         _path_option(
             "--encryption-provider-config",
-            "Keys (aesgcm) that encrypt resources on the disk, as kube-apiserver reads them.",
+            "EncryptionConfiguration of kube-apiserver (provider aesgcm) for objects on disk.",
         ),
     ] = ""
 
@@ -84,14 +84,14 @@ class AuthenticationFlags(NamedTuple):
         Option(
             "--anonymous-auth",
             metavar="BOOL",
-            help="Whether requests without credentials are anonymous, true or false.",
+            help="Treat requests without credentials as anonymous: true or false.",
         ),
     ] = "true"
     client_ca_file: Annotated[
         str,
         _path_option(
             "--client-ca-file",
-            "Authorities of client certificates, besides the server's own.",
+            "CA certificates that verify clients, besides the server's own CA.",
         ),
     ] = ""
     token_auth_file: Annotated[
@@ -102,7 +102,7 @@ class AuthenticationFlags(NamedTuple):
         str,
         _path_option(
             "--requestheader-client-ca-file",
-            "Authorities of proxies whose X-Remote-* headers are believed.",
+            "CA certificates that verify proxies whose X-Remote-* headers are trusted.",
         ),
     ] = ""
     requestheader_allowed_names: Annotated[
@@ -154,10 +154,12 @@ class OidcFlags(NamedTuple):
     ] = None
     oidc_signing_algs: Annotated[
         str,
-        Option("--oidc-signing-algs", metavar="A,B", help="Algorithms of ID tokens."),
+        Option(
+            "--oidc-signing-algs", metavar="A,B", help="Accepted signing algorithms of ID tokens."
+        ),
     ] = "RS256"
     oidc_ca_file: Annotated[
-        str, _path_option("--oidc-ca-file", "Authorities of the issuer's certificate.")
+        str, _path_option("--oidc-ca-file", "CA certificates that verify the issuer.")
     ] = ""
 
 
@@ -172,7 +174,7 @@ class ServiceAccountFlags(NamedTuple):
         str,
         _path_option(
             "--service-account-signing-key-file",
-            "Private key that signs service account tokens (default: made).",
+            "Private key that signs service account tokens (default: generated).",
         ),
     ] = ""
     service_account_key_file: Annotated[
@@ -204,7 +206,9 @@ class ApiFlags(NamedTuple):
     ] = AuthorizationMode.RBAC
     simulate_workloads: Annotated[
         bool,
-        Option("--simulate-workloads", help="Simulate kubelets: pods become ready by themselves."),
+        Option(
+            "--simulate-workloads", help="Simulate kubelets: pods become ready without running."
+        ),
     ] = False
     controllers_without_kubelet: Annotated[
         bool,
@@ -247,7 +251,7 @@ class ApiFlags(NamedTuple):
         Option(
             "--service-cluster-ip-range",
             metavar="CIDR",
-            help="The network that Services get their addresses from.",
+            help="Range of the cluster IPs of Services.",
         ),
     ] = "10.96.0.0/12"
     max_requests_inflight: Annotated[
@@ -255,7 +259,7 @@ class ApiFlags(NamedTuple):
         Option(
             "--max-requests-inflight",
             metavar="N",
-            help="Requests that run at once, a third of them of one user; more get 429.",
+            help="Concurrent requests, at most a third of them of one user; others get status 429.",
             minimum=3,
         ),
     ] = 600
@@ -291,15 +295,19 @@ class AuditFlags(NamedTuple):
 
     audit_policy_file: Annotated[
         str,
-        _path_option("--audit-policy-file", "Policy of the audit log, as kube-apiserver reads it."),
+        _path_option("--audit-policy-file", "Audit policy, in the format of kube-apiserver."),
     ] = ""
     audit_log_path: Annotated[
-        str, _path_option("--audit-log-path", "File of the audit log; needs a policy.")
+        str,
+        _path_option("--audit-log-path", "File of the audit log; requires --audit-policy-file."),
     ] = ""
     audit_log_maxsize: Annotated[
         int,
         Option(
-            "--audit-log-maxsize", metavar="MB", help="Size to rotate the audit log at.", minimum=1
+            "--audit-log-maxsize",
+            metavar="MB",
+            help="Rotate the audit log at this size.",
+            minimum=1,
         ),
     ] = 100
     audit_log_maxbackup: Annotated[
@@ -316,7 +324,7 @@ class AuditFlags(NamedTuple):
         Option(
             "--audit-log-maxage",
             metavar="DAYS",
-            help="Days to keep rotated files, 0 for ever.",
+            help="Days to keep rotated files, 0 for no limit.",
             minimum=0,
         ),
     ] = 0

@@ -129,12 +129,12 @@ def _parse_path(text: str) -> Path | None:
 
 def _check_exclusive(flag: str, value: object, other_flag: str, other_value: object) -> None:
     if value and other_value:
-        raise CommandError(f"{flag} and {other_flag} exclude each other: give one", REFUSED)
+        raise CommandError(f"{flag} and {other_flag} are mutually exclusive: give one", REFUSED)
 
 
 def _check_pair(flag: str, value: str, other_flag: str, other_value: str) -> None:
     if bool(value) != bool(other_value):
-        raise CommandError(f"{flag} and {other_flag} need each other", REFUSED)
+        raise CommandError(f"{flag} and {other_flag} must be given together", REFUSED)
 
 
 def _check_options(options: "ServerOptions") -> None:
@@ -201,7 +201,7 @@ def _parse_controllers(text: str) -> frozenset[str] | None:
     unknown = {each.removeprefix("-") for each in chosen} - CONTROLLER_NAMES - {"*"}
     if unknown:
         raise CommandError(
-            f"invalid --controllers: unknown {', '.join(sorted(unknown))}; there are"
+            f"invalid --controllers: unknown {', '.join(sorted(unknown))}; available:"
             f" {', '.join(sorted(CONTROLLER_NAMES))}",
             REFUSED,
         )

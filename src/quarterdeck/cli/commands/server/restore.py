@@ -14,7 +14,7 @@ def restore(
     data_dir: DataDir = ".quarterdeck",
     json: Json = False,
 ) -> None:
-    """Put a snapshot in the place of the database, which is kept as state.db.replaced.
+    """Replace the database by a snapshot, which is kept as state.db.replaced.
 
     The server must be stopped. Clients that watched before list again.
     """

@@ -10,7 +10,7 @@ from quarterdeck.cli.parameters import Argument
 
 
 def snapshot(
-    file: Annotated[str, Argument(metavar="FILE", help="File to make; it must not exist.")],
+    file: Annotated[str, Argument(metavar="FILE", help="File to write; it must not exist.")],
     data_dir: DataDir = ".quarterdeck",
     json: Json = False,
 ) -> None:

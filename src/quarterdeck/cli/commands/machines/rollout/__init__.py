@@ -3,5 +3,5 @@
 COMMANDS = {
     "status": "Wait until a fleet has the newest revision",
     "history": "Show the revisions of a fleet",
-    "undo": "Go back to an earlier revision of a fleet",
+    "undo": "Roll back to an earlier revision of a fleet",
 }

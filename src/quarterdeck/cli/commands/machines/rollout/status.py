@@ -18,7 +18,7 @@ _LOOK_S = 0.5
 async def status(
     name: Annotated[str, Argument(metavar="FLEET", help="Name of the fleet.")],
     timeout: Annotated[
-        int, Option("--timeout", metavar="SECONDS", help="Seconds to wait; 0 waits for ever.")
+        int, Option("--timeout", metavar="SECONDS", help="Seconds to wait; 0 for no limit.")
     ] = 0,
     no_wait: Annotated[bool, Option("--no-wait", help="Show the state and return.")] = False,
     json: Json = False,
@@ -82,7 +82,7 @@ def describe(fleet: "Fleet") -> tuple[str, bool]:
     if is_done:
         return f"fleet {name}: all {wanted} machines have revision {state.update_revision}", True
     line = (
-        f"fleet {name}: {state.updated_replicas} of {wanted} machines are new, "
+        f"fleet {name}: {state.updated_replicas} of {wanted} machines are updated, "
         f"{state.available_replicas} are available"
     )
     return line + (" (paused)" if fleet.spec.paused else ""), False

@@ -20,7 +20,9 @@ async def undo(
     to_revision: Annotated[
         int,
         Option(
-            "--to-revision", metavar="N", help="Revision to go back to (default: the one before)."
+            "--to-revision",
+            metavar="N",
+            help="Revision to roll back to (default: the previous one).",
         ),
     ] = 0,
     shared: Annotated[
@@ -49,9 +51,11 @@ async def undo(
         await client.resource(Fleet.KIND.gvr).patch(
             name, build_patch(fleet, target), namespace=where
         )
-    lines = [f"fleet {name} goes back to revision {target.revision} ({target.image})"]
+    lines = [f"fleet {name} rolled back to revision {target.revision} ({target.image})"]
     if template is not None:
-        lines.append(f"template {target.template} has its spec of revision {target.revision} again")
+        lines.append(
+            f"template {target.template} restored to its spec of revision {target.revision}"
+        )
     result = {"fleet": name, "revision": target.revision, "image": target.image}
     result["template"] = target.template if template is not None else None
     print_result(result, "\n".join(lines), as_json=json)
@@ -72,7 +76,7 @@ def find_revision(fleet: "Fleet", number: int) -> "FleetRevision":
     if not found:
         known = ", ".join(str(each.revision) for each in others) or "none"
         raise CommandError(
-            f"fleet {fleet.metadata.name} has no such earlier revision; there are: {known}", REFUSED
+            f"fleet {fleet.metadata.name} has no such earlier revision; available: {known}", REFUSED
         )
     return found[-1]
 
@@ -111,7 +115,7 @@ async def _find_edited(
             return None
         raise CommandError(
             f"revision {target.revision} differs only in HypervisorMachineTemplate "
-            f"{target.template}, whose spec of that time is not known: change the template back",
+            f"{target.template}, whose earlier spec was not recorded: edit the template",
             REFUSED,
         )
     try:
@@ -120,7 +124,8 @@ async def _find_edited(
         )
     except NotFound:
         raise CommandError(
-            f"HypervisorMachineTemplate {target.template} of revision {target.revision} is gone",
+            f"HypervisorMachineTemplate {target.template} of revision {target.revision} was "
+            "deleted: create it again",
             REFUSED,
         ) from None
     spec = msgspec.json.decode(target.template_spec, type=HypervisorMachineTemplateSpec)
@@ -153,7 +158,7 @@ async def _check_unshared(
     ]
     if users:
         raise CommandError(
-            f"HypervisorMachineTemplate {name} was edited since that revision, and "
-            f"{', '.join(users)} use it too; --shared restores it for all of them",
+            f"HypervisorMachineTemplate {name} was edited since that revision and is also used "
+            f"by {', '.join(users)}; restore it for all of them with --shared",
             REFUSED,
         )

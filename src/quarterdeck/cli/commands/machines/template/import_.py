@@ -21,7 +21,7 @@ class BootFlags(NamedTuple):
     """How a machine boots an image that has no boot loader."""
 
     kernel: Annotated[
-        str, Option("--kernel", metavar="PATH", help="Kernel, for an image that cannot boot.")
+        str, Option("--kernel", metavar="PATH", help="Kernel, for an image without a boot loader.")
     ] = ""
     initrd: Annotated[
         str, Option("--initrd", metavar="PATH", help="Initial RAM disk of the kernel.")
@@ -37,10 +37,10 @@ class MachineFlags(NamedTuple):
     cluster: Annotated[
         str, Option("--cluster", metavar="NAME", help="HypervisorCluster of the template.")
     ] = "local"
-    cpu: Annotated[int, Option("--cpu", metavar="N", help="Processors.", minimum=1)] = 1
-    memory: Annotated[str, Option("--memory", metavar="SIZE", help="Memory.")] = "1Gi"
+    cpu: Annotated[int, Option("--cpu", metavar="N", help="Number of processors.", minimum=1)] = 1
+    memory: Annotated[str, Option("--memory", metavar="SIZE", help="Size of the memory.")] = "1Gi"
     disk: Annotated[
-        str, Option("--disk", metavar="SIZE", help="Disk (default: that of the image).")
+        str, Option("--disk", metavar="SIZE", help="Size of the disk (default: that of the image).")
     ] = ""
     user: Annotated[str, Option("--user", metavar="NAME", help="User that may log in.")] = ""
     ssh_key: Annotated[
@@ -77,7 +77,7 @@ async def import_image(
             "spec": spec,
         }
         await definitions.apply(client.raw, [document])
-    text = f"image {imported.path} is in place\nhypervisormachinetemplate/{name} applied"
+    text = f"image {imported.path} imported\nhypervisormachinetemplate/{name} applied"
     print_result({"image": str(imported.path), "template": name}, text, as_json=json)
 
 
@@ -122,7 +122,7 @@ def find_file(name: str) -> Path:
     """
     path = Path(name).expanduser().resolve()
     if not path.is_file():
-        raise CommandError(f"there is no file {path}", REFUSED)
+        raise CommandError(f"file {path} not found", REFUSED)
     return path
 
 
