@@ -51,7 +51,7 @@ def make_credential(endorsement: PublicArea, name: bytes, secret: bytes) -> Cred
         UntrustedKey: if the endorsement key cannot protect a secret.
     """
     if not endorsement.symmetric_bits:
-        raise UntrustedKey("the endorsement key has no symmetric cipher: it is not a storage key")
+        raise UntrustedKey("the endorsement key has no symmetric cipher; expected a storage key")
     hash_name = endorsement.hash_name
     size = hashlib.new(hash_name).digest_size
     seed, encrypted = _share_seed(endorsement, size)

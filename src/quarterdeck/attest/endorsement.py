@@ -44,19 +44,21 @@ def check_endorsement(
 
     Raises:
         MalformedStructure: if the certificate cannot be read.
-        UntrustedKey: if neither certificate nor list vouches for it.
+        UntrustedKey: if its certificate is not trusted, or it has none and is not listed.
     """
     identity = hash_key(area.key)
     if certificate is not None:
         parsed = _parse(certificate)
         if hash_key(_public_key(parsed)) != identity:
-            raise UntrustedKey("the endorsement certificate is of another key")
+            raise UntrustedKey(
+                "the endorsement certificate does not belong to the endorsement key of the TPM"
+            )
         verify_path(policy, parsed, now=now)
         return identity
     if policy.requires_certificate:
-        raise UntrustedKey("the TPM has no endorsement certificate, and one is required")
+        raise UntrustedKey("the TPM has no endorsement certificate, but the policy requires one")
     if identity not in policy.hashes:
-        raise UntrustedKey(f"endorsement key {identity} is not on the list of known TPMs")
+        raise UntrustedKey(f"endorsement key {identity} is not in the list of known TPMs")
     return identity
 
 
@@ -64,7 +66,7 @@ def verify_path(policy: EndorsementPolicy, leaf: x509.Certificate, *, now: datet
     """Find a path from a certificate to a root.
 
     Raises:
-        UntrustedKey: if there is none, or it is no certificate of an endorsement key.
+        UntrustedKey: if there is none, or the certificate is not for an endorsement key.
     """
     _check_leaf(leaf)
     current = leaf
@@ -79,8 +81,8 @@ def verify_path(policy: EndorsementPolicy, leaf: x509.Certificate, *, now: datet
             break
         current = issuer
     raise UntrustedKey(
-        f"no trusted root vouches for the endorsement certificate (issuer"
-        f" {leaf.issuer.rfc4514_string()!r})"
+        "the endorsement certificate does not chain to a trusted root: its issuer is"
+        f" {leaf.issuer.rfc4514_string()!r}"
     )
 
 
@@ -108,19 +110,21 @@ def _is_authority(certificate: x509.Certificate) -> bool:
 
 def _check_leaf(leaf: x509.Certificate) -> None:
     if _is_authority(leaf):
-        raise UntrustedKey("the endorsement certificate is one of an authority")
+        raise UntrustedKey(
+            "the endorsement certificate is a CA certificate; expected the certificate of a key"
+        )
     try:
         usage = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
     except x509.ExtensionNotFound:
         return  # older makers leave it out
     if _EK_USAGE not in usage.value:
-        raise UntrustedKey("the certificate is not for an endorsement key")
+        raise UntrustedKey("the certificate lacks the extended key usage of an endorsement key")
 
 
 def _check_validity(certificate: x509.Certificate, now: datetime) -> None:
     if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
         subject = certificate.subject.rfc4514_string()
-        raise UntrustedKey(f"the certificate of {subject!r} is not valid now")
+        raise UntrustedKey(f"the certificate of {subject!r} has expired or is not valid yet")
 
 
 def _parse(certificate: bytes) -> x509.Certificate:
@@ -128,7 +132,9 @@ def _parse(certificate: bytes) -> x509.Certificate:
     try:
         return x509.load_der_x509_certificate(_without_padding(certificate))
     except ValueError as error:
-        raise MalformedStructure(f"the endorsement certificate cannot be read: {error}") from error
+        raise MalformedStructure(
+            f"the endorsement certificate cannot be parsed: {error}"
+        ) from error
 
 
 def _without_padding(data: bytes) -> bytes:

@@ -47,7 +47,7 @@ def parse_token(text: str) -> JoinToken:
     """
     match = _FORMAT.fullmatch(text)
     if match is None:
-        raise InvalidToken("the text is not a join token: expected hf1.<id>.<secret>")
+        raise InvalidToken("not a join token: expected hf1.<id>.<secret>")
     return JoinToken(match[1], Secret(match[2]))
 
 

@@ -36,7 +36,7 @@ def check_pcrs(policy: PcrPolicy, pcrs: Mapping[int, bytes]) -> None:
     """
     for index, value in pcrs.items():
         if len(value) != _SIZE:
-            raise InvalidQuote(f"PCR {index} has {len(value)} bytes, not {_SIZE}")
+            raise InvalidQuote(f"PCR {index} has {len(value)} bytes; expected {_SIZE}")
     if policy.mode == "record-only":
         return
     for index, accepted in sorted(policy.values.items()):
@@ -44,7 +44,7 @@ def check_pcrs(policy: PcrPolicy, pcrs: Mapping[int, bytes]) -> None:
         allowed = accepted[:1] if policy.mode == "exact" else accepted
         if found is None or found not in allowed:
             shown = "absent" if found is None else found.hex()
-            raise InvalidQuote(f"PCR {index} is {shown}, which the policy does not accept")
+            raise InvalidQuote(f"PCR {index} is {shown}: not accepted by the policy")
 
 
 def hash_pcrs(pcrs: Mapping[int, bytes]) -> str:

@@ -85,7 +85,7 @@ def parse_public(data: bytes) -> PublicArea:
     """Read a TPMT_PUBLIC.
 
     Raises:
-        MalformedStructure: if it is none, or of an algorithm that is not known here.
+        MalformedStructure: if it cannot be parsed, or its algorithm is not supported.
     """
     reader = Reader(data, "the public area")
     kind, hash_code, attributes = reader.read_u16(), reader.read_u16(), reader.read_u32()
@@ -108,18 +108,22 @@ def parse_public(data: bytes) -> PublicArea:
 
 
 def check_attestation_key(area: PublicArea) -> None:
-    """Refuse a key that could sign something else than what its TPM says.
+    """Refuse a key that can sign data which its TPM did not produce.
 
     Raises:
         UntrustedKey: naming the attribute.
     """
     missing = AK_REQUIRED & ~area.attributes
     if missing:
-        raise UntrustedKey(f"the attestation key lacks {_describe(missing)}")
+        raise UntrustedKey(f"the attestation key lacks the attributes {_describe(missing)}")
     if area.attributes & AK_FORBIDDEN:
-        raise UntrustedKey("the attestation key may decrypt, so what it signs proves nothing")
+        raise UntrustedKey(
+            "the attestation key has the attribute decrypt; expected a key that only signs"
+        )
     if area.hash_name != "sha256":
-        raise UntrustedKey(f"the attestation key is named by {area.hash_name}, not by sha256")
+        raise UntrustedKey(
+            f"the name algorithm of the attestation key is {area.hash_name}; expected sha256"
+        )
 
 
 def _describe(attributes: Attribute | int) -> str:
@@ -150,7 +154,7 @@ def _read_rsa(reader: Reader) -> rsa.RSAPublicKey:
     bits, exponent = reader.read_u16(), reader.read_u32() or _DEFAULT_EXPONENT
     modulus = int.from_bytes(reader.read_sized(), "big")
     if modulus.bit_length() != bits or bits < _MIN_RSA_BITS:
-        raise MalformedStructure(f"an RSA key of {modulus.bit_length()} bits is not acceptable")
+        raise MalformedStructure(f"an RSA key of {modulus.bit_length()} bits is not supported")
     try:
         return rsa.RSAPublicNumbers(exponent, modulus).public_key()
     except ValueError as error:

@@ -40,14 +40,14 @@ def parse_quote(data: bytes) -> Quote:
     """Read a TPMS_ATTEST of a quote.
 
     Raises:
-        MalformedStructure: if it is none.
-        InvalidQuote: if the TPM did not say it, it is no quote, or of another bank.
+        MalformedStructure: if it cannot be parsed.
+        InvalidQuote: if it is not a quote by a TPM, or covers another bank.
     """
     reader = Reader(data, "the quote")
     if reader.read_u32() != _MAGIC:
-        raise InvalidQuote("the signed text was not made by a TPM")
+        raise InvalidQuote("the signed data does not begin with the magic number of a TPM")
     if (kind := reader.read_u16()) != _QUOTE:
-        raise InvalidQuote(f"the TPM attests {kind:#06x}, which is not a quote")
+        raise InvalidQuote(f"the attestation has type {kind:#06x}; expected a quote")
     reader.read_sized()  # the qualified name of the signer
     nonce = reader.read_sized()
     reader.read_bytes(8 + 4 + 4 + 1)  # the clock of the TPM
@@ -67,23 +67,25 @@ def verify_quote(
     pcrs: Mapping[int, bytes],
     required: frozenset[int],
 ) -> Quote:
-    """Believe a quote: its signature, its nonce, and that the PCR values are those it is about.
+    """Verify a quote: its signature, its nonce, and that the PCR values match it.
 
     Raises:
         MalformedStructure: if quote or signature cannot be read.
-        InvalidQuote: saying which of them does not hold.
+        InvalidQuote: naming the check that failed.
     """
     verify_signature(key, data, signature)
     quote = parse_quote(data)
     if not hmac.compare_digest(quote.nonce, nonce):
-        raise InvalidQuote("the quote answers another challenge")
+        raise InvalidQuote("the nonce of the quote does not match the challenge")
     if not required <= set(quote.selected):
-        raise InvalidQuote(f"the quote lacks PCRs {sorted(required - set(quote.selected))}")
+        raise InvalidQuote(
+            f"the quote does not cover PCRs {sorted(required - set(quote.selected))}"
+        )
     if set(pcrs) != set(quote.selected):
-        raise InvalidQuote("the PCR values are not those that were quoted")
+        raise InvalidQuote("the PCR values sent are not of the PCRs in the quote")
     concatenated = b"".join(pcrs[index] for index in quote.selected)
     if not hmac.compare_digest(hashlib.sha256(concatenated).digest(), quote.digest):
-        raise InvalidQuote("the PCR values do not have the quoted digest")
+        raise InvalidQuote("the PCR values do not match the digest in the quote")
     return quote
 
 
@@ -96,8 +98,8 @@ def verify_signature(key: PublicKey, data: bytes, signature: bytes) -> None:
     """Check a TPMT_SIGNATURE.
 
     Raises:
-        MalformedStructure: if it is none, or of a scheme that is not known here.
-        InvalidQuote: if it is not the key's.
+        MalformedStructure: if it cannot be parsed, or its scheme is not supported.
+        InvalidQuote: if another key made it.
     """
     reader = Reader(signature, "the signature")
     scheme, hash_code = reader.read_u16(), reader.read_u16()
@@ -112,9 +114,11 @@ def verify_signature(key: PublicKey, data: bytes, signature: bytes) -> None:
                 r, s = (int.from_bytes(reader.read_sized(), "big") for _ in range(2))
                 key.verify(encode_dss_signature(r, s), data, ec.ECDSA(algorithm()))
             case _:
-                raise MalformedStructure(f"signature scheme {scheme:#06x} does not fit the key")
+                raise MalformedStructure(
+                    f"signature scheme {scheme:#06x} does not match the type of the key"
+                )
     except InvalidSignature as error:
-        raise InvalidQuote("the signature is not the attestation key's") from error
+        raise InvalidQuote("the signature was not made by the attestation key") from error
     reader.expect_end()
 
 
@@ -128,7 +132,9 @@ def _read_selection(reader: Reader) -> tuple[int, ...]:
     """The selected PCRs; all of them must be of the SHA-256 bank."""
     count = reader.read_u32()
     if count > _MAX_BANKS:
-        raise MalformedStructure(f"a quote of {count} banks is not believable")
+        raise MalformedStructure(
+            f"the quote has {count} PCR banks; at most {_MAX_BANKS} are supported"
+        )
     selected: list[int] = []
     for _ in range(count):
         bank, bitmap = reader.read_u16(), reader.read_bytes(reader.read_u8())
@@ -139,6 +145,6 @@ def _read_selection(reader: Reader) -> tuple[int, ...]:
             if octet & (1 << bit)
         ]
         if found and bank != _SHA256:
-            raise InvalidQuote(f"the quote is of bank {bank:#06x}, not of SHA-256")
+            raise InvalidQuote(f"the quote covers PCR bank {bank:#06x}; expected SHA-256")
         selected += found
     return tuple(selected)

@@ -12,12 +12,12 @@ class Reader:
         self._at = 0
 
     def read_bytes(self, count: int) -> bytes:
-        """So many bytes."""
+        """The next `count` bytes."""
         end = self._at + count
         if end > len(self._data):
             raise MalformedStructure(
-                f"{self._name} ends too early: {count} bytes wanted at offset {self._at},"
-                f" {len(self._data) - self._at} left"
+                f"{self._name} is truncated: expected {count} bytes at offset {self._at},"
+                f" found {len(self._data) - self._at}"
             )
         taken, self._at = self._data[self._at : end], end
         return taken
@@ -43,14 +43,14 @@ class Reader:
         return self.read_bytes(self.read_u16())
 
     def expect_end(self) -> None:
-        """Refuse bytes that nobody asked for.
+        """Refuse trailing bytes.
 
         Raises:
-            MalformedStructure: if something is left.
+            MalformedStructure: if there are any.
         """
         if self._at != len(self._data):
             left = len(self._data) - self._at
-            raise MalformedStructure(f"{self._name} has {left} bytes too many")
+            raise MalformedStructure(f"{self._name} has {left} unexpected bytes at its end")
 
 
 def write_sized(data: bytes) -> bytes:

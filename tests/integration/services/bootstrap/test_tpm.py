@@ -135,7 +135,7 @@ async def test_unknown_tpm_is_refused_unless_its_hash_is_listed(
 @pytest.mark.parametrize(
     ("added", "removed"),
     [
-        pytest.param(Attribute.DECRYPT, 0, id="may decrypt"),
+        pytest.param(Attribute.DECRYPT, 0, id="has the attribute decrypt"),
         pytest.param(0, Attribute.RESTRICTED, id="not restricted"),
         pytest.param(0, Attribute.FIXED_TPM, id="may leave the TPM"),
     ],
