@@ -79,7 +79,7 @@ async def read_summaries(
             )
         except msgspec.DecodeError as error:
             name = keys.custom(cluster, source_id, "meta")
-            raise StoreRefused(f"{name} or its siblings have another shape: {error}") from error
+            raise StoreRefused(f"cannot decode {name} or a key beside it: {error}") from error
     return found
 
 
@@ -91,7 +91,7 @@ def _decode(parts: list[bytes | None], names: list[str]) -> StoredCollection | N
         aggregations = msgspec.json.decode(parts[1] or b"", type=AggregationResults)
         meta = msgspec.json.decode(parts[2] or b"", type=CollectionMeta)
     except msgspec.DecodeError as error:
-        raise StoreRefused(f"{names[0]} and its siblings have another shape: {error}") from error
+        raise StoreRefused(f"cannot decode {names[0]} or a key beside it: {error}") from error
     same = resources.collected_at == aggregations.computed_at
     is_current = meta.error_count > 0 or meta.last_collection_time == resources.collected_at
     return StoredCollection(

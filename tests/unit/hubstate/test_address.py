@@ -31,13 +31,13 @@ def test_credentials_are_kept_and_not_shown() -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("http://r", "begins with"),
-        ("redis://", "begins with"),
+        ("http://r", "must begin with"),
+        ("redis://", "must begin with"),
         ("redis://:secret@", "no host"),
         ("redis://r:port", "not a host and port"),
         ("redis://r/x", "database number"),
         ("redis+sentinel://r", "master"),
-        ("redis+cluster://r/1", "database 0"),
+        ("redis+cluster://r/1", "must be 0"),
         ("redis://r?color=red", "color"),
     ],
 )

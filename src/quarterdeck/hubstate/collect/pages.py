@@ -34,7 +34,7 @@ async def read_pages(
                 yield [decoder.decode(item) for item in page.items]
             except msgspec.DecodeError as error:
                 raise BadAnswer(
-                    f"{gvr.resource}: the server lists another shape: {error}"
+                    f"{gvr.resource}: cannot decode an object of the list: {error}"
                 ) from error
 
 

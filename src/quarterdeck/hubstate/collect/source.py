@@ -195,4 +195,4 @@ def _decode(page: ListPage) -> list[dict[str, Any]]:
     try:
         return [msgspec.json.decode(item) for item in page.items]
     except msgspec.DecodeError as error:
-        raise BadAnswer(f"the server lists what is no JSON: {error}") from error
+        raise BadAnswer(f"cannot decode an object of the list: {error}") from error

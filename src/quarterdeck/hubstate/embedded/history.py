@@ -64,7 +64,7 @@ def open_history(
             else open_sqlite(path, retain=_RETAIN, history_events=_RETAIN)
         )
     except OpenFailed as error:
-        raise HistoryUnavailable(f"the history cannot be opened: {error}") from error
+        raise HistoryUnavailable(f"cannot open the history: {error}") from error
     return EmbeddedHistory(store, clock=clock, retention_s=retention_s)
 
 
@@ -97,7 +97,7 @@ class EmbeddedHistory:
             for ticket in tickets:
                 await ticket
         except StorageError as error:
-            raise HistoryUnavailable(f"the history cannot be written: {error}") from error
+            raise HistoryUnavailable(f"cannot write the history: {error}") from error
         for key, numbers in rows.items():
             self._add_raw(key, numbers)
 
@@ -106,7 +106,9 @@ class EmbeddedHistory:
         start, end = query.start.timestamp(), query.end.timestamp()
         step_s = query.step.total_seconds()
         if step_s <= 0 or end < start:
-            raise ValueError("a range needs a step above 0 and an end that is not before its start")
+            raise ValueError(
+                "the step of a range must be above 0, and its end must not be before its start"
+            )
         found = []
         for key in sorted(self._names.get(query.name, ())):
             if not _matches(key[1], query.labels):
@@ -167,7 +169,7 @@ class EmbeddedHistory:
                 tickets = list(self._seal())
                 tickets.append(self._put(_BATCH, name, rows))
         except StorageError as error:
-            raise HistoryUnavailable(f"the history cannot be written: {error}") from error
+            raise HistoryUnavailable(f"cannot write the history: {error}") from error
         return tickets
 
     def _seal(self) -> Iterator[Ticket]:

@@ -50,7 +50,7 @@ def open_embedded(
             path, derive=_derive, retain=_RETAIN, history_events=_RETAIN, max_bytes=max_bytes
         )
     except OpenFailed as error:
-        raise StoreUnavailable(f"the hub's state cannot be opened: {error}") from error
+        raise StoreUnavailable(f"cannot open the state of the hub: {error}") from error
     return EmbeddedState(store, clock=clock)
 
 
@@ -246,7 +246,7 @@ def _value(facts: object) -> Value:
 
 def _translate(error: StorageError) -> HubStateError:
     if isinstance(error, CommitFailed):
-        return StoreRefused(f"the hub's state cannot be written: {error}")
+        return StoreRefused(f"cannot write the state of the hub: {error}")
     if isinstance(error, Closed):
-        return StoreUnavailable("the hub's state is closed")
-    return StoreUnavailable(f"the hub's state cannot be written now: {error}")
+        return StoreUnavailable("the state of the hub is closed")
+    return StoreUnavailable(f"cannot write the state of the hub now: {error}")

@@ -209,4 +209,4 @@ def _decode(data: bytes, type_: Any) -> Any:
 def _check_name(name: str) -> None:
     """Names become parts of keys."""
     if not name or ":" in name or len(name) > 253 or check_path_segment(name):
-        raise BadBatch(f"{name[:80]!r} is not the name of an object")
+        raise BadBatch(f"{name[:80]!r} is not a valid object name")

@@ -76,8 +76,8 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
         base, _, mode = scheme.partition("+")
         if base not in ("redis", "rediss") or mode not in ("", "sentinel", "cluster") or not rest:
             raise BadAddress(
-                "a Redis URL begins with redis://, redis+sentinel:// or redis+cluster://, "
-                "or rediss… for TLS"
+                "a Redis URL must begin with redis://, redis+sentinel:// or redis+cluster://;"
+                " with rediss in place of redis for TLS"
             )
         parts = urlsplit(f"redis://{rest}")
         user, _, place = parts.netloc.rpartition("@")
@@ -85,11 +85,16 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
         chosen = Mode(mode) if mode else Mode.SINGLE
         options = dict(parse_qsl(parts.query))
         if unknown := set(options) - set(_OPTIONS):
-            raise BadAddress(f"a Redis URL has no option {sorted(unknown)[0]!r}")
+            known = ", ".join(sorted(_OPTIONS))
+            raise BadAddress(
+                f"unknown option {sorted(unknown)[0]!r} in the Redis URL: expected one of {known}"
+            )
         path = [unquote(part) for part in parts.path.split("/") if part]
         master = path.pop(0) if chosen is Mode.SENTINEL and path else ""
         if chosen is Mode.SENTINEL and not master:
-            raise BadAddress("a redis+sentinel URL names the master: redis+sentinel://host/master")
+            raise BadAddress(
+                "a redis+sentinel URL must name the master: redis+sentinel://host/master"
+            )
         return cls(
             hosts=_hosts(place, SENTINEL_PORT if chosen is Mode.SENTINEL else DEFAULT_PORT),
             mode=chosen,
@@ -113,7 +118,7 @@ def _hosts(text: str, default: int) -> tuple[tuple[str, int], ...]:
                 f"{part!r} in the Redis URL is not a host and port: {error}"
             ) from error
         if not host:
-            raise BadAddress(f"the Redis URL names no host in {part!r}")
+            raise BadAddress(f"{part!r} in the Redis URL has no host")
         found.append((host, port or default))
     return tuple(found)
 
@@ -124,14 +129,14 @@ def _database(path: list[str], mode: Mode) -> int:
     if len(path) > 1 or not path[0].isdigit():
         raise BadAddress(f"the path of the Redis URL must be a database number, not {path!r}")
     if mode is Mode.CLUSTER and path[0] != "0":
-        raise BadAddress("Redis Cluster has database 0 only")
+        raise BadAddress(f"the database must be 0 for redis+cluster, not {path[0]}")
     return int(path[0])
 
 
 def _count_replicas(options: Mapping[str, str], mode: Mode) -> int:
     text = options.get("replicas", "0")
     if not text.isdecimal() or int(text) > 16:
-        raise BadAddress(f"replicas in the Redis URL must be a number up to 16, not {text!r}")
+        raise BadAddress(f"replicas in the Redis URL must be a number from 0 to 16, not {text!r}")
     if mode is Mode.CLUSTER and int(text):
         raise BadAddress("replicas in the Redis URL cannot be used with redis+cluster")
     return int(text)

@@ -138,7 +138,7 @@ class RedisState:
             _, count = await pipe.execute()
         if count < wanted:
             raise StoreUnavailable(
-                f"{self.address}: {count} of {wanted} replicas have the write; "
+                f"{self.address}: {count} of {wanted} replicas acknowledged the write; "
                 "check the replicas, or lower replicas in the Redis URL"
             )
 
@@ -247,13 +247,13 @@ class RedisState:
         text = self._masker.mask(str(error))
         match error:
             case exceptions.AuthenticationError() | exceptions.AuthorizationError():
-                return StoreRefused(f"{self.address} refuses the credentials: {text}")
+                return StoreRefused(f"{self.address} rejected the credentials: {text}")
             case exceptions.ConnectionError() | exceptions.TimeoutError() | OSError():
-                return StoreUnavailable(f"{self.address} cannot be reached: {text}")
+                return StoreUnavailable(f"cannot reach {self.address}: {text}")
             case exceptions.RedisClusterException():
-                return StoreUnavailable(f"{self.address} cannot be used: {text}")
+                return StoreUnavailable(f"cannot use {self.address}: {text}")
             case _:
-                return StoreRefused(f"{self.address} refuses: {text}")
+                return StoreRefused(f"{self.address} rejected the command: {text}")
 
 
 def _escape(prefix: str) -> str:

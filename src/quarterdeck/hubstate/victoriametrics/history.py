@@ -61,7 +61,9 @@ class VictoriaMetrics:
             found = json.decode(body)["data"]["result"]
             series = [_series(query.name, each) for each in found]
         except (ValueError, KeyError, TypeError) as error:
-            raise HistoryUnavailable(f"{self._endpoint} gave no series: {error}") from error
+            raise HistoryUnavailable(
+                f"cannot decode the series of {self._endpoint}: {error}"
+            ) from error
         return sorted(series, key=lambda each: each.labels)
 
     async def aclose(self) -> None:
@@ -106,7 +108,7 @@ class VictoriaMetrics:
                 return response.status, await response.read(_ANSWER_BYTES)
         except http.HttpError as error:
             detail = str(error) or type(error).__name__
-            raise HistoryUnavailable(f"{self._endpoint} cannot be reached: {detail}") from error
+            raise HistoryUnavailable(f"cannot reach {self._endpoint}: {detail}") from error
 
 
 _HEADERS = (("Content-Type", "text/plain"), ("Content-Encoding", "gzip"))

@@ -38,7 +38,7 @@ def encode_query(query: RangeQuery) -> str:
     """
     for name in (query.name, *query.labels):
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not the name of a metric or label")
+            raise ValueError(f"{name!r} is not a valid name of a metric or label")
     matchers = ",".join(
         f'{name}=~"{escape("|".join(map(re.escape, values)))}"'
         for name, values in sorted(query.labels.items())

@@ -61,7 +61,7 @@ async def _endless(request: http.Request) -> http.StreamResponse:
         pytest.param(
             _answer(200, b'{"items":[{"metadata":{"name":7}}]}'),
             "BadAnswer",
-            "another shape",
+            "cannot decode an object of the list",
             id="another shape",
         ),
         pytest.param(_answer(500, b"{}"), "ServerError", "", id="a failing server"),
@@ -232,9 +232,12 @@ class Flaky:
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (StoreUnavailable("redis://store cannot be reached"), "StoreUnavailable"),
-        (StoreRefused("redis://store refuses: OOM command not allowed"), "StoreRefused"),
-        (StoreRefused("redis://store refuses: READONLY replica"), "StoreRefused"),
+        (StoreUnavailable("cannot reach redis://store"), "StoreUnavailable"),
+        (
+            StoreRefused("redis://store rejected the command: OOM command not allowed"),
+            "StoreRefused",
+        ),
+        (StoreRefused("redis://store rejected the command: READONLY replica"), "StoreRefused"),
     ],
     ids=["gone", "full", "read-only"],
 )
