@@ -22,13 +22,13 @@ UNKNOWN_GROUP = "_unknown_"
 
 FUNCTION_SUMMARIES: dict[AggregationFunction, str] = {
     "count": "The number of objects.",
-    "sum": "The sum; 0 without numbers.",
-    "avg": "The mean; null without numbers.",
-    "min": "The smallest number; null without numbers.",
-    "max": "The largest number; null without numbers.",
-    "percentile": "The percentile by linear interpolation; null without numbers.",
+    "sum": "The sum; 0 if there are no numbers.",
+    "avg": "The mean; null if there are no numbers.",
+    "min": "The smallest number; null if there are no numbers.",
+    "max": "The largest number; null if there are no numbers.",
+    "percentile": "The percentile by linear interpolation; null if there are no numbers.",
     "distinct": "The number of different values that are not null.",
-    "median": "The middle number, or the mean of the middle two; null without numbers.",
+    "median": "The middle number, or the mean of the middle two; null if there are no numbers.",
 }
 
 

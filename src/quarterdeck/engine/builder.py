@@ -216,7 +216,7 @@ class Builder:
         try:
             order = sort_by_need(needs)
         except Cycle as error:
-            message = f"computed fields need each other: cycle {error}"
+            message = f"computed fields form a cycle: {error}"
             hint = "compute one of them from extracted fields only"
             self._note("computed", message, name=error.path[0], hint=hint)
             return []
@@ -259,7 +259,7 @@ class Builder:
     def _check_aggregation(self, place: str, each: Aggregation) -> None:
         if each.function != "count":
             if not each.field:
-                message = f"{each.function} needs a field"
+                message = f"{each.function} requires a field"
                 self._note(f"{place}.field", message, name=each.name, hint="set field")
             else:
                 self._check_reference(f"{place}.field", each, each.field)

@@ -129,9 +129,9 @@ CONVERTERS: dict[FieldType, Converter] = {
 
 TYPE_SUMMARIES: dict[FieldType, str] = {
     "string": "Text. Numbers and booleans are written out, a list as `[a b]`.",
-    "integer": "A whole number. Fractions are cut; a text must be a whole number.",
+    "integer": "A whole number. Fractions are dropped; a text must be a whole number.",
     "float": "A finite number, also given as text.",
-    "boolean": "A text is true if it says `true` in any case or `1`; a number if it is not 0.",
+    "boolean": "A text is true if it is `true` in any case or `1`; a number if it is not 0.",
     "quantity": "A Kubernetes quantity in base units: `1Gi` is 1073741824, `500m` is 0.5.",
     "timestamp": "An RFC 3339 time, kept as text.",
     "arrayLength": "The number of elements of a list or members of an object.",

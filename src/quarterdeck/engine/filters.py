@@ -12,13 +12,13 @@ Predicate: TypeAlias = Callable[[Any], bool]
 
 OPERATOR_SUMMARIES: dict[FilterOperator, str] = {
     "equals": "The same text, number or boolean; `3` and `3.0` are the same number.",
-    "notEquals": "Not the same. A null differs from everything.",
-    "contains": "The text form has the value as a part.",
+    "notEquals": "Not equal. Null differs from every value.",
+    "contains": "The text form contains the value.",
     "startsWith": "The text form begins with the value.",
     "endsWith": "The text form ends with the value.",
-    "greaterThan": "A number, or a text that is one, above the value.",
-    "lessThan": "A number, or a text that is one, below the value.",
-    "in": "One of several, as `equals`: `[a, b, c]` or `a,b,c`.",
+    "greaterThan": "A number, or a text that is a number, is greater than the value.",
+    "lessThan": "A number, or a text that is a number, is less than the value.",
+    "in": "Equal to one of several values, compared as by `equals`: `[a, b, c]` or `a,b,c`.",
     "matches": "A regular expression (RE2) matches anywhere in the text form.",
 }
 """A null matches `notEquals` only."""

@@ -27,7 +27,7 @@ PATH_FORMS: dict[str, str] = {
     ".spec.containers[*].name": "A list of what is found in each element; nulls are left out.",
     '.status.conditions[?(@.type=="Ready")].status': (
         "The first element for which a condition holds: ==, !=, <, <=, >, >= with a text, number, "
-        "true, false or null; only `@.x` if it has to be there; several joined by &&."
+        "true, false or null; `@.x` alone if it must exist; several joined by &&."
     ),
     ".spec.containers.length": "The length of a list.",
 }
@@ -227,14 +227,14 @@ def _where(text: str, start: int) -> tuple[Step, int]:
             break
         at += 2
     if not text.startswith(")", at):
-        raise PathError("the condition does not end here", at, "close it with )]")
+        raise PathError("unexpected text after the condition", at, "close it with )]")
     return Where(tuple(tests)), _close(text, at + 1, start)
 
 
 def _test(text: str, at: int) -> tuple[Test, int]:
     place = _TEST.match(text, at)
     if place is None:
-        raise PathError("a condition begins with @", at, 'write one such as @.type=="Ready"')
+        raise PathError("a condition must begin with @", at, 'write one such as @.type=="Ready"')
     path = parse_path(place[1]) if place[1] else ()
     at = place.end()
     operator = _OPERATOR.match(text, at)

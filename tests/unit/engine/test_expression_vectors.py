@@ -186,7 +186,7 @@ def test_computed_fields_may_be_declared_in_any_order() -> None:
 
 def test_a_cycle_is_named() -> None:
     cycle = [computed("a", "b + 1"), computed("b", "a + 1")]
-    with pytest.raises(SourceError, match="cycle a → b → a"):
+    with pytest.raises(SourceError, match="cycle: a → b → a"):
         compile_source(source(computed=cycle))
     with pytest.raises(SourceError, match="unknown field 'b'"):
         compile_source(source(computed=cycle, mode="compat"))

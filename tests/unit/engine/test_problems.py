@@ -32,7 +32,7 @@ def problems(spec: MetricSourceSpec) -> tuple[Problem, ...]:
         ("(1 + 2", 6, "expected ')', found end", "close the parenthesis"),
         ("min(1", 5, "expected ')'", "close the arguments of min"),
         ("a ? b", 5, "expected ':'", "test ? then : otherwise"),
-        ("'abc", 0, "the text does not end", "close it with '"),
+        ("'abc", 0, "the string is not closed", "close it with '"),
         ("1 < 2 < 3", 6, "comparisons cannot be chained", "a < b && b < c"),
         ("nosuch(1)", 0, "unknown function 'nosuch'", ""),
         ("rund(1)", 0, "unknown function 'rund'", "did you mean round"),
@@ -41,10 +41,10 @@ def problems(spec: MetricSourceSpec) -> tuple[Problem, ...]:
         ("concat()", 0, "concat takes 1 or more arguments", ""),
         ("lower('a', 'b')", 0, "lower takes 1 argument, not 2", ""),
         ("replcas + 1", 0, "unknown field 'replcas'", "did you mean replicas"),
-        ("1 + phase * 2", 4, "* needs a number, this is text", "toNumber()"),
+        ("1 + phase * 2", 4, "* requires a number, got text", "toNumber()"),
         ("phase > 3", 6, "> cannot compare text with a number", "toNumber()"),
         ("matches(phase, '(')", 15, "the pattern is not a regular expression", ""),
-        ("sum(replicas)", 4, "sum needs a list", "[*]"),
+        ("sum(replicas)", 4, "sum requires a list", "[*]"),
         ("1e999", 0, "the number is too large", ""),
         ("$x", 0, "unexpected character '$'", ""),
     ],
@@ -115,9 +115,9 @@ def test_paths_are_refused_at_their_place(path: str, position: int) -> None:
 def test_a_longer_cycle_is_named() -> None:
     chain = [computed("a", "b"), computed("b", "c + x"), computed("c", "a"), computed("d", "a")]
     (problem,) = problems(source(field("x", type_="float"), computed=chain))
-    assert "cycle a → b → c → a" in problem.message
+    assert "cycle: a → b → c → a" in problem.message
     (problem,) = problems(source(computed=[computed("a", "a + 1")]))
-    assert "cycle a → a" in problem.message
+    assert "cycle: a → a" in problem.message
 
 
 def test_validation_judges_every_entry() -> None:

@@ -96,7 +96,7 @@ class _Checker:
         kinds = self.kinds_of(node)
         if kinds & (TEXT | LIST) and not kinds & (NUMBER | BOOL):
             hint = "convert it with toNumber()" if kinds & TEXT else "use sum() or count()"
-            self._note(f"{where} needs a number, this is {name_kinds(kinds)}", node, hint)
+            self._note(f"{where} requires a number, got {name_kinds(kinds)}", node, hint)
         return kinds & NULL
 
     def _binary(self, node: Binary) -> int:
@@ -118,7 +118,7 @@ class _Checker:
             return TEXT
         for kinds, side in ((left, node.left), (right, node.right)):
             if kinds & LIST and not kinds & (NUMBER | BOOL | TEXT):
-                self._note(f"+ needs numbers or text, this is {name_kinds(kinds)}", side)
+                self._note(f"+ requires numbers or text, got {name_kinds(kinds)}", side)
         text = (left | right) & TEXT
         return NUMBER | text | ((left | right) & NULL)
 
@@ -186,7 +186,7 @@ class _Checker:
         kinds = self.kinds_of(node)
         if kinds & ~NULL and not kinds & LIST:
             hint = "lists come from paths with [*] and from split()"
-            self._note(f"{where} needs a list, this is {name_kinds(kinds)}", node, hint)
+            self._note(f"{where} requires a list, got {name_kinds(kinds)}", node, hint)
         return kinds & NULL
 
     def _pattern(self, node: Expression) -> None:

@@ -117,7 +117,7 @@ def _text(text: str, start: int) -> tuple[Token, int]:
         else:
             parts.append(character)
             at += 1
-    raise ExpressionError("the text does not end", start, f"close it with {quote}")
+    raise ExpressionError("the string is not closed", start, f"close it with {quote}")
 
 
 def _compat_text(text: str, start: int) -> tuple[Token, int]:
@@ -127,6 +127,6 @@ def _compat_text(text: str, start: int) -> tuple[Token, int]:
         if text[at] == "\\":
             at += 1
             if at >= len(text):
-                raise ExpressionError("the text ends with a backslash", at - 1)
+                raise ExpressionError("the string ends with a backslash", at - 1)
         at += 1
     return Token(Kind.TEXT, text[start + 1 : at], start), at + 1

@@ -35,14 +35,14 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("!=", "Not equal.", "Null equals null only.", "null != 0", "true"),
     Operator(
         "<",
-        "Below: numbers by value, texts by character.",
+        "Less than: numbers by value, texts by character.",
         "Null is 0 beside a number, empty beside a text.",
         "'a' < 'b'",
         "true",
     ),
-    Operator("<=", "Below or equal.", "As for <.", "2 <= 2", "true"),
-    Operator(">", "Above.", "As for <.", "3 > 2", "true"),
-    Operator(">=", "Above or equal.", "As for <.", "null >= 1", "false"),
+    Operator("<=", "Less than or equal.", "As for <.", "2 <= 2", "true"),
+    Operator(">", "Greater than.", "As for <.", "3 > 2", "true"),
+    Operator(">=", "Greater than or equal.", "As for <.", "null >= 1", "false"),
     Operator(
         "+",
         "The sum; if one side is text, both joined as text.",

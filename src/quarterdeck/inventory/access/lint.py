@@ -45,7 +45,7 @@ def _lint_rule(rule: ClusterRule, place: str, *, is_deny: bool) -> Iterator[str]
     if rule.selector == ClusterSelector():
         yield f"{place}.selector is empty and selects no cluster; write matchNames: ['*'] for all"
     if is_deny and rule.resources:
-        yield f"{place} of a Deny policy lists resources, but denies the whole cluster"
+        yield f"{place} lists resources without effect: a Deny policy denies the whole cluster"
     yield from _lint_duplicates((each.type for each in rule.resources), place)
 
 
@@ -53,7 +53,7 @@ def _lint_duplicates(types: Iterable[str], place: str) -> Iterator[str]:
     seen: set[str] = set()
     for each in types:
         if each in seen:
-            yield f"{place} lists {each} twice; the first entry holds"
+            yield f"{place} lists {each} twice; only the first entry has effect"
         seen.add(each)
 
 
@@ -68,10 +68,10 @@ def _lint_resource(rule: ResourceRule, types: Mapping[str, KnownType]) -> Iterat
         return
     for name in rule.filters.fields if rule.filters is not None else ():
         if name not in known.fields:
-            yield f"{rule.type}: there is no field {name!r}"
+            yield f"{rule.type}: unknown field {name!r}"
         elif known.filterable and name not in known.filterable:
             yield f"{rule.type}: field {name!r} is not one of rbac.filterableFields"
     named = rule.aggregations
     for name in (*named.include, *named.exclude) if named is not None else ():
         if name not in known.aggregations:
-            yield f"{rule.type}: there is no aggregation {name!r}"
+            yield f"{rule.type}: unknown aggregation {name!r}"

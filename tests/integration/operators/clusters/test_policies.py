@@ -114,7 +114,7 @@ async def test_unknown_types_and_fields_are_warned_of(world: Make) -> None:
 
             async def warned() -> bool:
                 now = await _policy(w, "Active")
-                return "pod: there is no field 'nope'" in now.status.custom_resource_warnings
+                return "pod: unknown field 'nope'" in now.status.custom_resource_warnings
 
             await w.until(warned)
 

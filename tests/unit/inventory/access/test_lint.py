@@ -34,12 +34,12 @@ def lint(resource: dict[str, Any] | None = None, **more: Any) -> tuple[str, ...]
     ("resource", "warning"),
     [
         ({"type": "pcv"}, "no MetricSource has the resourceTypeName 'pcv'"),
-        ({"type": "pvc", "filters": {"fields": {"nope": {}}}}, "pvc: there is no field 'nope'"),
+        ({"type": "pvc", "filters": {"fields": {"nope": {}}}}, "pvc: unknown field 'nope'"),
         (
             {"type": "pvc", "filters": {"fields": {"size": {}}}},
             "pvc: field 'size' is not one of rbac.filterableFields",
         ),
-        ({"type": "pvc", "aggregations": {"include": ["sum"]}}, "there is no aggregation 'sum'"),
+        ({"type": "pvc", "aggregations": {"include": ["sum"]}}, "unknown aggregation 'sum'"),
         ({"type": "nodes", "filters": {"fields": {"a": {}}}}, "only types of MetricSources"),
     ],
 )

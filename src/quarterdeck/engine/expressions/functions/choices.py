@@ -43,7 +43,7 @@ CHOICES = (
         result=NUMBER | NULL,
         apply=library.parse_value,
         signature="toNumber(value)",
-        summary="The number a text stands for; null if it stands for none.",
+        summary="The text as a number; null if it is not a number.",
         example="toNumber('42')",
         shows="42",
     ),
