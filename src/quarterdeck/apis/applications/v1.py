@@ -52,11 +52,11 @@ REGISTRIES = Rule(
 )
 CONFIG_KEYS = Rule(
     rule="self.all(key, key.matches('^[-._a-zA-Z0-9]{1,253}$'))",
-    message="config keys may hold letters, digits, '-', '_' and '.' only, as those of a ConfigMap",
+    message="config keys may contain only letters, digits, '-', '_' and '.', as in a ConfigMap",
 )
 PORT_NAMES_DIFFER = Rule(
     rule="self.all(p, !has(p.name) || self.exists_one(q, has(q.name) && q.name == p.name))",
-    message="each port needs a name of its own",
+    message="names of ports must be unique",
 )
 
 

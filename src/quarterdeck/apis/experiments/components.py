@@ -23,7 +23,7 @@ ONE_LOCATION = Rule(
 )
 CHART_NEEDS_VERSION = Rule(
     rule="!has(self.chart) || (has(self.targetRevision) && self.targetRevision != 'HEAD')",
-    message="a chart needs its version in targetRevision",
+    message="targetRevision must be set to the version of the chart",
     field_path=".targetRevision",
 )
 

@@ -25,7 +25,7 @@ PROVIDER_ID_ONCE = Rule(
         "!has(oldSelf.providerID) || "
         "(has(self.providerID) && self.providerID == oldSelf.providerID)"
     ),
-    message="providerID can be set once and never changes",
+    message="providerID is immutable once set",
     field_path=".providerID",
 )
 

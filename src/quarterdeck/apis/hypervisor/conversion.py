@@ -40,7 +40,9 @@ def convert(
     """
     group, _, current = str(document.get("apiVersion", "")).rpartition("/")
     if group != GROUP:
-        raise ConversionError(f"apiVersion {document.get('apiVersion')!r} is not of {GROUP}")
+        raise ConversionError(
+            f"apiVersion {document.get('apiVersion')!r} is not in the group {GROUP}"
+        )
     if current == version:
         return dict(document)
     hub = dict(document) if current == HUB else _find(current, spokes).to_hub(dict(document))
@@ -51,5 +53,5 @@ def convert(
 def _find(version: str, spokes: Mapping[str, Spoke]) -> Spoke:
     if version not in spokes:
         known = ", ".join(sorted({HUB, *spokes}))
-        raise ConversionError(f"there is no version {version} of {GROUP}; there are: {known}")
+        raise ConversionError(f"unknown version {version} of {GROUP}: expected one of {known}")
     return spokes[version]
