@@ -119,7 +119,9 @@ def test_apply_get_watch_events_why_delete(run: Run, place: tuple[Path, str]) ->
 
 def test_a_dry_run_writes_nothing(run: Run) -> None:
     assert "(dry run)" in good(run("apply", "-f", "-", "--dry-run", given=APPLICATION))
-    assert bad(run("get", "app", "web"), 1).startswith("quarterdeck get: the server answered 404")
+    assert bad(run("get", "app", "web"), 1).startswith(
+        "quarterdeck get: the server responded with status 404"
+    )
 
 
 def test_folders_and_lists_are_applied_in_a_good_order(run: Run, tmp_path: Path) -> None:

@@ -183,7 +183,9 @@ class ExecProvider:
             )
         except FileNotFoundError as error:
             hint = f": {config.install_hint}" if config.install_hint else ""
-            raise CredentialError(f"the exec plugin {config.command} is missing{hint}") from error
+            raise CredentialError(
+                f"the exec plugin {config.command} was not found{hint}"
+            ) from error
         except OSError as error:
             raise CredentialError(
                 f"the exec plugin {config.command} cannot be started: {error.strerror}"

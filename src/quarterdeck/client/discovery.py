@@ -214,7 +214,7 @@ class Discovery:
         except msgspec.DecodeError as error:
             url = f"{self._transport.config.server}{target}"
             raise BadAnswer(
-                f"GET {url}: not the answer of a Kubernetes API server, check the address: {error}"
+                f"GET {url}: not a response of a Kubernetes API server, check the address: {error}"
             ) from error
 
     def _remember(

@@ -74,7 +74,7 @@ class RawApi:
             listed = _lists.decode(body)
         except msgspec.DecodeError as error:
             url = f"{self.transport.config.server}{request.target}"
-            raise BadAnswer(f"GET {url}: the answer is not a list of objects: {error}") from error
+            raise BadAnswer(f"GET {url}: the response is not a list of objects: {error}") from error
         return ListPage(
             items=[bytes(item) for item in listed.items or ()],
             resource_version=listed.metadata.resource_version,

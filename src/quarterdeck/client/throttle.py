@@ -13,7 +13,10 @@ class Throttle:
 
     def __init__(self, per_second: float, burst: int, clock: Clock) -> None:
         if per_second <= 0 or burst < 1:
-            raise ValueError(f"a limit needs a rate above 0 and a burst, got {per_second}, {burst}")
+            raise ValueError(
+                "a limit must have a rate above 0 and a burst of at least 1,"
+                f" got {per_second} and {burst}"
+            )
         self._per_second = per_second
         self._burst = burst
         self._clock = clock

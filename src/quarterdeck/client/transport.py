@@ -114,7 +114,7 @@ class Transport:
             where = f" to {location}" if location else ""
             raise BadAnswer(
                 f"{request.method} {self.config.server}{request.target}: the server redirects"
-                f"{where} (HTTP {response.status}), which no Kubernetes API server does; "
+                f"{where} (HTTP {response.status}), but Kubernetes API servers never redirect; "
                 "check the address"
             )
 

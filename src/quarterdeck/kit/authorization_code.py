@@ -127,16 +127,18 @@ def check_binding(id_token: str, registration: Registration, *, nonce: str) -> N
     """Check that an ID token, whose signature was verified, is the answer to this login.
 
     Raises:
-        OidcError: if its nonce is another one, or it was issued to another client.
+        OidcError: if its nonce does not match, or it was issued to another client.
     """
     claims = jws.parse_token(id_token).claims
     given = claims.get("nonce")
     if not isinstance(given, str) or not secrets.compare_digest(given.encode(), nonce.encode()):
-        raise OidcError("the nonce of the ID token is of another login")
+        raise OidcError("the nonce of the ID token does not match this login; log in again")
     party = claims.get("azp")
     is_shared = len(list_audiences(claims)) > 1
     if (party is not None or is_shared) and party != registration.client_id:
-        raise OidcError("the ID token was issued to another client")
+        raise OidcError(
+            f"the ID token was issued to another client than {registration.client_id!r}"
+        )
 
 
 class CodeFlow:
@@ -183,7 +185,7 @@ class CodeFlow:
                 return read_id_token(response.status, answer, masker)
         except (http.HttpError, OSError, TimeoutError) as error:
             cause = str(error) or type(error).__name__
-            raise OidcError(f"the token endpoint {url} does not answer: {cause}") from error
+            raise OidcError(f"cannot reach the token endpoint {url}: {cause}") from error
 
 
 def read_id_token(status: int, body: bytes, masker: Masker = _NO_SECRETS) -> str:
@@ -202,7 +204,7 @@ def read_id_token(status: int, body: bytes, masker: Masker = _NO_SECRETS) -> str
     if status == 200 and isinstance(token, str):
         return token
     if status == 200:
-        raise OidcError("the token endpoint answered without an ID token")
+        raise OidcError("the response of the token endpoint has no ID token")
     named = found.get("error")
     cause = masker.mask(named)[:_SHOWN_CHARS] if isinstance(named, str) else "no reason given"
-    raise OidcError(f"the token endpoint answered with status {status}: {cause}")
+    raise OidcError(f"the token endpoint responded with status {status}: {cause}")

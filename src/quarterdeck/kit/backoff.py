@@ -29,8 +29,8 @@ class Backoff:
     ) -> None:
         if initial_s <= 0 or factor < 1 or cap_s < initial_s or jitter < 0:
             raise ValueError(
-                "a backoff needs initial_s > 0, factor >= 1, cap_s >= initial_s and jitter >= 0, "
-                f"not {initial_s}, {factor}, {cap_s}, {jitter}"
+                "a backoff must have initial_s > 0, factor >= 1, cap_s >= initial_s and jitter "
+                f">= 0, got {initial_s}, {factor}, {cap_s}, {jitter}"
             )
         self._initial = initial_s
         self._factor = factor

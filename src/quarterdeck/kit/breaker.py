@@ -41,8 +41,8 @@ class CircuitBreaker:
     def __init__(self, *, clock: Clock, threshold: int = 5, recovery_s: float = 60.0) -> None:
         if threshold < 1 or recovery_s < 0:
             raise ValueError(
-                "a circuit breaker needs threshold >= 1 and recovery_s >= 0, "
-                f"not {threshold} and {recovery_s}"
+                "a circuit breaker must have threshold >= 1 and recovery_s >= 0, "
+                f"got {threshold} and {recovery_s}"
             )
         self._clock = clock
         self._threshold = threshold

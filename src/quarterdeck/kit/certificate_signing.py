@@ -108,7 +108,7 @@ def _load(request: bytes) -> "x509.CertificateSigningRequest":
 
     parsed = x509.load_pem_x509_csr(request)
     if not parsed.is_signature_valid:
-        raise ValueError("the request is not signed by the key it names")
+        raise ValueError("the signature of the certificate request does not match its public key")
     return parsed
 
 

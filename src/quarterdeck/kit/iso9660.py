@@ -55,7 +55,7 @@ def build_image(label: str, files: Mapping[str, bytes]) -> bytes:
 
 def _check(label: str, files: Mapping[str, bytes]) -> None:
     if not label.isascii() or len(label) > 16:
-        raise ValueError(f"the label {label!r} is not ASCII of at most 16 characters")
+        raise ValueError(f"the label {label!r} must be at most 16 ASCII characters")
     for name in files:
         if not name or len(name) > _LONGEST_NAME or set(name) & set("*/:;?\\\0"):
             raise ValueError(f"the file name {name!r} cannot be written to an ISO image")

@@ -100,7 +100,7 @@ def verify(token: Token, keys: Iterable[VerificationKey]) -> Mapping[str, Any]:
             continue
         if token.algorithm in key.algorithms and _is_signed_by(token, key.key):
             return token.claims
-    raise InvalidToken("no key verifies the signature of the token")
+    raise InvalidToken("the signature of the token does not match any known key")
 
 
 def sign(claims: Mapping[str, Any], key: "PrivateKey", *, key_id: str) -> str:

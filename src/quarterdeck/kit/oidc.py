@@ -52,7 +52,7 @@ def check_id_token(
     """The claims of an ID token that is good now; `now` is in seconds since 1970.
 
     Raises:
-        OidcError: saying which check failed.
+        OidcError: naming the check that failed.
     """
     if token.algorithm not in expected.algorithms:
         raise OidcError(f"the algorithm {token.algorithm!r} is not accepted")
@@ -61,17 +61,17 @@ def check_id_token(
     except jws.InvalidToken as error:
         raise OidcError(str(error)) from error
     if claims.get("iss") != expected.issuer:
-        raise OidcError("the token is of another issuer")
+        raise OidcError(f"the token was issued by another issuer than {expected.issuer}")
     if not set(list_audiences(claims)) & set(expected.audiences):
-        raise OidcError("the token is for another audience")
+        raise OidcError(f"the token is not for the audience {' or '.join(expected.audiences)}")
     expires, begins = claims.get("exp"), claims.get("nbf", 0)
     if not isinstance(expires, int | float) or not isinstance(begins, int | float):
-        raise OidcError("the token has no valid times")
+        raise OidcError("the claims exp and nbf of the token must be numbers")
     if not begins - NOT_BEFORE_LEEWAY_S <= now < expires:
-        raise OidcError("the token has expired, or is not valid yet")
+        raise OidcError("the token has expired or is not valid yet")
     for name, value in expected.required_claims.items():
         if claims.get(name) != value:
-            raise OidcError(f"the claim {name!r} of the token is not {value!r}")
+            raise OidcError(f"the claim {name!r} of the token must be {value!r}")
     return claims
 
 
@@ -111,7 +111,7 @@ class Issuer:
         """Why the keys could not be fetched the last time; empty if they were."""
 
     def is_of_issuer(self, token: jws.Token) -> bool:
-        """Whether a token says that it is of this issuer."""
+        """Whether a token names this issuer, which is not verified here."""
         return token.claims.get("iss") == self.expected.issuer
 
     def check(self, token: jws.Token) -> Mapping[str, Any]:
@@ -124,11 +124,11 @@ class Issuer:
         names = {each.key_id for each in self._keys}
         is_known = token.key_id in names if token.key_id else bool(self._keys)
         if not is_known and self._may_fetch():
-            raise KeysNotFetched("the key that signed the token is not known")
+            raise KeysNotFetched("the key that signed the token has not been fetched")
         return check_id_token(token, self._keys, self.expected, now=self._clock.now().timestamp())
 
     async def fetch_keys(self) -> None:
-        """Fetch the keys, unless somebody just did; a failure is kept in `last_error`."""
+        """Fetch the keys unless they were just fetched; a failure is kept in `last_error`."""
         async with self._lock:
             if not self._may_fetch():
                 return
@@ -155,9 +155,7 @@ class Issuer:
                 return await self._read_document(client)
         except (http.HttpError, OSError, TimeoutError) as error:
             cause = str(error) or type(error).__name__
-            raise OidcError(
-                f"the issuer {self.expected.issuer} does not answer: {cause}"
-            ) from error
+            raise OidcError(f"cannot reach the issuer {self.expected.issuer}: {cause}") from error
 
     async def _fetch_keys(self) -> list[jws.VerificationKey]:
         async with asyncio.timeout(_FETCH_TIMEOUT_S), http.Client(tls=self._tls) as client:
@@ -169,7 +167,9 @@ class Issuer:
         url = self.expected.issuer.rstrip("/") + DISCOVERY_PATH
         document = await _fetch_json(client, url)
         if not isinstance(document, dict) or document.get("issuer") != self.expected.issuer:
-            raise OidcError(f"{url} is the document of another issuer")
+            raise OidcError(
+                f"{url} is not the discovery document of the issuer {self.expected.issuer}"
+            )
         return document
 
 
@@ -181,7 +181,7 @@ def find_address(document: Mapping[str, Any], name: str) -> str:
     """
     found = document.get(name)
     if not isinstance(found, str) or urlsplit(found).scheme != "https":
-        raise OidcError(f"the issuer {document.get('issuer')} names no https:// address {name}")
+        raise OidcError(f"{name} of the issuer {document.get('issuer')} must be an https:// URL")
     return found
 
 
@@ -189,9 +189,9 @@ async def _fetch_json(client: http.Client, url: str) -> object:
     response = await client.request("GET", url)
     body = await response.read(_MAX_DOCUMENT_BYTES)
     if response.status != 200:
-        raise OidcError(f"{url} answered with status {response.status}")
+        raise OidcError(f"GET {url}: unexpected status {response.status}; expected 200")
     try:
         found: object = kit_json.decode(body)
     except ValueError as error:
-        raise OidcError(f"{url} answered without JSON") from error
+        raise OidcError(f"GET {url}: the response is not JSON") from error
     return found

@@ -21,7 +21,7 @@ def iterate_fields(data: Any) -> list[tuple[int, Any]]:
         ProtobufError: if the bytes end too early or are of an unknown wire type.
     """
     if isinstance(data, int):
-        raise ProtobufError("proto: wrong wireType: a message stands where a number is")
+        raise ProtobufError("proto: wrong wireType: expected a message, found a number")
     found: list[tuple[int, Any]] = []
     position, end = 0, len(data)
     while position < end:
@@ -79,9 +79,9 @@ def read_text(value: Any) -> str:
 
 
 def read_unsigned(value: Any) -> int:
-    """A number as it stands."""
+    """An unsigned number."""
     if not isinstance(value, int):
-        raise ProtobufError("proto: wrong wireType: a number is not a varint")
+        raise ProtobufError("proto: wrong wireType: expected a varint")
     return value
 
 
@@ -99,7 +99,7 @@ def read_bool(value: Any) -> bool:
 def read_bytes(value: Any) -> bytes:
     """The bytes of a length-delimited or fixed field."""
     if isinstance(value, int):
-        raise ProtobufError("proto: wrong wireType: a number stands where bytes are")
+        raise ProtobufError("proto: wrong wireType: expected bytes, found a number")
     return bytes(value)
 
 
@@ -107,7 +107,7 @@ def read_double(value: Any) -> float:
     """A 64-bit float."""
     data = read_bytes(value)
     if len(data) != 8:
-        raise ProtobufError("proto: wrong wireType: a double has eight bytes")
+        raise ProtobufError("proto: wrong wireType: expected a double of 8 bytes")
     return float(struct.unpack("<d", data)[0])
 
 

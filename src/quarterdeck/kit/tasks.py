@@ -98,7 +98,7 @@ async def fan_out(
     failure cancels the rest.
     """
     if limit < 1:
-        raise ValueError(f"fan_out needs a limit of at least 1, not {limit}")
+        raise ValueError(f"the limit of fan_out must be at least 1, got {limit}")
     source = enumerate(items)
     results: dict[int, Result] = {}
 

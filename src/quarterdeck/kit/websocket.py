@@ -135,7 +135,7 @@ class FrameReader:
 
     def _collect(self, opcode: Opcode, payload: bytes, *, is_final: bool) -> Message | None:
         if (opcode is Opcode.CONTINUATION) is (self._opcode is None):
-            raise WebSocketError(CloseCode.PROTOCOL_ERROR, "fragments out of order")
+            raise WebSocketError(CloseCode.PROTOCOL_ERROR, "unexpected fragment of a message")
         kind = self._opcode if self._opcode is not None else opcode
         self._message += payload
         if len(self._message) > self._max:
@@ -178,9 +178,11 @@ class FrameReader:
         if first & 0x70:
             raise WebSocketError(CloseCode.PROTOCOL_ERROR, "reserved bits are set")
         if not second & 0x80:
-            raise WebSocketError(CloseCode.PROTOCOL_ERROR, "frames of a client must be masked")
+            raise WebSocketError(CloseCode.PROTOCOL_ERROR, "frames from a client must be masked")
         if opcode >= Opcode.CLOSE and (not is_final or second & 0x7F > 125):
-            raise WebSocketError(CloseCode.PROTOCOL_ERROR, "a control frame is cut or too long")
+            raise WebSocketError(
+                CloseCode.PROTOCOL_ERROR, "a control frame is fragmented or longer than 125 bytes"
+            )
         return opcode, is_final
 
 

@@ -75,8 +75,8 @@ class Cipher:
             found: bytes = self._get_cipher(known).decrypt(nonce, sealed, _bind(key))
         except InvalidTag as error:
             raise OpenFailed(
-                f"cannot decrypt {_show(key)}: the key {known.name!r} does not fit, or the value "
-                "was changed"
+                f"cannot decrypt {_show(key)}: it was encrypted with another key than "
+                f"{known.name!r}, or the value was changed"
             ) from error
         return found
 

@@ -67,7 +67,7 @@ def parse(document: Any) -> list[Operation]:
         MalformedPatch: naming the operation and what it lacks.
     """
     if not isinstance(document, list):
-        raise MalformedPatch("a JSON patch is a list of operations")
+        raise MalformedPatch("a JSON patch must be a list of operations")
     return [_parse_operation(each, index) for index, each in enumerate(document)]
 
 
@@ -84,7 +84,7 @@ def _parse_operation(document: Any, index: int) -> Operation:
     if not isinstance(path, str) or not isinstance(source, str):
         raise MalformedPatch(f"operation {index}: path must be a JSON pointer", index=index)
     if op in (Op.MOVE, Op.COPY) and "from" not in document:
-        raise MalformedPatch(f"operation {index}: {op.value} needs `from`", index=index)
+        raise MalformedPatch(f"operation {index}: {op.value} requires `from`", index=index)
     value = document.get("value", msgspec.UNSET)
     return Operation(op=op, path=path, value=value, source=source)
 

@@ -374,7 +374,7 @@ def from_response(code: int, body: bytes) -> ApiError:
         return from_status(status, code)
     text = body[:256].decode("utf-8", "replace").strip()
     return _BY_CODE.get(code, UnknownError)(
-        text or f"the server answered {code} without a reason", code=code
+        text or f"the server responded with status {code} and no message", code=code
     )
 
 

@@ -218,7 +218,7 @@ async def test_a_log_without_its_database_is_not_adopted(database: Path) -> None
 @pytest.mark.parametrize("where", ["missing/state.db", "a-file/state.db"])
 async def test_an_unusable_folder_is_named(tmp_path: Path, where: str) -> None:
     (tmp_path / "a-file").write_text("")
-    with pytest.raises(OpenFailed, match="cannot be locked"):
+    with pytest.raises(OpenFailed, match="cannot lock"):
         open_sqlite(tmp_path / where)
 
 

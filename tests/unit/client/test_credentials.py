@@ -75,7 +75,7 @@ async def test_a_failing_plugin_is_named_without_its_output(
 
 async def test_a_missing_plugin_shows_its_install_hint() -> None:
     config = ExecConfig(command="/nonexistent/login", install_hint="get it at the desk")
-    with pytest.raises(CredentialError, match="is missing: get it at the desk"):
+    with pytest.raises(CredentialError, match="was not found: get it at the desk"):
         await ExecProvider(config, CLUSTER, VirtualClock()).credentials()
 
 

@@ -53,7 +53,7 @@ def test_any_bytes_are_fields_or_an_error(data: bytes) -> None:
         pytest.param(b"\x09\x00", "unexpected EOF", id="cut fixed64"),
         pytest.param(b"\x08" + b"\x80" * 10, "proto: integer overflow", id="long number"),
         pytest.param(b"\x0b", "protobuf: wire type 3 is not supported", id="group"),
-        pytest.param(7, "proto: wrong wireType: a message stands where a number is", id="number"),
+        pytest.param(7, "proto: wrong wireType: expected a message, found a number", id="number"),
     ],
 )
 def test_broken_bytes_are_explained(data: object, message: str) -> None:

@@ -66,7 +66,7 @@ async def test_fan_out_bounds_what_runs_at_once_and_keeps_the_order() -> None:
 
     assert await fan_out(range(20), worker, limit=3) == [number * 2 for number in range(20)]
     assert most == 3
-    with pytest.raises(ValueError, match="at least 1, not 0"):
+    with pytest.raises(ValueError, match="at least 1, got 0"):
         await fan_out([1], worker, limit=0)
 
 

@@ -163,7 +163,7 @@ def _nested(levels: int) -> bytes:
                     + protowire.write_bytes(2, protowire.write_bytes(2, b"1234")),
                 ),
             ),
-            "a double has eight bytes",
+            "expected a double of 8 bytes",
             id="short double",
         ),
     ],

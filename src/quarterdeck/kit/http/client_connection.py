@@ -182,7 +182,7 @@ class ClientConnection(asyncio.Protocol):
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             if self._response is not None or self._waiter is not None:
-                self._fail_protocol(f"the server's answer is not valid HTTP/1.1: {error}")
+                self._fail_protocol(f"the response is not valid HTTP/1.1: {error}")
             else:
                 self.abort()
             return
@@ -245,7 +245,9 @@ class ClientConnection(asyncio.Protocol):
         status = self._parser.get_status_code()
         if 100 <= status < 200:
             if status == 101:
-                raise ProtocolError("the server switched protocols without being asked")
+                raise ProtocolError(
+                    "the server switched protocols, which the request did not ask for"
+                )
             self._is_interim = True
             return
         waiter = self._waiter

@@ -191,7 +191,7 @@ class _ConnectReply(asyncio.Protocol):
         transport.write(f"CONNECT {goal} HTTP/1.1\r\nHost: {goal}\r\n{lines}\r\n".encode("latin-1"))
         words = (await self._answer).split(b"\r\n", 1)[0].split(b" ", 2)
         if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-            raise ProxyError("the proxy did not answer with HTTP/1.1")
+            raise ProxyError("the response of the proxy is not HTTP/1.1")
         if not words[1].startswith(b"2"):
             reason = words[2].decode("latin-1") if len(words) > 2 else ""
             raise ProxyError(f"the proxy refused a tunnel to {goal}: {words[1].decode()} {reason}")
@@ -205,7 +205,7 @@ class _ConnectReply(asyncio.Protocol):
         if end >= 0:
             self._settle(None)
         elif len(self._received) > _REPLY_LIMIT:
-            self._settle(ProxyError("the proxy's answer is too long"))
+            self._settle(ProxyError("the response of the proxy is too long"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The proxy hung up."""

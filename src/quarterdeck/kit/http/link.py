@@ -46,7 +46,7 @@ class Link:
 
     def cut(self) -> None:
         """End the connection as a reset does."""
-        error = ConnectionResetError("the link was cut")
+        error = ConnectionResetError("the connection was reset")
         self._client.lose(error)
         self._server.lose(error)
 
@@ -142,7 +142,7 @@ class MemoryTransport(asyncio.Transport):
         """Close at once."""
         self._is_closing = True
         self._loop.call_soon(self.lose, None)
-        self._loop.call_soon(self.other.lose, ConnectionResetError("the peer aborted"))
+        self._loop.call_soon(self.other.lose, ConnectionResetError("the peer reset the connection"))
 
     def is_closing(self) -> bool:
         """Closing or closed."""
@@ -177,7 +177,7 @@ class MemoryTransport(asyncio.Transport):
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """Change who is told."""
         if not isinstance(protocol, asyncio.Protocol):
-            raise TypeError("a memory transport needs an asyncio.Protocol")
+            raise TypeError("the protocol of a memory transport must be an asyncio.Protocol")
         self.protocol = protocol
 
     def get_protocol(self) -> asyncio.BaseProtocol:

@@ -31,7 +31,7 @@ def split_url(url: str) -> tuple[str, str]:
     """
     start = url.find("://")
     if start < 0:
-        raise ValueError(f"{url!r} is not an absolute URL; it needs http:// or https://")
+        raise ValueError(f"{url!r} is not an absolute URL; it must begin with http:// or https://")
     end = start + 3
     length = len(url)
     slash = url.find("/", end)
@@ -59,7 +59,7 @@ def parse_origin(text: str) -> Origin:
     if parts.scheme not in _PORTS:
         raise ValueError(f"{text!r}: the scheme must be http, https or http+unix")
     if parts.username is not None:
-        raise ValueError("a URL must not carry credentials; send an Authorization header")
+        raise ValueError("a URL must not contain credentials; send an Authorization header")
     if parts.scheme == "http+unix":
         return Origin("http+unix", unquote(parts.netloc), 0, "localhost")
     host = parts.hostname

@@ -133,7 +133,7 @@ class RequestReader:
         if version != "1.1":
             self._check_version(version, index)
         elif "host" not in index:
-            self._fail(400, "an HTTP/1.1 request needs a Host header")
+            self._fail(400, "the Host header is missing")
         if len(pairs) > limits.header_count or unparsed > limits.header_bytes:
             self._check_size(pairs)
         request.target = target = raw_target.decode("latin-1")
@@ -189,7 +189,7 @@ class RequestReader:
 
     def _check_version(self, version: str, index: dict[str, str]) -> None:
         if version != "1.0":
-            self._fail(505, "only HTTP/1.1 and HTTP/1.0 are served")
+            self._fail(505, "unsupported HTTP version: only HTTP/1.1 and HTTP/1.0 are supported")
         if "transfer-encoding" in index:
             self._fail(400, "Transfer-Encoding is not allowed in HTTP/1.0")
 
@@ -197,7 +197,7 @@ class RequestReader:
         names = [name for name, _ in pairs]
         for single in ("host", "content-length", "transfer-encoding"):
             if names.count(single) > 1:
-                self._fail(400, f"the header {single} is given twice")
+                self._fail(400, f"the header {single} is set twice")
         return dict(reversed(pairs))
 
     def _check_size(self, pairs: list[tuple[str, str]]) -> None:
@@ -250,5 +250,5 @@ def _build_body_head(headers: Headers) -> bytes:
 
 def _translate_error(error: HttpParserError) -> Malformed:
     if isinstance(error, HttpParserInvalidMethodError):
-        return Malformed(501, "the request method is not known")
+        return Malformed(501, "the request method is not supported")
     return Malformed(400, f"the request is not valid HTTP/1.1: {error}")

@@ -140,7 +140,7 @@ class Receiver:
             return
         if now > deadline:
             self._state.timeouts_total += 1
-            self.fail(SlowPeer("the request body arrives too slowly"))
+            self.fail(SlowPeer("the request body was not received in time"))
 
     def update(self) -> None:
         """Read the socket, or leave bytes with the peer, as things are now."""

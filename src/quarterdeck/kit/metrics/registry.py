@@ -162,7 +162,7 @@ class Registry:
         if self._overflows is None:
             self._overflows = self.counter(
                 _OVERFLOW_METRIC,
-                "Look-ups of label sets beyond the greatest number of series of a metric.",
+                "Lookups of new label sets while a metric had its maximum number of series.",
                 ("metric",),
             )
         self._overflows.labels(metric).value += 1

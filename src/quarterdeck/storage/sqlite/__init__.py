@@ -99,7 +99,7 @@ def _lock_file(path: Path) -> LockFile:
     try:
         return LockFile(path.with_name(f"{path.name}.lock"))
     except OSError as error:
-        raise OpenFailed(f"{path} cannot be locked: {error.strerror}") from error
+        raise OpenFailed(f"cannot lock {path}: {error.strerror}") from error
 
 
 def _prepare_file(path: Path) -> None:

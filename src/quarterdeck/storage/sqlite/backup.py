@@ -67,7 +67,7 @@ def snapshot(path: Path, target: Path) -> Report:
     if not path.exists():
         raise OpenFailed(f"{path} does not exist: nothing to copy")
     if target.exists():
-        raise OpenFailed(f"{target} exists: choose another name for the snapshot")
+        raise OpenFailed(f"{target} already exists: choose another name for the snapshot")
     draft = _make_draft(target)
     try:
         with translate_open_errors(path):
@@ -79,9 +79,7 @@ def snapshot(path: Path, target: Path) -> Report:
             problem = f"the newest revision is {report.revision}, but {mark} was acknowledged"
             report = report._replace(problems=report.problems or problem)
         if report.problems:
-            raise WritesLost(
-                f"{path} is not copied, it lost acknowledged writes: {report.problems}"
-            )
+            raise WritesLost(f"cannot copy {path}: it lost acknowledged writes: {report.problems}")
         with translate_open_errors(target):
             os.link(draft, target)
             file.sync(target.parent)
@@ -102,7 +100,7 @@ def restore(source: Path, path: Path) -> Report:
     """
     report = verify(source)
     if report.problems:
-        raise Damaged(f"{source} is not restored, it is damaged: {report.problems}")
+        raise Damaged(f"cannot restore {source}: it is damaged: {report.problems}")
     with translate_open_errors(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = LockFile(path.with_name(f"{path.name}.lock"))

@@ -27,13 +27,13 @@ def translate_open_errors(path: Path) -> Iterator[None]:
         # Errors of the module itself, such as text that is not UTF-8, have no name.
         name = getattr(error, "sqlite_errorname", "")
         if isinstance(error, sqlite3.OperationalError) and name.startswith(_ENVIRONMENT):
-            raise OpenFailed(f"{path} cannot be opened: {error}") from error
+            raise OpenFailed(f"cannot open {path}: {error}") from error
         raise Damaged(
             f"{path} is damaged ({error}): restore it from a snapshot"
             " (quarterdeck server restore), or move it away"
         ) from error
     except OSError as error:
-        raise OpenFailed(f"{path} cannot be opened: {error.strerror}") from error
+        raise OpenFailed(f"cannot open {path}: {error.strerror}") from error
 
 
 def translate_error(error: Exception) -> StorageError:

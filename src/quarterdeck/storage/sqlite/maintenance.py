@@ -38,7 +38,7 @@ def compact_file(path: Path) -> Compaction:
     try:
         lock = LockFile(path.with_name(f"{path.name}.lock"))
     except OSError as error:
-        raise OpenFailed(f"{path} cannot be locked: {error.strerror}") from error
+        raise OpenFailed(f"cannot lock {path}: {error.strerror}") from error
     try:
         with translate_open_errors(path):
             file.check_header(path)
