@@ -480,7 +480,7 @@ async def test_a_missing_foreign_kind_is_named_in_log_and_verbose_readiness(
         async with manager.running():
             [line] = [each for each in caplog.records if "not served" in each.getMessage()]
             reason = line.__dict__["fields"]["reason"]
-            assert "install the product that brings argoproj.io" in reason
+            assert "install the product that provides argoproj.io" in reason
             status, body = await _read(manager.health_url + "/readyz?verbose")
             assert status == 200, "an operator may use foreign kinds where they exist"
             assert f"[+]kinds ok ({reason})" in body

@@ -112,7 +112,9 @@ async def test_a_secret_of_somebody_else_is_left_alone() -> None:
     async with Cluster() as cluster:
         metadata = ObjectMeta(name=SECRET.name, namespace=SECRET.namespace)
         await cluster.client.create(Secret(metadata=metadata, data={"mine": "eA=="}))
-        with pytest.raises(CertificateError, match=r"tls\.crt is missing; delete it, and a new"):
+        with pytest.raises(
+            CertificateError, match=r"tls\.crt is missing; delete the Secret to create a new"
+        ):
             await share(cluster.client).refresh()
         found = await cluster.client.get(Secret, SECRET.name, SECRET.namespace)
         assert found.data == {"mine": "eA=="}

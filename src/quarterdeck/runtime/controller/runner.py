@@ -209,7 +209,7 @@ class Runner(Generic[T]):
     def _report_unreadable(self, key: Key, error: DecodeError) -> None:
         """An object that was stored under another definition waits until somebody changes it."""
         self._log.error(
-            "cannot read the object, it does not fit its type; correct or delete it",
+            "cannot decode the object into its type; correct or delete it",
             object=str(key),
             detail=str(error),
         )

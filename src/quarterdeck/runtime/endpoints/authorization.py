@@ -71,7 +71,7 @@ class DelegatingAuthorizer:
             if await self._is_allowed(user, request.method.lower(), request.path):
                 return None
         except (ApiError, ClientError, OSError, TimeoutError):
-            return _respond(500, "cannot check the token: the API server does not answer")
+            return _respond(500, "cannot check the token: no response from the API server")
         return _respond(
             403,
             f"Forbidden: user {user.name!r} cannot {request.method.lower()} path {request.path!r}",

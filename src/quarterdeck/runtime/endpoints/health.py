@@ -103,7 +103,7 @@ class HealthPages:
             case "explain" | "debug" | "loglevel" if request.peer.host not in _LOCAL:
                 return _text(403, "Forbidden: only callers on this machine may read this page\n")
             case "explain" | "debug" | "loglevel" if header := find_cross_site_header(request):
-                return _text(403, f"Forbidden: requests of web pages are refused ({header})\n")
+                return _text(403, f"Forbidden: requests from web pages are refused ({header})\n")
             case "explain":
                 return self.explain(path)
             case "debug" if path == "/debug/state":

@@ -101,7 +101,7 @@ def _read_identity(data: Mapping[str, Any], name: str) -> Identity:
         text = f"{name}.crt and {name}.key are not a certificate and an elliptic-curve key in PEM"
         raise ValueError(text) from None
     if loaded.certificate.public_key() != loaded.key.public_key():
-        raise ValueError(f"{name}.key is not the key of {name}.crt")
+        raise ValueError(f"{name}.key does not match {name}.crt")
     return found
 
 

@@ -18,8 +18,8 @@ def _find_command(kind: type[Object]) -> str:
     if module.startswith("quarterdeck.apis."):
         return "run `quarterdeck crds | kubectl apply -f -`"
     if module.startswith("quarterdeck."):
-        return f"install the product that brings {group}"
+        return f"install the product that provides {group}"
     return (
         f"run `quarterdeck crds {module}:{kind.__name__} | kubectl apply -f -` if the kind is "
-        f"yours, else install the product that brings {group}"
+        f"yours, else install the product that provides {group}"
     )

@@ -230,7 +230,11 @@ class Reflector:
         if UNORDERED < version < self.version:
             self._ask_newest = True
             raise StreamBroken(
-                Failure(410, "HistoryWentBack", f"server went back to version {resource_version}")
+                Failure(
+                    410,
+                    "HistoryWentBack",
+                    f"the server went back to resourceVersion {resource_version}; listing again",
+                )
             )
         self._version, self.version = resource_version, version
 
@@ -253,7 +257,7 @@ class Reflector:
         if self._short_watches == 1:
             self._retries.wait_jitter(now)
         else:
-            text = "the server closed two watches at once, without an event"
+            text = "the server closed two watches in a row soon after they began, without an event"
             self._schedule_resync(Failure(0, "ShortWatch", text), now)
 
     def on_silence(self, now: float) -> None:

@@ -138,12 +138,13 @@ class LeaderElector:
     def _record_failure(self, error: Exception) -> None:
         """Log a refusal once: it lasts until somebody changes permissions, names or flags."""
         if not isinstance(error, _REFUSALS):
-            self._log.debug("lease not acquired or renewed; trying again", reason=str(error))
+            self._log.debug("cannot acquire or renew the lease; trying again", reason=str(error))
             return
         problem = self._describe_refusal(error)
         if problem != self._problem:
             self._log.error(
-                "lease refused; no controller works until it is granted", reason=problem
+                "lease refused by the API server; controllers do not run until it is granted",
+                reason=problem,
             )
         self._problem = problem
 

@@ -31,7 +31,7 @@ class LeaseTiming(NamedTuple):
         """Raise ValueError unless lease > renew > 1.2 · retry > 0."""
         if not self.lease_s > self.renew_s > JITTER * self.retry_s > 0:
             raise ValueError(
-                "leader election needs lease_s > renew_s > 1.2 * retry_s > 0, "
+                "leader election must have lease_s > renew_s > 1.2 * retry_s > 0, "
                 f"got {self.lease_s}, {self.renew_s}, {self.retry_s}"
             )
 
@@ -52,7 +52,7 @@ class ElectionState:
     def __init__(self, identity: str, timing: LeaseTiming) -> None:
         timing.check()
         if not identity:
-            raise ValueError("leader election needs an identity that is not empty")
+            raise ValueError("the identity of leader election must not be empty")
         self.identity = identity
         self.timing = timing
         self._seen: LeaderElectionRecord | None = None

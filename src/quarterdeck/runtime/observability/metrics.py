@@ -185,10 +185,12 @@ class Metrics:
             "Time since a watch last received an event or a bookmark",
             kind,
         )
-        self.relists = r.gauge("quarterdeck_watch_lists_total", "Full lists of a watch", kind)
+        self.relists = r.gauge(
+            "quarterdeck_watch_lists_total", "Full lists that a watch made", kind
+        )
         self.skipped_writes = r.counter(
             "quarterdeck_skipped_writes_total",
-            "Writes that were not sent because they would change nothing",
+            "Writes skipped because they would change nothing",
             ("controller",),
         )
         self.writes = r.counter(
@@ -196,12 +198,12 @@ class Metrics:
         )
         self.own_events = r.counter(
             "quarterdeck_own_events_total",
-            "Events of own writes that started no reconcile",
+            "Events caused by the controller's own writes, which start no reconcile",
             ("controller",),
         )
         self.loop_lag = r.histogram(
             "quarterdeck_event_loop_lag_seconds",
-            "How late the event loop runs what is due",
+            "Delay between the time a callback is due and the time the event loop runs it",
             buckets=LAG_BUCKETS,
         )
 

@@ -27,7 +27,9 @@ class ItemExponentialRateLimiter:
 
     def __init__(self, initial_s: float = 0.005, cap_s: float = 1000.0) -> None:
         if not 0 < initial_s <= cap_s:
-            raise ValueError(f"need 0 < initial_s <= cap_s, got {initial_s} and {cap_s}")
+            raise ValueError(
+                f"a rate limiter must have 0 < initial_s <= cap_s, got {initial_s} and {cap_s}"
+            )
         self._initial_s = initial_s
         self._cap_s = cap_s
         self._failures: dict[Hashable, int] = {}

@@ -29,13 +29,13 @@ class WaitList:
         informer = self._informers.find(wait.kind)
         if informer is None:
             self._log.error(
-                "WaitFor of a kind that is not watched ends only by its time-out",
+                "WaitFor names a kind that no controller watches; it ends only by its timeout",
                 kind=wait.kind.__name__,
                 object=str(key),
             )
             return
         if wait.until is not None and wait.until(informer.cache.get(wait.key)):
-            self._enqueue(key, "condition is met already")
+            self._enqueue(key, "condition already met")
             return
         self._waits.setdefault((wait.kind, wait.key), {})[key] = wait
         if wait.kind not in self._kinds:

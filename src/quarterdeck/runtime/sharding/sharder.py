@@ -94,7 +94,7 @@ class Sharder:
         """Cancel the block when the shard of an object is lost or must be released."""
         shard = self.find_shard(name)
         if not self._owns_shard(shard):
-            raise ShardLost(f"{name} belongs to another replica")
+            raise ShardLost(f"the shard of {name} is held by another replica")
         scope = asyncio.timeout(None)
         try:
             async with scope:
@@ -102,7 +102,7 @@ class Sharder:
                 yield
         except TimeoutError:
             if scope.expired():
-                raise ShardLost(f"{name} belongs to another replica now") from None
+                raise ShardLost(f"the shard of {name} moved to another replica") from None
             raise
         finally:
             self._guards.pop(scope, None)
@@ -209,7 +209,9 @@ class Sharder:
                 continue
             self._renewed.clear()
             if lost := self._state.drop_if_expired(self._clock.monotonic()):
-                self._log.warning("Lease not renewed in time; shards dropped", shards=len(lost))
+                self._log.warning(
+                    "lease not renewed in time; stopped work on its shards", shards=len(lost)
+                )
                 self._cancel_lost()
                 self._tell(lost)
 
@@ -228,7 +230,7 @@ class Sharder:
                         await self._try_write(lease, "")
                 await self._api.delete(self._path(self._member_name), DeleteOptions())
         except _ERRORS as error:
-            self._log.debug("shards not released; they lapse", reason=str(error))
+            self._log.debug("cannot release shards; their leases expire", reason=str(error))
 
     # --- smaller things
 
@@ -267,7 +269,7 @@ class Sharder:
             await self._write(lease, holder)
         except (ApiError, ClientError, OSError) as error:
             self._log.debug(
-                "Lease of a shard not written", name=lease.metadata.name, reason=str(error)
+                "cannot write the lease of a shard", name=lease.metadata.name, reason=str(error)
             )
             return False
         return True
@@ -289,13 +291,13 @@ class Sharder:
     def _note_problem(self, error: Exception) -> None:
         """Log a refusal once: it lasts until somebody changes permissions."""
         if not isinstance(error, Forbidden):
-            self._log.debug("shards not renewed; trying again", reason=str(error))
+            self._log.debug("cannot renew shards; trying again", reason=str(error))
             return
         problem = (
-            f"cannot share clusters by Leases in namespace {self._group.namespace}: "
-            f"{error.message}; allow get, list, create, update and delete of "
-            "leases.coordination.k8s.io there"
+            "cannot divide clusters among replicas by leases in namespace "
+            f"{self._group.namespace}: {error.message}; allow get, list, create, update and delete "
+            "of leases.coordination.k8s.io there"
         )
         if problem != self._problem:
-            self._log.error("Leases refused; no shard is held", reason=problem)
+            self._log.error("leases refused by the API server; no shard is held", reason=problem)
         self._problem = problem

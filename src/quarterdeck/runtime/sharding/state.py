@@ -68,9 +68,9 @@ class ShardState:
     def __init__(self, identity: str, count: int, timing: LeaseTiming) -> None:
         timing.check()
         if not identity:
-            raise ValueError("sharding needs an identity that is not empty")
+            raise ValueError("the identity of a replica must not be empty")
         if count < 1:
-            raise ValueError(f"sharding needs at least 1 shard, got {count}")
+            raise ValueError(f"the number of shards must be at least 1, got {count}")
         self.identity = identity
         self.count = count
         self.timing = timing

@@ -102,7 +102,7 @@ class Conversion(Generic[H]):
         if version not in self._spokes:
             known = ", ".join(self.versions)
             raise ConversionError(
-                f"{self.hub.KIND.kind} has no version {version!r}; known are {known}"
+                f"{self.hub.KIND.kind} has no version {version!r}: expected one of {known}"
             )
         return self._spokes[version]
 
@@ -148,13 +148,12 @@ class ConversionHook:
 
     def _convert(self, value: Any, desired: str) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise ConversionError("an object of the review is not an object")
+            raise ConversionError("request.objects: every item must be an object")
         group = str(value.get("apiVersion")).rpartition("/")[0]
         conversion = self.conversions.get((group, str(value.get("kind"))))
         if conversion is None:
             raise ConversionError(
-                f"no conversion for {value.get('kind')} of {value.get('apiVersion')}: this"
-                " operator does not know the kind"
+                f"no conversion is registered for {value.get('kind')} of {value.get('apiVersion')}"
             )
         name = (value.get("metadata") or {}).get("name") or ""
         try:

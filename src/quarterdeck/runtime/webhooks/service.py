@@ -112,7 +112,9 @@ class Webhooks:
             ValueError: if the kind was added before, or the versions do not fit together.
         """
         if self._server is not None:
-            raise ValueError(f"webhook path {PATH!r}: cannot add a webhook while they are served")
+            raise ValueError(
+                f"webhook path {PATH!r}: cannot add a webhook while webhooks are served"
+            )
         self._conversion.add(Conversion(hub, spokes))
         return PATH
 

@@ -71,7 +71,7 @@ class SharedCertificate:
             found = await self._synchronize()
         except (ApiError, ClientError) as error:
             raise CertificateError(
-                f"cannot share the certificate of webhooks by Secret {self._secret}: {error}; "
+                f"cannot share the webhook certificate by Secret {self._secret}: {error}; "
                 "the operator's role must allow get, create and update of it"
             ) from error
         before, self._held = self._held, found
@@ -105,8 +105,8 @@ class SharedCertificate:
             rotation = decode_rotation(document.get("data") or {})
         except ValueError as error:
             raise CertificateError(
-                f"Secret {self._secret} holds no certificate of webhooks: {error}; "
-                "delete it, and a new one is made"
+                f"Secret {self._secret} has no valid webhook certificate: {error}; "
+                "delete the Secret to create a new one"
             ) from error
         return rotation, str(document["metadata"]["resourceVersion"])
 

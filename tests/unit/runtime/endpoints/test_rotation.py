@@ -104,5 +104,5 @@ def test_a_secret_of_something_else_is_refused(
 
 def test_a_key_of_another_certificate_is_refused(announced: Rotation) -> None:
     data = encode_rotation(announced)
-    with pytest.raises(ValueError, match=r"tls\.key is not the key of tls\.crt"):
+    with pytest.raises(ValueError, match=r"tls\.key does not match tls\.crt"):
         decode_rotation({**data, "tls.key": data["next.key"]})
