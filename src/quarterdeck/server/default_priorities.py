@@ -11,7 +11,7 @@ from quarterdeck.storage import StoreKey, Ticket
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 _DESCRIPTIONS = {
-    "system-node-critical": "For system pods that are bound to their node",
+    "system-node-critical": "For system pods that must run on their node",
     "system-cluster-critical": "For system pods that may run on another node",
 }
 

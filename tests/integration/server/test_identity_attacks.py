@@ -195,7 +195,7 @@ async def test_refused_credentials_are_logged_without_the_credentials(
         lines = [each for each in caplog.records if each.message == "refused credentials"]
         reasons = [each.__dict__["reason"] for each in lines]
         assert reasons[0] == "no authenticator accepts the bearer token"
-        assert reasons[1] == "bootstrap token abcdef: no Secret holds it"
+        assert reasons[1] == "bootstrap token abcdef: Secret not found"
         assert reasons[2].startswith('token audiences ["vault"] is invalid')
         assert reasons[3] == "the token of service account default/robot has expired"
         assert {each.__dict__["peer"] for each in lines} == {"127.0.0.1"}

@@ -39,26 +39,26 @@ class AdmissionMetrics:
         prefix, bound = "apiserver_admission_webhook_", _MAX_SERIES
         self._durations = registry.histogram(
             f"{prefix}admission_duration_seconds",
-            "Time a webhook took to answer, in seconds.",
+            "Latency of requests to admission webhooks, in seconds.",
             ("name", "type", "operation", "rejected"),
             buckets=_WEBHOOK_BUCKETS,
             max_series=bound,
         )
         self._requests = registry.counter(
             f"{prefix}request_total",
-            "Questions to webhooks, by the code of the answer.",
+            "Requests to admission webhooks, by HTTP status code.",
             ("name", "type", "operation", "code", "rejected"),
             max_series=bound,
         )
         self._rejections = registry.counter(
             f"{prefix}rejection_count",
-            "Writes that webhooks refused, or that failed because a webhook did.",
+            "Writes rejected by an admission webhook, or because calling it failed.",
             ("name", "type", "operation", "error_type", "rejection_code"),
             max_series=bound,
         )
         self._open_failures = registry.counter(
             f"{prefix}fail_open_count",
-            "Failures of webhooks that were ignored.",
+            "Failed calls of admission webhooks that were ignored, as their failurePolicy says.",
             ("name", "type"),
             max_series=bound,
         )
@@ -67,13 +67,13 @@ class AdmissionMetrics:
             kind: (
                 registry.counter(
                     f"apiserver_{kind}_admission_policy_check_total",
-                    "Decisions of policies and failures of their expressions.",
+                    "Checks of admission policies, by result of their expressions.",
                     labels,
                     max_series=bound,
                 ),
                 registry.histogram(
                     f"apiserver_{kind}_admission_policy_check_duration_seconds",
-                    "Time the expressions of such a decision took, in seconds.",
+                    "Duration of checks of admission policies, in seconds.",
                     labels,
                     buckets=_POLICY_BUCKETS,
                     max_series=bound,

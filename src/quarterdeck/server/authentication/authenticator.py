@@ -27,11 +27,11 @@ class Authenticator(Protocol):
 class NotReady(CredentialsRefused):
     """Raised when credentials can be judged only after something was fetched.
 
-    Whoever can wait calls `fetch` and asks once more; for others the credentials are not good.
+    A caller that can wait calls `fetch` and tries again; others refuse the credentials.
     """
 
     def __init__(self, fetch: Callable[[], Awaitable[None]]) -> None:
-        super().__init__("the keys of the issuer are not there")
+        super().__init__("the keys of the issuer have not been fetched")
         self.fetch = fetch
 
 

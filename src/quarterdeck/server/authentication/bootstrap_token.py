@@ -43,9 +43,13 @@ class BootstrapTokens:
         data = self._read_secret(identifier)
         is_equal = hmac.compare_digest(data.get("token-secret", "").encode(), secret.encode())
         if not is_equal or data.get("token-id") != identifier or self._has_expired(data):
-            raise CredentialsRefused(f"bootstrap token {identifier}: wrong or expired")
+            raise CredentialsRefused(
+                f"bootstrap token {identifier}: the secret is wrong or the token has expired"
+            )
         if data.get("usage-bootstrap-authentication") != "true":
-            raise CredentialsRefused(f"bootstrap token {identifier}: not for authentication")
+            raise CredentialsRefused(
+                f"bootstrap token {identifier}: usage-bootstrap-authentication is not true"
+            )
         return User(
             name=f"system:bootstrap:{identifier}",
             groups=(*_parse_groups(data), AUTHENTICATED_GROUP),
@@ -54,10 +58,13 @@ class BootstrapTokens:
     def _read_secret(self, identifier: str) -> dict[str, str]:
         entry = self._store.get(StoreKey("secrets", _NAMESPACE, f"bootstrap-token-{identifier}"))
         if entry is None:
-            raise CredentialsRefused(f"bootstrap token {identifier}: no Secret holds it")
+            raise CredentialsRefused(f"bootstrap token {identifier}: Secret not found")
         value: dict[str, Any] = kit_json.decode(entry.value)
         if value.get("type") != SECRET_TYPE or value["metadata"].get("deletionTimestamp"):
-            raise CredentialsRefused(f"bootstrap token {identifier}: its Secret is not usable")
+            raise CredentialsRefused(
+                f"bootstrap token {identifier}: the Secret is being deleted,"
+                f" or is not of type {SECRET_TYPE}"
+            )
         return {name: _decode(text) for name, text in (value.get("data") or {}).items()}
 
     def _has_expired(self, data: Mapping[str, str]) -> bool:
@@ -75,7 +82,9 @@ def _parse_groups(data: Mapping[str, str]) -> tuple[str, ...]:
     """The groups of a token; one outside the allowed prefix makes the whole token invalid."""
     extra = [each for each in data.get("auth-extra-groups", "").split(",") if each]
     if not all(_EXTRA_GROUP.fullmatch(each) for each in extra):
-        raise CredentialsRefused("bootstrap token: auth-extra-groups are not allowed")
+        raise CredentialsRefused(
+            f"bootstrap token: auth-extra-groups must match {_EXTRA_GROUP.pattern}"
+        )
     return (GROUP, *sorted(set(extra)))
 
 

@@ -29,13 +29,15 @@ class FrontProxy:
         """The user that the proxy names; None on other connections, or without a name.
 
         Raises:
-            Unauthorized: if the proxy is none of the allowed ones.
+            Unauthorized: if the proxy is not allowed.
         """
         name, der = request.headers.get(_USER), request.peer.certificate
         if not name or der is None or not self._authorities.has_issued(der):
             return None
         if self._allowed_names and _read_common_name(der) not in self._allowed_names:
-            raise CredentialsRefused("the certificate of a front proxy has a name not allowed")
+            raise CredentialsRefused(
+                "the common name of the front proxy's certificate is not allowed"
+            )
         groups = tuple(request.headers.get_all(_GROUP))
         extra = {
             unquote(header.removeprefix(_EXTRA)): tuple(request.headers.get_all(header))

@@ -53,7 +53,7 @@ class OidcTokens:
         except OidcError as error:
             raise CredentialsRefused(f"token of {self._options.issuer_url}: {error}") from error
         if audiences is not None and self._options.client_id not in audiences:
-            raise CredentialsRefused(f"token of {self._options.issuer_url}: for other audiences")
+            raise CredentialsRefused(f"token of {self._options.issuer_url}: wrong audience")
         return build_user(claims, self._options)
 
 
@@ -65,9 +65,11 @@ def build_user(claims: Mapping[str, Any], options: OidcOptions) -> User:
     """
     name = claims.get(options.username_claim)
     if not isinstance(name, str) or not name:
-        raise CredentialsRefused(f"token of {options.issuer_url}: no {options.username_claim}")
+        raise CredentialsRefused(
+            f"token of {options.issuer_url}: no claim {options.username_claim}"
+        )
     if options.username_claim == _EMAIL and claims.get("email_verified", True) is not True:
-        raise CredentialsRefused(f"token of {options.issuer_url}: the address is not verified")
+        raise CredentialsRefused(f"token of {options.issuer_url}: email_verified is not true")
     groups = tuple(f"{options.groups_prefix}{each}" for each in _list_groups(claims, options))
     return User(name=_build_prefix(options) + name, groups=(*groups, AUTHENTICATED_GROUP))
 
@@ -87,7 +89,9 @@ def _list_groups(claims: Mapping[str, Any], options: OidcOptions) -> list[str]:
     if isinstance(found, str):
         return [found]
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise CredentialsRefused(f"token of {options.issuer_url}: groups are not a list of names")
+        raise CredentialsRefused(
+            f"token of {options.issuer_url}: {options.groups_claim} must be a list of strings"
+        )
     return found
 
 

@@ -51,7 +51,7 @@ class Conversions:
         finally:
             for converter, key in kept:
                 converter.forget(key)
-        raise InternalError.of(f"the request needed more than {_ATTEMPTS} conversions")
+        raise InternalError.of(f"the request requires more than {_ATTEMPTS} conversions")
 
     async def convert_to_stored(self, resource: Resource, value: Object) -> Object | None:
         """An object as it is stored; None where that needs no webhook.

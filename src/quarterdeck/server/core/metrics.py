@@ -39,13 +39,13 @@ class Metrics:
         self.registry = Registry()
         self._requests = self.registry.counter(
             "apiserver_request_total",
-            "Requests answered, by verb, resource and code.",
+            "Requests by verb, resource and HTTP status code.",
             (*RequestLabels._fields, "code"),
             max_series=_MAX_SERIES,
         )
         self._durations = self.registry.histogram(
             "apiserver_request_duration_seconds",
-            "Time to answer a request, in seconds; for a watch, the time until it began.",
+            "Latency of responses in seconds; for a watch, the time until it began.",
             RequestLabels._fields,
             buckets=_BUCKETS,
             max_series=_MAX_SERIES,
@@ -60,9 +60,11 @@ class Metrics:
             "apiserver_terminated_watchers_total", "Watches ended because the client was too slow."
         ).labels()
         watchers = registry.gauge("apiserver_storage_watchers", "Watchers of the store.").labels()
-        revision = registry.gauge("apiserver_storage_revision", "The newest revision.").labels()
+        revision = registry.gauge(
+            "apiserver_storage_revision", "The newest revision of the store."
+        ).labels()
         waiting = registry.gauge(
-            "apiserver_storage_writes_waiting", "Writes that wait for the disk."
+            "apiserver_storage_writes_waiting", "Writes waiting to be durable on disk."
         ).labels()
 
         def collect() -> None:

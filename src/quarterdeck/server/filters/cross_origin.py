@@ -9,10 +9,10 @@ def check_same_origin(request: http.Request) -> None:
     """Refuse what only a web page would send.
 
     Raises:
-        Forbidden: naming the header that gave it away.
+        Forbidden: naming the header that showed it.
     """
     header = find_cross_site_header(request)
     if header.startswith("Host "):
         raise Forbidden(f"the plain HTTP port only accepts loopback host names, not {header}")
     if header:
-        raise Forbidden(f"the plain HTTP port refuses requests of other sites ({header})")
+        raise Forbidden(f"the plain HTTP port refuses requests from other sites ({header})")

@@ -160,17 +160,17 @@ class Fairness:
         level = ("priority_level", "flow_schema")
         running = registry.gauge(
             "apiserver_flowcontrol_current_executing_requests",
-            "Requests that run and are counted.",
+            "Requests that are being executed.",
             level,
         ).labels(*_FLOW)
         waiting = registry.gauge(
             "apiserver_flowcontrol_current_inqueue_requests",
-            "Requests that wait for others of their user.",
+            "Requests that wait in the queue of their user.",
             level,
         ).labels(*_FLOW)
         refused = registry.counter(
             "apiserver_flowcontrol_rejected_requests_total",
-            "Requests that were answered with 429.",
+            "Requests rejected with status 429.",
             (*level, "reason"),
         ).labels(*_FLOW, "queue-full")
 

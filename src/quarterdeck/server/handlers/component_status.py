@@ -51,7 +51,7 @@ async def handle_list(core: Core, call: Call, options: ListOptions) -> responses
 def _check_components(core: Core) -> dict[str, str]:
     """What is wrong with each component; empty if it is healthy."""
     options = core.options
-    stopped = "" if options.lifecycle else "the life cycle is switched off"
+    stopped = "" if options.lifecycle else "the controllers are disabled"
     schedules = options.simulate_workloads or options.controllers_without_kubelet
     unscheduled = "" if schedules else "workloads are not simulated"
     try:

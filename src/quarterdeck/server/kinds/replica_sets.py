@@ -58,13 +58,13 @@ def _build_replica_cells(value: Object, now: datetime) -> Sequence[object]:
 
 _REPLICA_COLUMNS: tuple[Column, ...] = (
     NAME,
-    build_column("Desired", "integer", text="The number of replicas that are wanted."),
-    build_column("Current", "integer", text="The number of replicas that were observed."),
-    build_column("Ready", "integer", text="The number of replicas that are ready."),
+    build_column("Desired", "integer", text="The number of desired replicas."),
+    build_column("Current", "integer", text="The number of current replicas."),
+    build_column("Ready", "integer", text="The number of ready replicas."),
     AGE,
     CONTAINERS,
     IMAGES,
-    build_wide_column("Selector", text="Which pods are counted."),
+    build_wide_column("Selector", text="The label selector of the pods that are counted."),
 )
 
 REPLICA_SET = Rules(

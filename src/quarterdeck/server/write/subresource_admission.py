@@ -26,7 +26,9 @@ class PostedView:
             InternalError: if it is of another kind now.
         """
         if any(shown.get(name) != value.get(name) for name in ("apiVersion", "kind")):
-            raise InternalError.of(f"the patch changes the kind of the {self.kind.kind}")
+            raise InternalError.of(
+                f"the patch must not change apiVersion or kind of the {self.kind.kind}"
+            )
         return shown
 
 

@@ -156,7 +156,7 @@ async def test_plan_that_fails_is_reported_and_tried_again() -> None:
         await engine.wait_until_idle()
         assert clumsy.tries == 3
         assert engine.statistics()["failing"] == 0
-        assert reported == ["clumsy failed at secrets/default/s"] * 2
+        assert reported == ["controller clumsy: reconcile of secrets/default/s failed"] * 2
         assert (await send(cluster, "GET", f"{MAPS}/made"))["kind"] == "ConfigMap"
 
 

@@ -171,7 +171,7 @@ class BoundPolicies(Generic[P]):
             self._choose(key)[key.name] = parse(kit_json.decode(value))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self._choose(key).pop(key.name, None)
-            message = f"{key.resource} {key.name!r} is skipped: it cannot be read; write it again"
+            message = f"cannot decode {key.resource} {key.name!r}; it has no effect, write it again"
             context = {"message": message, "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
 

@@ -280,7 +280,7 @@ class ValidatingWebhooks:
 
 def _report_unreadable(key: StoreKey, error: Exception) -> None:
     """Say that a stored configuration is skipped; the server goes on without it."""
-    message = f"{key.resource} {key.name!r} is skipped: it cannot be read; write it again"
+    message = f"cannot decode {key.resource} {key.name!r}; it has no effect, write it again"
     context = {"message": message, "exception": error}
     asyncio.get_running_loop().call_exception_handler(context)
 

@@ -65,7 +65,7 @@ class Question:
         key = f"failed-open.{place}/{_build_place(self._attributes, self._index)}"
         self._attributes.audit_annotations[key] = self._call.name
         _log.warning(
-            "webhook failed; the write goes on without it",
+            "webhook call failed and is ignored; failurePolicy is Ignore",
             extra={"webhook": self._call.name, "reason": str(error)},
         )
 

@@ -78,7 +78,7 @@ class SigningKey:
     def _verify_now(self, token: str) -> dict[str, Any]:
         found = jws.parse_token(token)
         if not any(found.key_id == each.key_id for each in self._keys):
-            raise InvalidToken("not a token of this server")
+            raise InvalidToken("the token was not signed by this server")
         return dict(jws.verify(found, self._keys))
 
 

@@ -134,7 +134,7 @@ class ServiceAccountTokens:
             raise AccountNotFound(claims.account)
         if secret is None or not claims.is_held_by(secret.value, token):
             where = f"{claims.namespace}/{claims.secret}"
-            raise CredentialsRefused(f"the token is not the one of Secret {where}")
+            raise CredentialsRefused(f"Secret {where} does not exist or has another token")
         if set(audiences).isdisjoint(self.audiences):
             raise WrongAudience(self.audiences, audiences)
         return build_account_user(claims.namespace, claims.account, uid=claims.account_uid)
@@ -145,7 +145,7 @@ class ServiceAccountTokens:
             raise AccountNotFound(claims.account)
         if not self._is_there(account, claims.account_uid):
             text = (
-                f"the token is of an earlier {_describe(claims)}, or of one that is being deleted"
+                f"{_describe(claims)} was deleted after the token was issued, or is being deleted"
             )
             raise CredentialsRefused(text)
         if claims.bound is None:
@@ -154,7 +154,7 @@ class ServiceAccountTokens:
         key = StoreKey(_RESOURCES[claims.bound.kind], namespace, claims.bound.name)
         if not self._is_there(key, claims.bound.uid):
             bound = f"{claims.bound.kind} {claims.bound.name}"
-            text = f"the token of {_describe(claims)} is bound to {bound}, which is gone"
+            text = f"the token of {_describe(claims)} is bound to {bound}, which does not exist"
             raise CredentialsRefused(text)
 
     def _is_there(self, key: StoreKey, uid: str) -> bool:

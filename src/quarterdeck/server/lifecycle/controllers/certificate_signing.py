@@ -130,20 +130,20 @@ def check_request(signer: Signer, name: RequestedName, usages: Sequence[str]) ->
     allowed = {signer.purpose, *_ENCRYPTION}
     if signer.purpose not in usages or not set(usages) <= allowed:
         raise ValueError(
-            f"invalid usages: {', '.join(usages)}; expected {signer.purpose} and at most"
-            f" {', '.join(_ENCRYPTION)} besides"
+            f"invalid usages: {', '.join(usages)}; expected {signer.purpose}, and optionally"
+            f" {', '.join(_ENCRYPTION)}"
         )
     if MASTERS_GROUP in name.organizations:
         raise ValueError(f"the organization {MASTERS_GROUP} is not allowed")
     if not signer.is_for_nodes:
         return
     if name.organizations != (_NODES,):
-        raise ValueError(f"the organization must be {_NODES} alone")
+        raise ValueError(f"the only organization must be {_NODES}")
     if not name.common_name.startswith(_NODE_PREFIX):
         raise ValueError(f"the common name must begin with {_NODE_PREFIX}")
     if name.has_other_names:
         raise ValueError("email addresses and URIs are not allowed")
     if signer.needs_hosts and not name.has_hosts:
-        raise ValueError("at least one DNS name or IP address is needed")
+        raise ValueError("at least one DNS name or IP address is required")
     if name.has_hosts and not signer.allows_hosts:
         raise ValueError("DNS names and IP addresses are not allowed")

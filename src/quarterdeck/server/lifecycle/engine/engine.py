@@ -294,7 +294,10 @@ class Engine:
         self._set_timer(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))
 
     def _report(self, controller: Controller, key: StoreKey, error: Exception) -> None:
-        context = {"message": f"{controller.name} failed at {key}", "exception": error}
+        context = {
+            "message": f"controller {controller.name}: reconcile of {key} failed",
+            "exception": error,
+        }
         asyncio.get_running_loop().call_exception_handler(context)
 
     def _serves(self, api_version: str, kind: str) -> ServedResource | None:

@@ -90,7 +90,7 @@ def parse_schedule(text: str) -> Schedule:
         return _parse_every(text.removeprefix("@every "))
     fields = _MACROS.get(text, text).split()
     if len(fields) != 5:
-        raise ScheduleError(f"a schedule has 5 fields, not {len(fields)}: {text!r}")
+        raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: {text!r}")
     try:
         minutes = _parse_field(fields[0], 0, 59)
         hours = _parse_field(fields[1], 0, 23)
@@ -98,7 +98,7 @@ def parse_schedule(text: str) -> Schedule:
         months = _parse_field(fields[3], 1, 12, _MONTHS)
         weekdays = _parse_field(fields[4], 0, 6, _DAYS)
     except ValueError as error:
-        raise ScheduleError(f"not a schedule: {text!r}") from error
+        raise ScheduleError(f"invalid schedule: {text!r}") from error
     return Schedule(
         minutes,
         hours,
@@ -114,7 +114,7 @@ def _parse_every(text: str) -> Schedule:
     try:
         seconds = max(1.0, duration.parse(text) / _NANO)
     except ValueError as error:
-        raise ScheduleError(f"not a duration: {text!r}") from error
+        raise ScheduleError(f"invalid duration: {text!r}") from error
     none: frozenset[int] = frozenset()
     return Schedule(none, none, none, none, none, any_day=True, any_weekday=True, every_s=seconds)
 
