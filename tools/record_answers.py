@@ -4,6 +4,7 @@ usage: record_answers.py URL FILE [--token TOKEN] [--discovery FILE]
 
 FILE has one JSON object per line: a title, a request, and the answer once it was recorded. Requests
 are sent in their order, and FILE is written anew with the answers; new lines may lack an answer.
+"pause" in a line says how many seconds a real server needs before it, for what it does later.
 The server should be fresh, let everyone do everything, run no controllers and have the admission
 plugin ServiceAccount switched off. --discovery writes what the server serves. Certificates are not
 verified: the server is one that was started for this on the same machine.
@@ -13,6 +14,7 @@ import argparse
 import json
 import ssl
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -63,9 +65,11 @@ def record(server: Server, path: Path) -> int:
     pairs = [json.loads(line) for line in path.read_text().splitlines()]
     made = []
     for pair in pairs:
+        time.sleep(pair.get("pause", 0))  # noqa: TID251 - another program, without events
         answer = server.send(pair["request"], known)
         learn(pair.get("body"), answer["body"], known)
-        made.append({"title": pair["title"], "request": pair["request"]} | answer)
+        kept = {name: pair[name] for name in ("title", "pause", "request") if name in pair}
+        made.append(kept | answer)
     path.write_text("".join(json.dumps(each) + "\n" for each in made))
     return len(made)
 

@@ -121,6 +121,41 @@ async def test_a_definition_takes_its_objects_along() -> None:
         assert listed["items"] == []
 
 
+async def test_objects_applied_to_a_definition_that_ends_go_with_it() -> None:
+    async with Cluster() as cluster, http.Client() as client:
+        call = Caller(cluster, client)
+        await established(call, gadgets())
+        await call("POST", GADGETS, gadget("held", finalizers=["example.com/wait"]))
+        assert (await call("DELETE", f"{DEFINITIONS}/{NAME}"))[0] == 200
+        place = f"{GADGETS}/a?fieldManager=m"  # its name sorts before what was asked to go
+        applied = await call("PATCH", place, gadget("a"), media="application/apply-patch+yaml")
+        assert applied[0] == 201
+        free = {"metadata": {"finalizers": None}}
+        await call("PATCH", f"{GADGETS}/held", free, media="application/merge-patch+json")
+        await until_gone(call, f"{DEFINITIONS}/{NAME}")
+
+
+async def test_a_held_definition_says_that_its_objects_are_gone() -> None:
+    async with Cluster() as cluster, http.Client() as client:
+        call = Caller(cluster, client)
+        definition = gadgets()
+        definition["metadata"]["finalizers"] = ["example.com/wait"]
+        await established(call, definition)
+        await call("POST", GADGETS, gadget("a"))
+        assert (await call("DELETE", f"{DEFINITIONS}/{NAME}"))[0] == 200
+        async with asyncio.timeout(240):
+            while (found := (await call("GET", f"{DEFINITIONS}/{NAME}"))[1])["metadata"][
+                "finalizers"
+            ] != ["example.com/wait"]:
+                pass
+        last = found["status"]["conditions"][-1]
+        assert (last["type"], last["status"]) == ("Terminating", "False")
+        assert (last["reason"], last["message"]) == (
+            "InstanceDeletionCompleted",
+            "removed all instances",
+        )
+
+
 async def test_a_later_default_shows_up_on_older_objects() -> None:
     async with Cluster() as cluster, http.Client() as client:
         call = Caller(cluster, client)

@@ -5,7 +5,8 @@ deletes them page by page, so that many objects do not block the event loop, wai
 have finalizers of their own, and then removes itself from the definition. It reacts to committed
 events.
 
-Its first write says in the status that the deletion is in progress.
+Its first write says in the status that the deletion is in progress, and its last one, where other
+finalizers keep the definition, that all objects are gone.
 """
 
 import contextlib
@@ -34,7 +35,10 @@ _IN_PROGRESS = (
     "InstanceDeletionInProgress",
     "CustomResource deletion is in progress",
 )
+_COMPLETED = ("Terminating", False, "InstanceDeletionCompleted", "removed all instances")
 
+Condition = tuple[str, bool, str, str]
+"""Type, whether it is true, reason and message."""
 Cursor = tuple[str, str]
 Track = Callable[[Object, Object], Object]
 """From the present definition and its new status to what is stored, ownership recorded."""
@@ -66,19 +70,20 @@ class DefinitionFinalizer:
         touched: dict[str, None] = {}
         for event in events:
             if event.key.resource == DEFINITIONS:
-                if event.after is None:
+                if event.after is None or not self._track_terminating(event.after):
                     self._going.pop(event.key.name, None)
-                elif self._track_terminating(event.after):
+                else:
                     self._begin(event.key.name)
                     touched[event.key.name] = None
             elif event.key.resource in self._going:
+                if event.before is None:  # server-side apply may still create objects
+                    self._going[event.key.resource] = None
                 touched[event.key.resource] = None
-        for name in touched:
+        for name in touched.keys() & self._going.keys():
             self._delete_next_page(name)
 
     def _track_terminating(self, entry: Entry) -> bool:
-        known = get_object_meta(entry)
-        if not known.deletion_timestamp or CLEANUP_FINALIZER not in (known.finalizers or ()):
+        if not _is_terminating(entry):
             return False
         self._going.setdefault(entry.key.name, None)
         return True
@@ -86,17 +91,21 @@ class DefinitionFinalizer:
     def _begin(self, name: str) -> None:
         """Say in the status that the objects are being deleted; a second time changes nothing."""
         entry = self._store.get_pending(StoreKey(DEFINITIONS, "", name))
-        if entry is None:
+        if entry is None or not _is_terminating(entry):
             return
         before: Object = kit_json.decode(entry.value)
-        after: Object = {**before, "status": copy_value(before.get("status") or {})}
-        conditions = after["status"]["conditions"] = after["status"].get("conditions") or []
-        accepted_names.set_condition(conditions, _IN_PROGRESS, self._context().now)
+        after = self._with_condition(before, _IN_PROGRESS)
         if after["status"] == before.get("status"):
             return
         value = self._track(before, after)
         with contextlib.suppress(StorageError):  # the next event tries again
             self._store.put(entry.key, build_encoder(value), expected=entry.revision)
+
+    def _with_condition(self, definition: Object, condition: Condition) -> Object:
+        changed: Object = {**definition, "status": copy_value(definition.get("status") or {})}
+        conditions = changed["status"]["conditions"] = changed["status"].get("conditions") or []
+        accepted_names.set_condition(conditions, condition, self._context().now)
+        return changed
 
     def _delete_next_page(self, name: str) -> None:
         """Ask the next page of objects to go; with none left, let the definition go."""
@@ -145,10 +154,18 @@ class DefinitionFinalizer:
         if others == metadata.get("finalizers"):
             return
         if others:
-            metadata["finalizers"] = others
-            self._store.put(key, build_encoder(definition), expected=entry.revision)
+            completed = self._with_condition(definition, _COMPLETED)
+            value = self._track(definition, completed)
+            value["metadata"] = {**value["metadata"], "finalizers": others}
+            self._store.put(key, build_encoder(value), expected=entry.revision)
         else:
             self._store.delete(key, build_encoder(definition), expected=entry.revision)
+
+
+def _is_terminating(entry: Entry) -> bool:
+    """Whether a definition is being deleted and waits for its objects."""
+    known = get_object_meta(entry)
+    return bool(known.deletion_timestamp) and CLEANUP_FINALIZER in (known.finalizers or ())
 
 
 def _take_page(entries: Iterable[Entry]) -> list[Entry]:

@@ -10,6 +10,8 @@ ORPHAN = "orphan"
 """The finalizer that waits until the dependents are orphaned."""
 _WITHOUT_DEPENDENTS = frozenset({"events"})
 """Resources that the garbage collector does not know: their deletion waits for nothing."""
+_WITHOUT_POLICY = frozenset({"customresourcedefinitions.apiextensions.k8s.io"})
+"""Resources whose first deletion does not look at the propagation policy."""
 FOREGROUND = "foregroundDeletion"
 """The finalizer that waits until the dependents are gone."""
 
@@ -19,8 +21,12 @@ def begin_deletion(
 ) -> tuple[bool, bool]:
     """Mark an object as being deleted, in place; whether it is kept, and whether it changed."""
     strategy, metadata = resource.strategy, value["metadata"]
+    is_deleting = bool(metadata.get("deletionTimestamp"))
+    if is_deleting and strategy.is_kept(value):
+        return True, False
     finalizers = list(metadata.get("finalizers") or ())
-    if resource.stored_name not in _WITHOUT_DEPENDENTS:
+    ignores_policy = _WITHOUT_DEPENDENTS if is_deleting else _WITHOUT_DEPENDENTS | _WITHOUT_POLICY
+    if resource.stored_name not in ignores_policy:
         finalizers = _compute_finalizers(finalizers, options)
     is_changed = finalizers != (metadata.get("finalizers") or [])
     if finalizers:
@@ -28,7 +34,7 @@ def begin_deletion(
     else:
         metadata.pop("finalizers", None)
     grace = strategy.compute_grace_period(value, options.grace_period_seconds)
-    if metadata.get("deletionTimestamp"):
+    if is_deleting:
         is_changed |= _shorten(metadata, grace, options, context=context)
         return not is_finished(resource, value), is_changed
     is_kept = strategy.begin_delete(value, context)
@@ -54,7 +60,13 @@ def is_finished(resource: Resource, value: Object) -> bool:
 
 
 def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: Context) -> bool:
-    """A second deletion may only make it faster; whether it does."""
+    """A second deletion may only make it faster, or say that nothing is waited for.
+
+    Returns whether it changes something.
+    """
+    if "deletionGracePeriodSeconds" not in metadata and metadata.get("finalizers"):
+        metadata["deletionGracePeriodSeconds"] = 0
+        return True
     present = metadata.get("deletionGracePeriodSeconds") or 0
     if options.grace_period_seconds is None or grace >= present:
         return False

@@ -101,19 +101,6 @@ def validate_finalizers(metadata: Mapping[str, Any]) -> list[FieldError]:
     ]
 
 
-def find_finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:
-    """Finalizers without a domain are allowed and frowned upon."""
-    finalizers = metadata.get("finalizers")
-    if not finalizers:
-        return []
-    return [
-        f"metadata.finalizers: {quote(each)}: prefer a domain-qualified finalizer name to avoid"
-        " accidental conflicts with other finalizer writers"
-        for each in finalizers
-        if "/" not in each and each not in KNOWN_FINALIZERS
-    ]
-
-
 def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
     """Keys and values of a label map."""
     try:

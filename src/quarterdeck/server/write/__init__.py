@@ -6,7 +6,7 @@ is made again. The response is sent after the commit.
 """
 
 from quarterdeck.server.write.change import check_absent_uid, check_resource_version, update
-from quarterdeck.server.write.creation import build_terminating, create
+from quarterdeck.server.write.creation import build_terminating, create, refuses_applied_objects
 from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
     MODIFIED,
@@ -31,5 +31,6 @@ __all__ = [
     "create",
     "delete",
     "get_current",
+    "refuses_applied_objects",
     "update",
 ]

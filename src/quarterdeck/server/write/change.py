@@ -7,7 +7,6 @@ import msgspec
 from quarterdeck.meta.field import Bare, invalid, quote
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
-from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.deletion import is_finished
 from quarterdeck.server.registry.metadata_checks import get_kind_checks, validate_changed_metadata
@@ -243,8 +242,6 @@ def _validate_changed(call: Call, value: Object, old: Object, context: Context) 
     if errors:
         kind, group = _get_shown_type(call, value)
         raise Invalid.of(kind, call.path.name, errors, group=group)
-    for warning in rules.find_finalizer_warnings(value["metadata"]):
-        call.warn(warning)
     for warning in strategy.find_warnings(value, old, context):
         call.warn(warning)
 

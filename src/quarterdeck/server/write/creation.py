@@ -3,6 +3,7 @@
 import functools
 
 from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry import metadata_validation as rules
@@ -26,16 +27,33 @@ from quarterdeck.server.write.result import (
     with_metadata_errors,
 )
 from quarterdeck.storage import RevisionConflict, StoreKey
-from quarterdeck.wire.status import AlreadyExists, ApiError, Details, Invalid, MethodNotAllowed
+from quarterdeck.wire.status import (
+    AlreadyExists,
+    ApiError,
+    Details,
+    Forbidden,
+    Invalid,
+    MethodNotAllowed,
+)
 
 _NAME_ATTEMPTS = 8
 _TERMINATING = "create not allowed while custom resource definition is terminating"
 
 
-def build_terminating(resource: Resource) -> MethodNotAllowed:
-    """Build the 405 for new objects of a kind whose definition is being deleted."""
-    details = Details(group=resource.gvr.group, kind=resource.gvr.resource)
-    return MethodNotAllowed(_TERMINATING, details=details)
+def build_terminating(resource: Resource, name: str) -> ApiError:
+    """Build the refusal of a new object whose kind has a definition that is being deleted."""
+    gvr = resource.gvr
+    if refuses_applied_objects():
+        return Forbidden.of(gvr.resource, name, _TERMINATING, group=gvr.group)
+    return MethodNotAllowed(_TERMINATING, details=Details(group=gvr.group, kind=gvr.resource))
+
+
+def refuses_applied_objects() -> bool:
+    """Whether a definition that is being deleted refuses new objects once they are decoded.
+
+    Releases before that refuse every POST unread, and let server-side apply create objects.
+    """
+    return has_feature("TerminatingKindsAreForbidden")
 
 
 async def create(
@@ -46,10 +64,10 @@ async def create(
     Raises:
         ApiError: as Kubernetes would; nothing was stored then.
     """
-    if call.resource.is_terminating:
-        raise build_terminating(call.resource)
     strategy, metadata = call.resource.strategy, value["metadata"]
     check_namespace(call, metadata)
+    if call.resource.is_terminating and refuses_applied_objects():
+        raise build_terminating(call.resource, metadata.get("name") or "")
     if track:
         _drop_system_fields(metadata)
     has_version = track and _is_resource_version(metadata.get("resourceVersion"))
@@ -157,9 +175,6 @@ def _validate_new(call: Call, value: Object, context: Context) -> None:
         raise Invalid.of(
             call.resource.kind, metadata.get("name") or "", errors, group=call.resource.error_group
         )
-    if metadata.get("finalizers"):
-        for warning in rules.find_finalizer_warnings(metadata):
-            call.warn(warning)
     for warning in strategy.find_warnings(value, None, context):
         call.warn(warning)
 

@@ -262,7 +262,7 @@ def test_objects_of_a_definition_that_is_going_are_not_created(definitions: Reso
     assert definition["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     [terminating] = build_custom_resources(definition)
     assert terminating.is_terminating
-    refusal = build_terminating(terminating)
+    refusal = build_terminating(terminating, "w")
     assert refusal.message.startswith("create not allowed while custom resource definition")
     assert refusal.details == Details(group="stable.example.com", kind="widgets")
 
