@@ -17,6 +17,7 @@ from quarterdeck.kit import duration, rfc3339
 from quarterdeck.operators.pipelines.ports import PartDelivery
 
 POLL_S = 10.0
+_AT_ONCE_S = 0.001
 """How often reports of collectors are looked at while a step lasts."""
 
 
@@ -178,10 +179,14 @@ def _roll_back(before: RolloutStatus, seen: Observed, reports: PartDelivery) -> 
         phase="RolledBack",
         weight=0,
         quarantined=seen.candidate,
-        message=f"{reports.failed} collectors reported FAILED: {shown}"[:2048],
+        message=f"{_count_collectors(reports.failed)} reported FAILED: {shown}"[:2048],
         delivery=to_status(reports),
     )
-    return Decision(Send.STABLE, status, after_s=0.0, must_be_recorded=True)
+    return Decision(Send.STABLE, status, after_s=_AT_ONCE_S, must_be_recorded=True)
+
+
+def _count_collectors(count: int) -> str:
+    return "1 collector" if count == 1 else f"{count} collectors"
 
 
 def _keep_stable(before: RolloutStatus, seen: Observed) -> Decision:

@@ -138,6 +138,7 @@ async def test_failures_roll_back_and_the_text_is_not_sent_again(world: Any) -> 
         await at.patch({"metadata": {"annotations": {"touched": "yes"}}})
         await at.advance(20)
         assert at.fleet.count("UpdatePipeline") == sent
+        assert "SyncFailed" not in await at.events()
         assert {each for each in FLEET if any('"bad"' in t for t in agents.history[each])} == (
             chosen(30)
         )

@@ -57,7 +57,8 @@ def test_failures_roll_back_and_quarantine_until_the_text_changes() -> None:
     back = run(ROLLOUT, see(0), failed)
     assert back.must_be_recorded and back.send is Send.STABLE
     assert back.status is not None and back.status.quarantined == "new"
-    assert "edge-1: bad" in back.status.message
+    assert back.status.message == "1 collector reported FAILED: edge-1: bad"
+    assert back.after_s is not None and back.after_s > 0.0  # zero is refused by the controller
     again = run(ROLLOUT, see(0), failed, see(60), see(600))
     assert again.send is Send.STABLE and not again.must_be_recorded
     other = run(ROLLOUT, see(0), failed, see(60, candidate="newer"))
