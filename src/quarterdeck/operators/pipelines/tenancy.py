@@ -3,7 +3,8 @@
 A policy binds the requesters it names, or everybody who writes in the namespaces it selects: a
 GitOps controller writes for all tenants, so a tenant is better bound by namespace than by user.
 Matchers are compared in their canonical form; since all matchers of a pipeline must hold, having
-one of the required matchers bounds its reach whatever else it has.
+one of the required matchers bounds its reach whatever else it has. A Collector is chosen by its id
+and not by matchers: a tenant may look at one, but not set what matchers of others see.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from quarterdeck.apis.authentication import UserInfo
 from quarterdeck.apis.fleetmanagement.policies import TenantSubject
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    Collector,
     ExternalAttributeSync,
     Pipeline,
     PipelineSet,
@@ -25,6 +27,7 @@ BOUND_KINDS: tuple[type[Object], ...] = (
     PipelineSet,
     RemoteAttributePolicy,
     ExternalAttributeSync,
+    Collector,
 )
 
 
@@ -67,6 +70,11 @@ def find_violations(obj: Object, policies: Sequence[TenantPolicy]) -> list[str]:
         found.append(
             f"spec.selector.collectorIDs: not allowed under TenantPolicy {names}; use matchers"
         )
+    found.extend(
+        f"{field}: not allowed under TenantPolicy {names}, because a Collector is chosen by its "
+        "id; use a RemoteAttributePolicy with matchers"
+        for field in _list_settings(obj)
+    )
     return found
 
 
@@ -93,3 +101,16 @@ def _has_ids(obj: Object) -> bool:
     if isinstance(obj, RemoteAttributePolicy | ExternalAttributeSync):
         return bool(obj.spec.selector.collector_ids)
     return False
+
+
+def _list_settings(obj: Object) -> list[str]:
+    """The fields by which an object changes a collector that it names by id."""
+    if not isinstance(obj, Collector):
+        return []
+    spec = obj.spec
+    is_set = {
+        "spec.name": bool(spec.name),
+        "spec.enabled": spec.enabled is not None,
+        "spec.remoteAttributes": bool(spec.remote_attributes),
+    }
+    return [field for field, given in is_set.items() if given]

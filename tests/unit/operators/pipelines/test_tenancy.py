@@ -7,6 +7,7 @@ import pytest
 from quarterdeck.apis.authentication import UserInfo
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     GROUP,
+    Collector,
     Pipeline,
     PipelineSet,
     RemoteAttributePolicy,
@@ -80,6 +81,18 @@ def test_what_lacks_the_matcher_or_names_collectors_is_refused() -> None:
         attributes={"x": "y"},
     )
     assert "collectorIDs" in tenancy.find_violations(named, [policy()])[0]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("name", "mine"), ("enabled", False), ("remoteAttributes", {"team": "a"})],
+)
+def test_a_tenant_sets_nothing_of_a_collector_that_it_names(field: str, value: Any) -> None:
+    assert tenancy.find_violations(build(Collector, id="edge-1"), [policy()]) == []
+    named = build(Collector, id="edge-1", **{field: value})
+    assert tenancy.find_violations(named, []) == []
+    [found] = tenancy.find_violations(named, [policy()])
+    assert found.startswith(f"spec.{field}: not allowed under TenantPolicy x")
 
 
 def test_each_pipeline_of_a_set_is_bound() -> None:
