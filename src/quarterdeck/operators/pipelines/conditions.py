@@ -28,7 +28,7 @@ class Reason(enum.StrEnum):
     RATE_LIMITED = "RateLimited"
     """The server asked for a pause."""
     NAME_CONFLICT = "NameConflict"
-    """Another object has the same name in the fleet, and had it first."""
+    """Another object has the same name or source in the fleet, and had it first."""
     ADOPTION_REFUSED = "AdoptionRefused"
     """Somebody else's pipeline has the name, and adoptionPolicy does not let us take it over."""
     CONTENTS_UNAVAILABLE = "ContentsUnavailable"

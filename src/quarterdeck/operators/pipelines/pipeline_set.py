@@ -26,7 +26,7 @@ from quarterdeck.operators.pipelines.set_members import (
     hash_members,
     source_of,
 )
-from quarterdeck.operators.pipelines.set_plan import SyncPlan, plan_sync
+from quarterdeck.operators.pipelines.set_plan import SyncPlan, choose_owner, plan_sync
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 
 
@@ -46,11 +46,43 @@ class PipelineSets:
             return None
         members = await collect_members(set_, ctx)
         fleet = await self._fleets.get_fleet(set_, ctx)
+        await self._ensure_source(set_, fleet, ctx)
         try:
             await self._sync(set_, members, fleet, ctx)
         except (CallFailed, Paused) as error:
             raise to_reconcile_error(error) from error
         return RequeueAfter(fleet.address.interval_s)
+
+    async def _ensure_source(
+        self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
+    ) -> None:
+        """Stall if another set has the source: each would delete the pipelines of the other.
+
+        A set that lost its source forgets that it was synced, so that its own deletion deletes
+        nothing of the owner's.
+        """
+        others = await ctx.list(PipelineSet)
+        rivals = [each for each in others if await self._is_rival(each, set_, fleet, ctx)]
+        owner = choose_owner([set_, *rivals])
+        if owner.key == set_.key:
+            return
+        ctx.status.set(applied_hash="")
+        raise Stalled(
+            Reason.NAME_CONFLICT,
+            f"spec.source: {set_.spec.source.type} source {set_.spec.source.namespace!r} is "
+            f"already used by PipelineSet {owner.key}, and a source has one set: choose another "
+            "spec.source.namespace, or delete one of the two",
+        )
+
+    async def _is_rival(
+        self, other: PipelineSet, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
+    ) -> bool:
+        if other.key == set_.key or source_of(other) != source_of(set_):
+            return False
+        try:
+            return (await self._fleets.get_fleet(other, ctx)).address.tenant == fleet.address.tenant
+        except Stalled:
+            return False
 
     async def _sync(
         self,

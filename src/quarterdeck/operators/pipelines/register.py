@@ -33,6 +33,7 @@ from quarterdeck.operators.pipelines.references import (
     SecretHead,
     reference_of,
 )
+from quarterdeck.operators.pipelines.set_members import source_of
 from quarterdeck.operators.pipelines.tenant_policy import tenant_policy_controller
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
@@ -163,6 +164,7 @@ def pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
         for_=PipelineSet,
         watches=(
             Watch(Pipeline, sets_of_pipeline, predicates=(desired_state_changed,)),
+            Watch(PipelineSet, rival_sets_of, predicates=(desired_state_changed,)),
             Watch(FleetConnection, sets_of_connection, predicates=(generation_changed,)),
         ),
         finalizers=(Finalizer(SET_FINALIZER, sets.delete),),
@@ -191,6 +193,13 @@ def sets_of_pipeline(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
     for set_ in lookup.list(PipelineSet, namespace=pipeline.metadata.namespace):
         if set_.spec.selector is not None and set_.spec.selector.matches(pipeline.metadata.labels):
             yield set_.key
+
+
+def rival_sets_of(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
+    """The other sets of a source: when the set that has it goes, the next one gets it."""
+    for other in lookup.list(PipelineSet):
+        if other.key != set_.key and source_of(other) == source_of(set_):
+            yield other.key
 
 
 def sets_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:

@@ -27,6 +27,20 @@ class SyncPlan(NamedTuple):
         return bool(self.differing or self.deletions)
 
 
+def choose_owner(rivals: Sequence[PipelineSet]) -> PipelineSet:
+    """Who of several sets has their common source: whoever was synced to it, else the oldest.
+
+    A set whose spec has changed since may have been synced to another source.
+    """
+
+    def rank(each: PipelineSet) -> tuple[bool, str, str]:
+        is_current = each.status.observed_generation == each.metadata.generation
+        holds = is_current and bool(each.status.applied_hash)
+        return (not holds, str(each.metadata.creation_timestamp or ""), str(each.key))
+
+    return min(rivals, key=rank)
+
+
 def plan_sync(set_: PipelineSet, members: Sequence[Member], listed: Sequence[Remote]) -> SyncPlan:
     """What one sync would do to a server. Pure.
 

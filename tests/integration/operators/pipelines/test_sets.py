@@ -18,12 +18,12 @@ def member(name: str, contents: str = TEXT, **more: Any) -> dict[str, Any]:
     return {"name": name, "contents": contents, "matchers": ["env=prod"], **more}
 
 
-async def create(at: Any, **spec: Any) -> None:
+async def create(at: Any, name: str = "set", **spec: Any) -> None:
     await at.client.resource(PipelineSet.KIND.gvr).create(
         {
             "apiVersion": PipelineSet.KIND.api_version,
             "kind": "PipelineSet",
-            "metadata": {"name": "set", "namespace": "default"},
+            "metadata": {"name": name, "namespace": "default"},
             "spec": {"source": SOURCE, **spec},
         }
     )
@@ -33,9 +33,11 @@ async def patch(at: Any, spec: dict[str, Any]) -> None:
     await at.client.resource(PipelineSet.KIND.gvr).patch("set", {"spec": spec}, namespace="default")
 
 
-async def ready(at: Any, reason: str, total: int | None = None) -> PipelineSet:
+async def ready(
+    at: Any, reason: str, total: int | None = None, *, name: str = "set"
+) -> PipelineSet:
     async def holds() -> PipelineSet | None:
-        set_: PipelineSet = await at.client.get(PipelineSet, "set", "default")
+        set_: PipelineSet = await at.client.get(PipelineSet, name, "default")
         found = find(set_.status.conditions, "Ready")
         is_there = found is not None and found.reason == reason
         return set_ if is_there and total in (None, set_.status.total) else None
@@ -232,3 +234,39 @@ async def _kept(at: Any, count: int) -> list[PipelineRevision] | None:
     pipeline = await at.get()
     is_current = found and found[-1].spec.revision_id == pipeline.status.revision_id
     return found if len(found) == count and is_current else None
+
+
+async def test_a_source_belongs_to_one_set_and_the_next_one_gets_it(world: Any) -> None:
+    async with world() as at, at.operator():
+        await create(at, pipelines=[member("a")])
+        await ready(at, "Synced", 1)
+        await create(at, "another", pipelines=[member("b")])
+        rival = await ready(at, "NameConflict", name="another")
+        condition = find(rival.status.conditions, "Ready")
+        assert condition is not None and "PipelineSet default/set" in condition.message
+        assert at.fleet.names == ["a"] and at.fleet.count("SyncPipelines") == 1
+        await at.client.delete(PipelineSet, "set", "default")
+        await ready(at, "Synced", 1, name="another")
+        assert at.fleet.names == ["b"]
+
+
+async def test_a_set_that_moves_to_the_source_of_another_deletes_nothing_of_it(world: Any) -> None:
+    async with world() as at, at.operator():
+        own = {"type": "Git", "namespace": "team-b"}
+        await create(at, pipelines=[member("a")], source=own)
+        await ready(at, "Synced", 1)
+        await create(at, "another", pipelines=[member("b")])
+        await ready(at, "Synced", 1, name="another")
+        await patch(at, {"source": SOURCE})
+        await ready(at, "NameConflict")
+        await at.client.delete(PipelineSet, "set", "default")
+        await at.until(lambda: _is_gone(at))
+        assert at.fleet.names == ["a", "b"]
+
+
+async def _is_gone(at: Any) -> bool:
+    try:
+        await at.client.get(PipelineSet, "set", "default")
+    except NotFound:
+        return True
+    return False
