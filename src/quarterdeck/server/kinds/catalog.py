@@ -53,7 +53,10 @@ _RULES: dict[tuple[str, str], str] = {
     ("networking.k8s.io/v1", "ServiceCIDR"): "service_ranges.SERVICE_RANGE",
     ("networking.k8s.io/v1", "IPAddress"): "service_ranges.ADDRESS",
     ("certificates.k8s.io/v1", "ClusterTrustBundle"): "trust_bundles.TRUST_BUNDLE",
-    ("certificates.k8s.io/v1", "PodCertificateRequest"): "trust_bundles.POD_CERTIFICATE_REQUEST",
+    (
+        "certificates.k8s.io/v1",
+        "PodCertificateRequest",
+    ): "pod_certificate_requests.POD_CERTIFICATE_REQUEST",
     (
         "storagemigration.k8s.io/v1",
         "StorageVersionMigration",

@@ -4,10 +4,11 @@ The words are those of Go's crypto/tls, which never quote the data.
 """
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quarterdeck.server.kinds.fields import get_mapping
+from quarterdeck.server.kinds.pem_blocks import CERTIFICATE, iterate_blocks
 from quarterdeck.server.registry.resource import Context, Object
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     )
 
 TLS = "kubernetes.io/tls"
-_CERTIFICATE, _PRIVATE_KEY = "CERTIFICATE", "PRIVATE KEY"
-_BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
+_PRIVATE_KEY = "PRIVATE KEY"
 
 
 def warn_of_pair(value: Object, old: Object | None, context: Context) -> Sequence[str]:
@@ -32,7 +32,7 @@ def warn_of_pair(value: Object, old: Object | None, context: Context) -> Sequenc
 
 
 def _find_problem(certificate: bytes, key: bytes) -> str:
-    certificates, skipped = _split_blocks(certificate, _CERTIFICATE)
+    certificates, skipped = _split_blocks(certificate, CERTIFICATE)
     if not certificates:
         return _explain_missing_certificate(skipped)
     keys, skipped = _split_blocks(key, _PRIVATE_KEY)
@@ -45,26 +45,12 @@ def _split_blocks(text: bytes, wanted: str) -> tuple[list[bytes], list[str]]:
     """The PEM blocks whose type ends with a text, and the types of those before the first."""
     found: list[bytes] = []
     skipped: list[str] = []
-    for name, block in _iterate_blocks(text):
-        if name == wanted or (wanted == _PRIVATE_KEY and name.endswith(f" {wanted}")):
-            found.append(block)
+    for block in iterate_blocks(text):
+        if block.type == wanted or (wanted == _PRIVATE_KEY and block.type.endswith(f" {wanted}")):
+            found.append(block.text)
         elif not found:
-            skipped.append(name)
+            skipped.append(block.type)
     return found, skipped
-
-
-def _iterate_blocks(text: bytes) -> Iterator[tuple[str, bytes]]:
-    """Walk the PEM blocks of a text with their types, in linear time; a cut one ends it."""
-    start = text.find(_BEGIN)
-    while start >= 0:
-        name_end = text.find(_DASHES, start + len(_BEGIN))
-        name = text[start + len(_BEGIN) : name_end]
-        end = text.find(b"\n" + _END + name + _DASHES, name_end)
-        if name_end < 0 or end < 0:
-            return
-        stop = end + 1 + len(_END) + len(name) + len(_DASHES)
-        yield name.decode("utf-8", "replace"), text[start:stop] + b"\n"
-        start = text.find(_BEGIN, stop)
 
 
 def _explain_missing_certificate(skipped: list[str]) -> str:
@@ -84,7 +70,7 @@ def _explain_missing_certificate(skipped: list[str]) -> str:
 def _explain_missing_key(skipped: list[str]) -> str:
     if not skipped:
         return "tls: failed to find any PEM data in key input"
-    if skipped == [_CERTIFICATE]:
+    if skipped == [CERTIFICATE]:
         return "tls: found a certificate rather than a key in the PEM for the private key"
     return (
         'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after'
