@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -10,6 +9,7 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, required
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds.signer_names import validate_signer
 from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 
@@ -22,7 +22,6 @@ _USAGES = (
 )
 _MIN_SECONDS = 600
 _BEGIN = b"-----BEGIN CERTIFICATE REQUEST-----"
-_SIGNER = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.[a-z0-9-]+/[A-Za-z0-9][-A-Za-z0-9_.:]*")
 
 
 def _build_cells(value: Object, now: datetime) -> Sequence[object]:
@@ -50,12 +49,7 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
     for index, usage in enumerate(usages):
         if usage not in _USAGES:
             yield not_supported(f"spec.usages[{index}]", usage, _USAGES)
-    signer = str(spec.get("signerName") or "")
-    if not signer:
-        yield required("spec.signerName")
-    elif not _SIGNER.fullmatch(signer):
-        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        yield invalid("spec.signerName", signer, text)
+    yield from validate_signer(str(spec.get("signerName") or ""), "spec.signerName")
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < _MIN_SECONDS:
         text = "may not specify a duration less than 600 seconds (10 minutes)"

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, required, too_long
 
+_LONGEST_PATH = names.LABEL_LIMIT + 1 + names.SUBDOMAIN_LIMIT
+_LONGEST_NAME = names.SUBDOMAIN_LIMIT + 1 + _LONGEST_PATH
+
 
 def validate_signer(text: str, path: str) -> Iterator[FieldError]:
     """Check the name of a signer: a domain and a path."""
@@ -30,3 +33,5 @@ def validate_signer(text: str, path: str) -> Iterator[FieldError]:
     if wrong is not None:
         for problem in names.check_dns1123_subdomain(wrong):
             yield invalid(path, rest, f'validating label "{wrong}": {problem}')
+    if len(text) > _LONGEST_NAME:
+        yield too_long(path, text, _LONGEST_NAME)
