@@ -70,8 +70,8 @@ async def open_fleet(address: "Address") -> "AsyncIterator[ConnectClient]":
     """A client of a fleet server."""
     from quarterdeck.kit.clock import SystemClock
     from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
+    from quarterdeck.operators.pipelines.drivers.http_client import create_http_client
     from quarterdeck.operators.pipelines.drivers.limiter import Limiter
-    from quarterdeck.operators.pipelines.fleets import create_http_client
 
     clock = SystemClock()
     async with create_http_client(address) as client:

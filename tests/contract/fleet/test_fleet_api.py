@@ -16,8 +16,8 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.operators.pipelines.address import Address
 from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
+from quarterdeck.operators.pipelines.drivers.http_client import create_http_client
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
-from quarterdeck.operators.pipelines.fleets import create_http_client
 from quarterdeck.operators.pipelines.ports import CallFailed
 from quarterdeck.services.fleet.auth import Tokens
 from quarterdeck.services.fleet.service import FleetServer

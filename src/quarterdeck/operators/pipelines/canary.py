@@ -12,7 +12,7 @@ from quarterdeck.apis.fleetmanagement.rollout import RolloutStep
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.attributes import build_path
 from quarterdeck.operators.pipelines.desired import Desired
-from quarterdeck.operators.pipelines.fleets import Fleet
+from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.ports import CallFailed, Remote, RemoteCollector
 from quarterdeck.operators.pipelines.writes import remove
 from quarterdeck.telemetry.candidates import Choice

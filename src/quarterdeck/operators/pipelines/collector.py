@@ -13,14 +13,11 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     RemoteAttributePolicy,
 )
 from quarterdeck.meta.conditions import TRUE
-from quarterdeck.operators.pipelines.attributes import (
-    list_layers,
-    plan_operations,
-    resolve_owners,
-)
+from quarterdeck.operators.pipelines.attributes import list_layers, plan_operations, resolve_owners
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
-from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
+from quarterdeck.operators.pipelines.fleet_server import Fleet
+from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.pipeline import annotation
 from quarterdeck.operators.pipelines.ports import (
     CallFailed,

@@ -10,7 +10,8 @@ from quarterdeck.operators.pipelines.canary import remove_canary
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import effective_name, is_ours
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
-from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
+from quarterdeck.operators.pipelines.fleet_server import Fleet
+from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.pipeline import annotation, is_read_only
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused
 from quarterdeck.operators.pipelines.writes import Writes, remove

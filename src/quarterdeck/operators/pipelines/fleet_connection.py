@@ -15,7 +15,8 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import PERMANENT, READY, SYNCED, Reason
 from quarterdeck.operators.pipelines.failures import to_reconcile_error
-from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
+from quarterdeck.operators.pipelines.fleet_server import Fleet
+from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused
 from quarterdeck.operators.pipelines.report import report_failure
 from quarterdeck.runtime import Context, Logger, RequeueAfter

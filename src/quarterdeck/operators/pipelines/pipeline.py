@@ -17,7 +17,8 @@ from quarterdeck.operators.pipelines import plan, report
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import build_desired, effective_name, find_problems
 from quarterdeck.operators.pipelines.failures import to_reconcile_error
-from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
+from quarterdeck.operators.pipelines.fleet_server import Fleet
+from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.preview import Previews

@@ -15,7 +15,8 @@ from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
-from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
+from quarterdeck.operators.pipelines.fleet_server import Fleet
+from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.pipeline import annotation
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.removal import find_left_out

@@ -23,7 +23,7 @@ from quarterdeck.operators.pipelines.conditions import (
     VALID,
     Reason,
 )
-from quarterdeck.operators.pipelines.fleets import Fleet
+from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.ports import PipelineDelivery, Remote
 from quarterdeck.operators.pipelines.rollout import Decision
 from quarterdeck.operators.pipelines.sync_target import SyncTarget

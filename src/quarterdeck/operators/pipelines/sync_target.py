@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.operators.pipelines.desired import Contents, Desired
-from quarterdeck.operators.pipelines.fleets import Fleet
+from quarterdeck.operators.pipelines.fleet_server import Fleet
 
 
 class SyncTarget(NamedTuple):

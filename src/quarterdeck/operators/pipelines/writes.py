@@ -11,7 +11,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import is_leftover, is_ours
-from quarterdeck.operators.pipelines.fleets import Fleet
+from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context, Stalled, Waiting

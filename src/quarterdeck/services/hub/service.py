@@ -1,13 +1,12 @@
 """The handler of the hub's port: who asks, which endpoint, and the answer as JSON with an ETag."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.ports import History, StateStore
 from quarterdeck.inventory.access.viewer import Viewer
-from quarterdeck.kit import json, rfc3339
+from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.http import Request, Response, StreamResponse
@@ -15,7 +14,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub import routes
 from quarterdeck.services.hub.alert_rules import AlertRules
 from quarterdeck.services.hub.audit import AuditLog, Record
-from quarterdeck.services.hub.call import Call, Page
+from quarterdeck.services.hub.call import Call
 from quarterdeck.services.hub.catalog import Catalog
 from quarterdeck.services.hub.endpoints.alerts import AlertEndpoints
 from quarterdeck.services.hub.endpoints.auth import AuthEndpoints
@@ -32,10 +31,17 @@ from quarterdeck.services.hub.errors import HubApiError, Unauthenticated, Unavai
 from quarterdeck.services.hub.identity import REQUIRED, Authenticator
 from quarterdeck.services.hub.metrics import OTHER, ApiMetrics
 from quarterdeck.services.hub.openapi import build_document
-from quarterdeck.services.hub.paging import page_headers
 from quarterdeck.services.hub.policies import Policies, PolicyLimits
 from quarterdeck.services.hub.reading import HubReader
 from quarterdeck.services.hub.reference_page import HEADERS, build_page
+from quarterdeck.services.hub.responses import (
+    SECURITY,
+    build_challenge,
+    build_cors,
+    build_failure,
+    build_json,
+    build_result,
+)
 from quarterdeck.services.hub.router import (
     Login,
     Match,
@@ -47,16 +53,9 @@ from quarterdeck.services.hub.router import (
 from quarterdeck.services.hub.stream import HEARTBEAT_S, Streams
 
 Answer = Response | StreamResponse
-Headers = list[tuple[str, str]]
 MAX_BODY = 64 * 1024
 LIMIT_S = 30.0
 """How long an answer may take, streams aside: a store that hangs must not hold the viewer."""
-SECURITY: Headers = [
-    ("X-Content-Type-Options", "nosniff"),
-    ("X-Frame-Options", "DENY"),
-    ("Referrer-Policy", "no-referrer"),
-    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
-]
 
 
 class HubServer:
@@ -89,27 +88,8 @@ class HubServer:
         catalog = Catalog(state)
         self._streams = Streams(state, self._reader, catalog, clock=clock, heartbeat_s=heartbeat_s)
 
-        self.router = Router(
-            [
-                *self._list_routes(state, history, catalog, forget),
-                Route(
-                    "GET",
-                    routes.STREAM,
-                    _never,
-                    "What changes, as server-sent events",
-                    str,
-                    is_stream=True,
-                ),
-                Route(
-                    "GET",
-                    routes.OPENAPI,
-                    self._openapi,
-                    "This description",
-                    dict[str, Any],
-                    login=Login.NONE,
-                ),
-            ]
-        )
+        endpoints = self._list_routes(state, history, catalog, forget)
+        self.router = Router([*endpoints, *self._list_own_routes()])
         self._document: dict[str, object] | None = None
         self.has_reference_page = False
         """Whether `/api/v1/swagger` shows the endpoints, as SWAGGER_ENABLED says."""
@@ -140,6 +120,27 @@ class HubServer:
             *routes.history_routes(HistoryEndpoints(reader, history, catalog)),
         ]
 
+    def _list_own_routes(self) -> list[Route]:
+        """The routes that this class answers itself."""
+        return [
+            Route(
+                "GET",
+                routes.STREAM,
+                _never,
+                "What changes, as server-sent events",
+                str,
+                is_stream=True,
+            ),
+            Route(
+                "GET",
+                routes.OPENAPI,
+                self._openapi,
+                "This description",
+                dict[str, Any],
+                login=Login.NONE,
+            ),
+        ]
+
     async def run(self) -> None:
         """Follow policies and write the audit log; cancel it to stop."""
         try:
@@ -158,7 +159,8 @@ class HubServer:
         self._metrics.observe(_name_method(request.method), path, answer.status, took_s)
         own = {name for name, _ in answer.headers}
         security = [each for each in SECURITY if each[0] not in own]
-        answer.headers = [*answer.headers, *security, *self._cors(request)]
+        cors = build_cors(request.headers.get("origin"), self._origins)
+        answer.headers = [*answer.headers, *security, *cors]
         return answer
 
     async def _answer(self, request: Request) -> Answer:
@@ -182,18 +184,19 @@ class HubServer:
             return await run_within(self._clock, LIMIT_S, work())
         except WrongMethod as error:
             message = f"{request.method} is not allowed; use {error}"
-            return _failure(405, message, [("Allow", ", ".join(error.allowed))])
+            return build_failure(405, message, [("Allow", ", ".join(error.allowed))])
         except HubApiError as error:
             if error.status in (401, 403):
                 self._record(request, viewer, error.status, error.message)
-            return _failure(error.status, error.message, _challenge(error.status))
+            return build_failure(error.status, error.message, build_challenge(error.status))
         except HubStateError:
-            return _failure(503, "the store does not answer")
+            return build_failure(503, "the store does not answer")
         except TimeoutError:
-            return _failure(503, f"no answer within {LIMIT_S:g} s; the store is slow, ask again")
+            return build_failure(
+                503, f"no answer within {LIMIT_S:g} s; the store is slow, ask again"
+            )
         except NotReady:
-            body = {"status": "not ready", "error": "redis unavailable"}
-            return Response(503, [_JSON], json.encode(body))
+            return build_json(503, {"status": "not ready", "error": "redis unavailable"})
 
     async def _authenticate(self, request: Request, route: Route) -> Viewer | None:
         if route.login is Login.NONE:
@@ -211,18 +214,7 @@ class HubServer:
         result = await match.route.endpoint(call)
         if call.audit_note:
             self._record(request, viewer, 200, call.audit_note)
-        headers = [_JSON, ("Cache-Control", "private, no-cache"), ("Vary", "Authorization")]
-        if isinstance(result, Page):
-            headers += page_headers(result, request.target)
-            result = result.items
-        body = json.encode(result)
-        if match.route.method != "GET":
-            return Response(200, headers, body)
-        tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
-        headers.append(("ETag", tag))
-        if _matches_tag(request, tag):
-            return Response(304, headers[1:])
-        return Response(200, headers, body)
+        return build_result(request, result, has_tag=match.route.method == "GET")
 
     def _open_stream(self, request: Request, viewer: Viewer | None) -> Answer:
         if viewer is None:
@@ -261,20 +253,6 @@ class HubServer:
         page = build_page(self._describe(), document_url=routes.OPENAPI)
         return Response(200, list(HEADERS), page)
 
-    def _cors(self, request: Request) -> Headers:
-        """Headers for pages of other sites; credentials only for sites that are named."""
-        origin = request.headers.get("origin")
-        if not origin or not self._origins & {origin, "*"}:
-            return []
-        is_named = origin in self._origins
-        found = [
-            ("Access-Control-Allow-Origin", origin if is_named else "*"),
-            ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
-            ("Access-Control-Allow-Headers", "Authorization, If-None-Match"),
-            ("Access-Control-Expose-Headers", "ETag, Link, X-Total-Count"),
-        ]
-        return [*found, ("Access-Control-Allow-Credentials", "true")] if is_named else found
-
     def _record(self, request: Request, viewer: Viewer | None, status: int, reason: str) -> None:
         self.audit.add(
             Record(
@@ -295,7 +273,6 @@ def _is_reference(request: Request) -> bool:
     return request.method == "GET" and at == routes.SWAGGER
 
 
-_JSON = ("Content-Type", "application/json")
 _SHOWN = 500
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 
@@ -306,19 +283,3 @@ def _name_method(method: str) -> str:
 
 async def _never(_: Call) -> str:
     raise Unavailable("this endpoint is a stream")
-
-
-def _failure(status: int, message: str, headers: Sequence[tuple[str, str]] = ()) -> Response:
-    return Response(status, [_JSON, *headers], json.encode({"error": message}))
-
-
-def _challenge(status: int) -> Headers:
-    return [("WWW-Authenticate", "Bearer")] if status == 401 else []
-
-
-def _matches_tag(request: Request, tag: str) -> bool:
-    given = request.headers.get("if-none-match")
-    if given is None:
-        return False
-    tags = {each.strip().removeprefix("W/") for each in given.split(",")}
-    return tag in tags or "*" in tags
