@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.wire.apply.fieldset import LEAF, SELF, Trie, format_element, is_member
+from quarterdeck.wire.apply.fieldset import LEAF, SELF, Trie, is_member
+from quarterdeck.wire.apply.path_element import format_element
 from quarterdeck.wire.apply.schema_type import ItemError, Type
 
 _MISSING: Any = msgspec.UNSET

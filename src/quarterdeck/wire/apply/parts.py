@@ -7,13 +7,8 @@ for each map in it.
 
 from typing import Any
 
-from quarterdeck.wire.apply.fieldset import (
-    LEAF,
-    Trie,
-    build_name_element,
-    build_node,
-    sort_elements,
-)
+from quarterdeck.wire.apply.fieldset import LEAF, Trie, build_node
+from quarterdeck.wire.apply.path_element import build_name_element, sort_elements
 from quarterdeck.wire.apply.schema_type import Shape, Type
 
 _MOST_SHAPES = 64

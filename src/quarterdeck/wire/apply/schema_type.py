@@ -13,7 +13,8 @@ import msgspec
 from quarterdeck.meta.field import quote
 from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.schema import Node
-from quarterdeck.wire.apply.fieldset import Trie, build_key_element, build_value_element
+from quarterdeck.wire.apply.fieldset import Trie
+from quarterdeck.wire.apply.path_element import build_key_element, build_value_element
 
 _SCALARS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
 _UNTYPED_NAMES = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from quarterdeck.meta.field import format_go_syntax, format_go_value, get_go_type
-from quarterdeck.wire.apply.fieldset import LEAF, Trie, build_node, format_element
+from quarterdeck.wire.apply.fieldset import LEAF, Trie, build_node
 from quarterdeck.wire.apply.parts import list_all_parts
+from quarterdeck.wire.apply.path_element import format_element
 from quarterdeck.wire.apply.schema_type import ItemError, Type
 
 MISSING: Any = msgspec.UNSET

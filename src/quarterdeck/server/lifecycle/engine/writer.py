@@ -6,7 +6,6 @@ action is decided at once, or in a thread if its object is large, and is durable
 An object that changed meanwhile is a conflict, and the plan is made again.
 """
 
-import hashlib
 from collections.abc import Callable
 
 from quarterdeck.kit import json as kit_json
@@ -24,6 +23,7 @@ from quarterdeck.server.lifecycle.engine.actions import (
     Remove,
     Update,
 )
+from quarterdeck.server.lifecycle.engine.events import build_event
 from quarterdeck.server.registry.codec import build_encoder, decode_value
 from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.deletion import begin_deletion, is_finished
@@ -199,36 +199,19 @@ class Writer:
 
     async def record(self, action: Record, manager: str) -> Ticket | None:
         """Store an Event, or count one that is there already."""
-        about, now = action.about, format_time(self._core.clock.now())
-        involved = _build_reference(about, action.field_path)
-        namespace = involved.get("namespace") or "default"
-        name = f"{about['metadata']['name']}.{_digest(action, involved)}"
-        key = StoreKey(_EVENTS, namespace, name)
+        event = build_event(action, format_time(self._core.clock.now()))
+        metadata = event["metadata"]
+        key = StoreKey(_EVENTS, metadata["namespace"], metadata["name"])
         entry = self._core.store.get_pending(key)
-        if entry is not None:
-            old: Object = kit_json.decode(entry.value)
-            value = {**old, "count": (old.get("count") or 1) + 1, "lastTimestamp": now}
-            return await self.update(Update(key=key, revision=entry.revision, value=value), manager)
-        source = {"component": action.component}
-        if action.host:
-            source["host"] = action.host
-        event: Object = {
-            "kind": "Event",
-            "apiVersion": "v1",
-            "metadata": {"name": name, "namespace": namespace},
-            "involvedObject": involved,
-            "reason": action.reason,
-            "message": action.message,
-            "source": source,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-            "type": "Warning" if action.is_warning else "Normal",
-            "eventTime": None,
-            "reportingComponent": action.component,
-            "reportingInstance": action.host,
+        if entry is None:
+            return await self._put_event(event, manager)
+        old: Object = kit_json.decode(entry.value)
+        value = {
+            **old,
+            "count": (old.get("count") or 1) + 1,
+            "lastTimestamp": event["lastTimestamp"],
         }
-        return await self._put_event(event, manager)
+        return await self.update(Update(key=key, revision=entry.revision, value=value), manager)
 
     # parts ---------------------------------------------------------------------------------------
 
@@ -323,27 +306,6 @@ class Writer:
         """Find the resource that serves an object in the version it is stored in."""
         group, version = GroupVersion.parse(value.get("apiVersion") or "")
         return self._core.registry.find_by_kind(GVK(group, version, value.get("kind") or ""))
-
-
-def _build_reference(about: Object, field_path: str) -> Object:
-    """Build what an event is about, as events name it."""
-    metadata = about["metadata"]
-    reference = {
-        "kind": about.get("kind"),
-        "namespace": metadata.get("namespace"),
-        "name": metadata.get("name"),
-        "uid": metadata.get("uid"),
-        "apiVersion": about.get("apiVersion"),
-        "resourceVersion": metadata.get("resourceVersion"),
-        "fieldPath": field_path,
-    }
-    return {name: text for name, text in reference.items() if text}
-
-
-def _digest(action: Record, involved: Object) -> str:
-    """Hash the content of an event, so that a repeated event is counted."""
-    parts = (involved.get("uid") or "", action.reason, action.message, action.component)
-    return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def _build_encoder(value: Object, resource: Resource | None) -> Callable[[int], bytes]:
