@@ -9,6 +9,7 @@ from quarterdeck.meta.field import FieldError
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import patch as patching
+from quarterdeck.server.handlers.patch_forms import read_patch
 from quarterdeck.server.handlers.scale_conversion import (
     SCALE_KIND,
     ScaleView,
@@ -127,7 +128,7 @@ async def patch(core: Core, call: Call) -> responses.Response:
     validation = parse_field_validation(options)
 
     def change(old: Object) -> Object:
-        apply = patching.read_patch(core, call, body, media, validation=validation)
+        apply = read_patch(core, call, body, media, validation=validation)
         patched = apply(to_patched_scale(call, old, absent=_ABSENT_REPLICAS))
         scale = decode_patched(call, patched, validation)
         if get_field(scale, "spec", "replicas") == _ABSENT_REPLICAS:

@@ -1,0 +1,182 @@
+"""The forms of patches: JSON patch, merge patch, strategic merge, as functions on objects."""
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import format_go_value
+from quarterdeck.meta.structural.json_copy import copy_value
+from quarterdeck.server.core import Core
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.type_meta import name_json_type
+from quarterdeck.wire import json_patch, merge_patch
+from quarterdeck.wire.json_errors import find_syntax_error
+from quarterdeck.wire.media import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from quarterdeck.wire.status import ApiError, BadRequest, Details, Invalid, RequestEntityTooLarge
+
+_TYPE_META = ("apiVersion", "kind")
+_GO_PATCH = ("jsonpatch.Patch", "jsonpatch.Operation")
+_OPERATION_TEXTS = ("op", "path", "from")
+Patch = Callable[[Object], Object]
+"""From an object of its own (which it may change) to the patched one."""
+
+
+def build_rejection() -> Invalid:
+    """Build what Kubernetes says of a patch that does not fit the object."""
+    return Invalid(
+        "the server rejected our request due to an error in our request", details=Details()
+    )
+
+
+def read_patch(core: Core, call: Call, body: bytes, media: str, *, validation: str) -> Patch:
+    """Read a patch in one of the forms that name changes.
+
+    Raises:
+        BadRequest: if it is none.
+    """
+    is_strict = validation != "Ignore" and media != STRATEGIC_MERGE_PATCH
+    prefix = "error decoding patch: " if is_strict else ""
+    try:
+        document = kit_json.decode(body)
+    except kit_json.JsonError as error:
+        problem = find_syntax_error(body.decode("utf-8", "replace")) or str(error)
+        raise BadRequest(f"{prefix}{problem}") from error
+    if media == JSON_PATCH:
+        return _parse_json_patch(core, document, is_strict=is_strict)
+    if not isinstance(document, dict):
+        raise BadRequest(
+            f"{prefix}json: cannot unmarshal {name_json_type(document)} into Go value of type"
+            " map[string]interface {}"
+        )
+    if media == MERGE_PATCH:
+        return MergePatch(document)
+    return StrategicPatch(call, document)
+
+
+def _drop_nulls_in_lists(patch: Any, target: Any, *, is_inside: bool = False) -> Any:
+    """A merge patch without the null members of objects in its lists: Kubernetes drops them.
+
+    It keeps them in a list that takes the place of an object.
+    """
+    if isinstance(patch, list):
+        if isinstance(target, dict):
+            return patch
+        return [_drop_nulls_in_lists(each, None, is_inside=True) for each in patch]
+    if isinstance(patch, dict):
+        present = target if isinstance(target, dict) else {}
+        return {
+            name: _drop_nulls_in_lists(each, present.get(name), is_inside=is_inside)
+            for name, each in patch.items()
+            if each is not None or not is_inside
+        }
+    return patch
+
+
+def _parse_json_patch(core: Core, document: Any, *, is_strict: bool) -> Patch:
+    limit = core.options.max_patch_operations
+    if isinstance(document, list) and len(document) > limit:
+        raise RequestEntityTooLarge(
+            f"The allowed maximum operations in a JSON patch is {limit}, got {len(document)}"
+        )
+    _check_json_patch(document, is_strict=is_strict)
+    try:
+        operations = [each for each in json_patch.parse(document) if not _replaces_by_scalar(each)]
+    except json_patch.JsonPatchError as error:
+        raise build_rejection() from error
+
+    def apply(value: Object) -> Object:
+        try:
+            return _check_object(json_patch.apply(value, operations))
+        except json_patch.JsonPatchError as error:
+            raise build_rejection() from error
+
+    return apply
+
+
+def _replaces_by_scalar(operation: json_patch.Operation) -> bool:
+    """Whether an operation puts a scalar in the place of the whole object: that does nothing."""
+    if operation.op is not json_patch.Op.REPLACE or operation.path:
+        return False
+    return not isinstance(operation.value, dict | list)
+
+
+def _check_json_patch(document: Any, *, is_strict: bool) -> None:
+    """Refuse what Go cannot read as a list of operations.
+
+    It reads them twice where fields are validated, and into another type the first time.
+    """
+    start = "error decoding patch: json" if is_strict else "json"
+    whole, part = ("[]handlers.jsonPatchOp", "handlers.jsonPatchOp") if is_strict else _GO_PATCH
+    if not isinstance(document, list):
+        kind = name_json_type(document)
+        raise BadRequest(f"{start}: cannot unmarshal {kind} into Go value of type {whole}")
+    for each in document:
+        if each is not None and not isinstance(each, dict):
+            kind = name_json_type(each)
+            raise BadRequest(f"{start}: cannot unmarshal {kind} into Go value of type {part}")
+        for name, text in (each or {}).items() if is_strict else ():
+            if name in _OPERATION_TEXTS and text is not None and not isinstance(text, str):
+                raise BadRequest(
+                    f"{start}: cannot unmarshal {name_json_type(text)} into Go struct field"
+                    f" jsonPatchOp.{name} of type string"
+                )
+
+
+class MergePatch:
+    """A merge patch."""
+
+    def __init__(self, document: Object) -> None:
+        self._document = document
+        self.keeps_metadata = "metadata" not in document
+        """Whether the metadata of an object stays as it is stored."""
+
+    def __call__(self, value: Object) -> Object:
+        """Merge the patch into an object."""
+        changes = _drop_nulls_in_lists(self._document, value)
+        return _check_object(merge_patch.apply(value, changes))
+
+
+class StrategicPatch:
+    """A strategic merge patch, and what is left of it after it was merged."""
+
+    def __init__(self, call: Call, document: Object) -> None:
+        self._node = call.resource.node
+        # the endpoint says the kind; a patch cannot change it
+        self._type = {name: document[name] for name in _TYPE_META if name in document}
+        self._changes = {name: document[name] for name in document if name not in _TYPE_META}
+        self._rest: Object = {}
+
+    def __call__(self, value: Object) -> Object:
+        """Merge the patch into an object.
+
+        Raises:
+            ApiError: if it does not fit.
+        """
+        from quarterdeck.wire import strategic
+
+        self._rest = copy_value(self._changes)
+        try:
+            return _check_object(strategic.consume(value, self._rest, self._node))
+        except strategic.StrategicMergeError as error:
+            raise _build_merge_error(error.code, str(error)) from error
+
+    def show(self) -> str:
+        """The patch as errors show it."""
+        return format_go_value({**self._rest, **self._type})
+
+
+def _build_merge_error(code: int, text: str) -> ApiError:
+    match code:
+        case 400:
+            return BadRequest(text)
+        case 422:
+            return build_rejection()
+        case _:
+            return ApiError(text, code=500)
+
+
+def _check_object(value: Any) -> Object:
+    if not isinstance(value, dict):
+        raise build_rejection()
+    return value
