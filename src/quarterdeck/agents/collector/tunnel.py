@@ -8,11 +8,11 @@ is the host, and the certificate is checked against the given name.
 
 import asyncio
 import contextlib
-import ipaddress
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
 
@@ -68,7 +68,7 @@ def split_address(address: str) -> tuple[str, int]:
 def matches_name(certificate: Mapping[str, Any], name: str) -> bool:
     """Whether a certificate is for a name: exactly, or by a wildcard for the first label."""
     alternatives: Sequence[tuple[str, str]] = certificate.get("subjectAltName", ())
-    if _is_address(name):
+    if parse_address(name) is not None:
         return ("IP Address", name) in alternatives
     wanted = name.rstrip(".").lower()
     _, _, parent = wanted.partition(".")
@@ -116,11 +116,3 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         while data := await reader.read(_CHUNK):
             writer.write(data)
             await writer.drain()
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

@@ -4,7 +4,6 @@ A schema cannot tell an address or a cloud-config document from any other text. 
 is seen at the template; otherwise a VM is made first, and fails or has no network.
 """
 
-import ipaddress
 import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from quarterdeck.apis.hypervisor.bootstrap import Attestation, Bootstrap
 from quarterdeck.apis.hypervisor.shape import MachineNetwork, MachineResources
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.operators.machines.cloudinit import BadCloudInit, check_documents
 from quarterdeck.operators.machines.plan.addresses import BadPool, check_pool
 from quarterdeck.operators.machines.sizes import parse_bytes
@@ -56,7 +56,7 @@ def find_network_mistake(network: MachineNetwork | None, field: str) -> str:
         check_pool(static)
     except BadPool as error:
         return f"{field.removesuffix('network.staticConfig')}{error}"
-    if static.gateway and not _is_address(static.gateway):
+    if static.gateway and parse_address(static.gateway) is None:
         return f"{field}.gateway is {static.gateway!r}, not an IP address such as 10.0.0.1"
     return find_server_mistake(static.dns, f"{field}.dns")
 
@@ -64,7 +64,7 @@ def find_network_mistake(network: MachineNetwork | None, field: str) -> str:
 def find_server_mistake(servers: Iterable[str], field: str) -> str:
     """The first name server that is not an address; empty if all are."""
     for index, server in enumerate(servers):
-        if not _is_address(server):
+        if parse_address(server) is None:
             return f"{field}[{index}] is {server!r}, not an IP address such as 10.0.0.1"
     return ""
 
@@ -93,11 +93,3 @@ def _find_bootstrap_mistake(bootstrap: Bootstrap) -> str:
     if page.scheme not in ("http", "https") or not page.netloc:
         return f"{field} is {github.url!r}, not an address such as https://github.com/example"
     return ""
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

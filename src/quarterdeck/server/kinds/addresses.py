@@ -4,12 +4,12 @@ import ipaddress
 import socket
 from collections.abc import Iterator
 
+from quarterdeck.kit.ip_address import Address, parse_address
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.meta.release import has_feature
 
 VALID_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def find_family(text: str) -> str:
@@ -21,14 +21,6 @@ def find_family(text: str) -> str:
             continue
         return name
     return ""
-
-
-def parse_address(text: str) -> _Address | None:
-    """Parse an IP address; none if it is none."""
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
 
 
 def validate_address(path: str, text: str) -> Iterator[FieldError]:
@@ -88,7 +80,7 @@ def validate_endpoint_address(path: str, text: str, *, family: str = "") -> Iter
         yield invalid(path, text, text_of_range)
 
 
-def _is_link_local_multicast(address: _Address) -> bool:
+def _is_link_local_multicast(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
         return address in ipaddress.IPv4Network("224.0.0.0/24")
     return address in ipaddress.IPv6Network("ff02::/16")

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, not_supported, required
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
+from quarterdeck.server.kinds.addresses import VALID_ADDRESS
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.service_changes import validate_balancer_name

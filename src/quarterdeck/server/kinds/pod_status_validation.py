@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, duplicate, forbidden, internal, invalid, quote
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.addresses import VALID_ADDRESS, parse_address
+from quarterdeck.server.kinds.addresses import VALID_ADDRESS
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.pod_security_validation import validate_id
 from quarterdeck.server.registry.resource import Context, Object

@@ -2,20 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.meta import names
-from quarterdeck.meta.field import (
-    Bare,
-    FieldError,
-    forbidden,
-    invalid,
-    not_supported,
-    quote,
-)
+from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, not_supported, quote
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.addresses import (
-    VALID_ADDRESS,
-    parse_address,
-)
+from quarterdeck.server.kinds.addresses import VALID_ADDRESS
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.service_validation import validate_balancer_class
 from quarterdeck.server.registry.resource import Context, Object

@@ -6,9 +6,9 @@ cannot allocate. It does so before it validates the rest, so these errors come a
 
 from collections.abc import Iterator, Sequence
 
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.addresses import parse_address
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.kinds.service_validation import validate_addresses
 from quarterdeck.server.registry.resource import Object

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     Bare,
@@ -16,12 +17,7 @@ from quarterdeck.meta.field import (
 )
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.addresses import (
-    VALID_ADDRESS,
-    find_family,
-    parse_address,
-    validate_endpoint_address,
-)
+from quarterdeck.server.kinds.addresses import VALID_ADDRESS, find_family, validate_endpoint_address
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.resource import Context, Object

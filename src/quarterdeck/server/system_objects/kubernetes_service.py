@@ -1,9 +1,9 @@
 """The Service `kubernetes` of the namespace `default`, and where it leads."""
 
-import ipaddress
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.server.admission.plugins.service_addresses import parse_network
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry.codec import build_encoder
@@ -48,10 +48,10 @@ async def publish_address(core: Core, host: str, port: int) -> None:
 
     A name is not an address: a server that listens by name publishes nothing.
     """
-    try:
-        family = "IPv6" if ipaddress.ip_address(host).version == 6 else "IPv4"
-    except ValueError:
+    address = parse_address(host)
+    if address is None:
         return
+    family = f"IPv{address.version}"
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
     endpoints: Object = {
         "kind": "Endpoints",

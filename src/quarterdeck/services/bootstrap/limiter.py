@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 _KEPT = 10_000
@@ -65,9 +66,8 @@ class _Failures:
 
 def find_network(address: str) -> str:
     """What one peer can choose its address from: a /64 of IPv6, a single address of IPv4."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
+    found = parse_address(address.partition("%")[0])
+    if found is None:
         return address
     if found.version == 4 or found.ipv4_mapped is not None:
         return str(getattr(found, "ipv4_mapped", None) or found)

@@ -16,6 +16,7 @@ import msgspec
 
 from quarterdeck.inventory.access.principal import MASTERS, Principal
 from quarterdeck.kit.http import Request
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.services.hub.errors import Unauthenticated
 
 ANONYMOUS = Principal(username="system:anonymous", groups=("system:unauthenticated",))
@@ -70,9 +71,8 @@ class ProxyHeaders(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _is_trusted(self, host: str) -> bool:
-        try:
-            address = ipaddress.ip_address(host.partition("%")[0])
-        except ValueError:
+        address = parse_address(host.partition("%")[0])
+        if address is None:
             return False
         mapped = getattr(address, "ipv4_mapped", None)
         return any((mapped or address) in network for network in self.trusted)

@@ -18,6 +18,7 @@ from quarterdeck.apis.fleetmanagement.external_sync import HttpSource
 from quarterdeck.kit import http, json
 from quarterdeck.kit.http.dialer import SocketDialer
 from quarterdeck.kit.http.origin import Origin
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.kit.redaction import Masker, Secret
 
 MAX_BODY = 10 * 1024 * 1024
@@ -45,9 +46,8 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
 
 def is_public(address: str) -> bool:
     """Whether an address is one of the public internet."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
+    found = parse_address(address.partition("%")[0])
+    if found is None:
         return False
     if isinstance(found, ipaddress.IPv6Address):
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo or (None, None))[1]

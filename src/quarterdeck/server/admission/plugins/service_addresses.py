@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.plugin import MutatingPlugin
@@ -233,9 +234,8 @@ def _get_node_ports(spec: Object) -> list[int]:
 
 
 def _check_address(text: str, network: Network) -> str:
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
+    address = parse_address(text)
+    if address is None:
         return "not a valid IP"
     if address not in network:
         return (
