@@ -1,7 +1,7 @@
 """Field management as Kubernetes did it: recorded programs and recorded requests."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -12,6 +12,8 @@ from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.meta.schema import Node, from_openapi
 from quarterdeck.wire.apply import FieldManager
+from quarterdeck.wire.apply.schema_type import build_root_type
+from quarterdeck.wire.apply.typed_objects import TypedObjects
 from quarterdeck.wire.status import ApiError
 
 GOLDEN = Path(__file__).parents[3] / "golden"
@@ -24,13 +26,21 @@ RECORDED = [
 BY_TITLE = {case["title"]: case for case in RECORDED}
 
 
-class Literal(FieldManager):
+class LiteralObjects(TypedObjects):
     """Leaves nulls in merged objects, as the recorded field manager did without a defaulter."""
 
-    def _normalize(
+    def normalize(
         self, merged: dict[str, Any], live: dict[str, Any], config: Mapping[str, Any]
     ) -> dict[str, Any]:
         return merged
+
+
+class Literal(FieldManager):
+    """A field manager of literal objects."""
+
+    def __init__(self, node: Node, api_version: str, *, reset: Iterable[str]) -> None:
+        super().__init__(node, api_version, reset=reset)
+        self._objects = LiteralObjects(node, build_root_type(node), api_version)
 
 
 def run(manager: FieldManager, live: dict[str, Any] | None, step: dict[str, Any]) -> dict[str, Any]:
