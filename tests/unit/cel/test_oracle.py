@@ -156,6 +156,11 @@ def test_compiled_code_and_interpreter_agree(text: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(text=_expressions())
 def test_types_known_or_not_the_answer_is_the_same(text: str) -> None:
+    try:
+        _DYNAMIC.compile(text, result=None)
+    except cel.CompileError as error:
+        assert "but found" in str(error)
+        assume(False)  # a list of a constant and a variable holds two types if one is unknown
     assert _same(_evaluated(text, _DYNAMIC), _evaluated(text)), text
     assert _same(_interpreted(text, _DYNAMIC), _evaluated(text)), text
 

@@ -26,7 +26,7 @@ def check_call(checker: Checker, node: Call) -> Type:
             node.function, node.target = name, None
         else:
             checker.visit(node.target)
-    arguments = _check_arguments(checker, node)
+    arguments = [checker.visit(argument) for argument in node.args]
     if not is_declared(node.function):
         return checker.report_undeclared(node.pos, node.function)
     target = node.target.type if node.target is not None else None
@@ -46,14 +46,6 @@ def _is_available(checker: Checker, name: str) -> bool:
     if name.startswith(_PATCH_FUNCTIONS) and checker.messages(_PATCH_TYPE) is None:
         return False
     return is_declared(name)
-
-
-def _check_arguments(checker: Checker, node: Call) -> list[Type]:
-    before = checker.mixed_allowed
-    checker.mixed_allowed = before or (node.function == "format" and node.target is not None)
-    given = [checker.visit(argument) for argument in node.args]
-    checker.mixed_allowed = before
-    return given
 
 
 def _report_no_overload(checker: Checker, node: Call, arguments: list[Type]) -> Type:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from quarterdeck.cel.checker import calls, literals, macros, paths
 from quarterdeck.cel.checker.checker import Checker, CheckFunction, Findings, FindMessage
+from quarterdeck.cel.checker.validation import validate
 from quarterdeck.cel.errors import CompileError
 from quarterdeck.cel.syntax.ast import (
     Call,
@@ -57,6 +58,9 @@ def check(
         node.type = checker.inference.resolve_fully(node.type)
         if isinstance(node, Call) and node.function in ("_+_", "_?_:_"):
             node.type = _with_list_semantics(node)
+    validate(tree, checker.report)
+    if checker.issues:
+        raise CompileError(source, checker.issues)
     return checker.findings
 
 

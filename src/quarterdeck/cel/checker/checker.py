@@ -35,7 +35,6 @@ class Checker:
         "inference",
         "issues",
         "messages",
-        "mixed_allowed",
         "scopes",
         "seen",
         "variables",
@@ -59,8 +58,6 @@ class Checker:
         self.issues: list[Issue] = []
         self.seen: list[Expr] = []
         """Every node, in the order their types were found."""
-        self.mixed_allowed = False
-        """Inside the arguments of `format`, whose list may hold anything."""
         self._source = source
         self._by_node_type = by_node_type
 

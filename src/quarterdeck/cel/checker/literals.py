@@ -20,11 +20,11 @@ def check_constant(checker: Checker, node: Literal_) -> Type:
 
 
 def check_list(checker: Checker, node: ListExpr) -> Type:
-    """A list of the one type that all elements have."""
+    """A list of the type that all elements have."""
     element: Type | None = None
     for at, part in enumerate(node.elements):
         given = _check_element(checker, part, optional=at in node.optional)
-        element = _join(checker, part.pos, element, given)
+        element = _join(checker, element, given)
     return list_of(element if element is not None else checker.inference.new_variable())
 
 
@@ -33,9 +33,9 @@ def check_map(checker: Checker, node: MapExpr) -> Type:
     key: Type | None = None
     value: Type | None = None
     for entry in node.entries:
-        key = _join(checker, entry.key.pos, key, checker.visit(entry.key))
+        key = _join(checker, key, checker.visit(entry.key))
         given = _check_element(checker, entry.value, optional=entry.optional)
-        value = _join(checker, entry.value.pos, value, given)
+        value = _join(checker, value, given)
     if key is None or value is None:
         return map_of(checker.inference.new_variable(), checker.inference.new_variable())
     return map_of(key, value)
@@ -53,15 +53,12 @@ def _check_element(checker: Checker, node: Expr, *, optional: bool) -> Type:
     return DYN
 
 
-def _join(checker: Checker, pos: int, previous: Type | None, current: Type) -> Type:
+def _join(checker: Checker, previous: Type | None, current: Type) -> Type:
+    """The type that both have, or anything; whether they may differ is for `validation` to say."""
     if previous is None:
         return current
-    if (joined := checker.inference.join(previous, current)) is not None:
-        return joined
-    if not checker.mixed_allowed:
-        shown = [checker.inference.resolve_fully(part) for part in (previous, current)]
-        checker.report(pos, f"expected type '{shown[0]}' but found '{shown[1]}'")
-    return DYN
+    joined = checker.inference.join(previous, current)
+    return joined if joined is not None else DYN
 
 
 def check_message(checker: Checker, node: MessageExpr) -> Type:

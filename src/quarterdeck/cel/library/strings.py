@@ -63,7 +63,7 @@ def _char_at(text: str, position: int) -> str:
 def _index_of(text: str, part: str, start: int = 0) -> int:
     if not part:
         return start
-    if not 0 <= start <= len(text):
+    if start < 0:
         raise _out_of_range_error(start)
     return text.find(part, start)
 
@@ -71,11 +71,13 @@ def _index_of(text: str, part: str, start: int = 0) -> int:
 @_require_types(str, int)
 def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start is None:
-        return text.rfind(part) if part else len(text)
+        start = len(text) - 1 if part else len(text)
     if not part:
         return start
-    if not 0 <= start <= len(text):
+    if start < 0:
         raise _out_of_range_error(start)
+    if start >= len(text):
+        return -1
     return text.rfind(part, 0, start + len(part))
 
 
@@ -104,16 +106,11 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
 
 @_require_types(int, int)
 def _substring(text: str, start: int, end: int | None = None) -> str:
-    if end is None:
-        if not 0 <= start <= len(text):
-            raise _out_of_range_error(start)
-        return text[start:]
-    if start > end:
+    if end is not None and start > end:
         raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
-    if not 0 <= start <= len(text):
-        raise _out_of_range_error(start)
-    if not 0 <= end <= len(text):
-        raise _out_of_range_error(end)
+    for position in (start, end):
+        if position is not None and not 0 <= position <= len(text):
+            raise _out_of_range_error(position)
     return text[start:end]
 
 
