@@ -38,13 +38,15 @@ def require_position(value: int) -> int:
     return value
 
 
-def choose_optional(target: values.Optional, other: Callable[[], Any]) -> Any:
-    """`target.or(other)`, lazily."""
-    return target if target.present else other()
+def choose_optional(target: Any, other: Callable[[], Any]) -> Any:
+    """`target.or(other)`, lazily; a value of unknown type stands for itself."""
+    return target if not isinstance(target, values.Optional) or target.present else other()
 
 
-def choose_value(target: values.Optional, other: Callable[[], Any]) -> Any:
+def choose_value(target: Any, other: Callable[[], Any]) -> Any:
     """`target.orValue(other)`, lazily."""
+    if not isinstance(target, values.Optional):
+        return target
     return target.value if target.present else other()
 
 
@@ -54,12 +56,9 @@ def select_optional_member(operand: Any, field: str) -> values.Optional:
     return found if found.value is not None else values.NONE
 
 
-def map_optional(target: values.Optional, body: Callable[[Any], Any]) -> values.Optional:
+def map_optional(target: values.Optional, body: Callable[[Any], Any]) -> Any:
     """`target.optMap(…)` and `optFlatMap`."""
-    result = body(target.value) if target.present else values.NONE
-    if not isinstance(result, values.Optional):
-        raise TypeError("not an optional")
-    return result
+    return body(target.value) if target.present else values.NONE
 
 
 def iterate_elements(value: Any) -> Any:

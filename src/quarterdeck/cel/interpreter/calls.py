@@ -68,14 +68,11 @@ def _evaluate_optional_or(evaluator: Evaluator, node: Call) -> Any:
     """`or` and `orValue` of an optional."""
     assert node.target is not None
     optional = evaluator.visit(node.target)
-    if not isinstance(optional, Optional):
-        raise no_overload_error()
+    if not isinstance(optional, Optional):  # a value of unknown type stands for itself
+        return optional
     if optional.present:
         return optional if node.function == "or" else optional.value
-    other = evaluator.visit(node.args[0])
-    if node.function == "or" and not isinstance(other, Optional):
-        raise no_overload_error()
-    return other
+    return evaluator.visit(node.args[0])
 
 
 _LAZY: Mapping[str, EvaluateFunction] = {

@@ -125,7 +125,7 @@ _LOOPS: Mapping[str, Callable[[Evaluator, Comprehension, Any], Any]] = {
 }
 
 
-def evaluate_optional_map(evaluator: Evaluator, node: OptionalMap) -> Optional:
+def evaluate_optional_map(evaluator: Evaluator, node: OptionalMap) -> Any:
     """The body with the value of an optional, if it has one; the target is paid for twice."""
     before = evaluator.meter.cost
     target = evaluator.visit(node.target)
@@ -139,8 +139,4 @@ def evaluate_optional_map(evaluator: Evaluator, node: OptionalMap) -> Optional:
     with evaluator.bind_names(node.var):
         evaluator.scope[node.var] = target.value
         value = evaluator.evaluate_whole(node.body)
-    if not node.flat:
-        return make_optional(value)
-    if not isinstance(value, Optional):
-        raise no_overload_error()
-    return value
+    return value if node.flat else make_optional(value)

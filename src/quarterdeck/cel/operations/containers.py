@@ -43,22 +43,40 @@ def get_index(container: Any, key: Any) -> Any:
     if kind is dict:
         if _has_key(container, key):
             return container[key]
-        raise EvaluationError(f"no such key: {_show(key)}")
+        raise _no_key_error(key)
     if kind is list:
         return container[_find_position(container, key)]
     if kind is Optional:
         return get_optional_index(container, key)
-    raise no_overload_error()
+    raise _no_key_error(key)
+
+
+def _no_key_error(key: Any) -> EvaluationError:
+    return EvaluationError(f"no such key: {_show(key)}")
+
+
+def _get_position(key: Any) -> int:
+    """The index that a key means in a list, inside of it or not."""
+    match key:
+        case float() if key.is_integer():
+            return int(key)
+        case float():
+            raise EvaluationError(f"unsupported index value {key:g} in list")
+        case int() if type(key) is not bool:
+            return int(key)
+    name = _INDEX_NAMES.get(class_of(key), class_of(key).__name__)
+    raise EvaluationError(f"unsupported index type '{name}' in list")
+
+
+_INDEX_NAMES = {str: "string", dict: "map", type(None): "null_type"}
+"""Classes that CEL calls by another name than Python."""
 
 
 def _find_position(container: Any, key: Any) -> int:
-    if type(key) is float and key.is_integer():
-        key = int(key)
-    if type(key) not in (int, UInt):
-        raise EvaluationError(f"unsupported index type '{type(key).__name__}' in list")
-    if not 0 <= key < len(container):
-        raise EvaluationError(f"index out of bounds: {int(key)}")
-    return int(key)
+    position = _get_position(key)
+    if not 0 <= position < len(container):
+        raise EvaluationError(f"index out of bounds: {position}")
+    return position
 
 
 def get_optional_index(container: Any, key: Any) -> Optional:
@@ -71,10 +89,9 @@ def get_optional_index(container: Any, key: Any) -> Optional:
     if kind is dict:
         return make_optional(container[key]) if _has_key(container, key) else NONE
     if kind is list:
-        if type(key) not in (int, UInt):
-            raise no_overload_error()
-        return make_optional(container[key]) if 0 <= key < len(container) else NONE
-    raise no_overload_error()
+        position = _get_position(key)
+        return make_optional(container[position]) if 0 <= position < len(container) else NONE
+    return NONE
 
 
 def select(operand: Any, field: str) -> Any:
@@ -82,10 +99,17 @@ def select(operand: Any, field: str) -> Any:
     if isinstance(operand, dict):
         if field in operand:
             return operand[field]
-        raise EvaluationError(f"no such key: {field}")
-    if isinstance(operand, Optional):
+    elif isinstance(operand, Optional):
         return select_optional(operand, field)
-    raise no_overload_error()
+    else:
+        _refuse_list(operand, field)
+    raise _no_key_error(field)
+
+
+def _refuse_list(operand: Any, field: str) -> None:
+    """A list has positions, no fields; whatever else has no fields is as good as empty."""
+    if class_of(operand) is list:
+        _get_position(field)
 
 
 def select_optional(operand: Any, field: str) -> Optional:
@@ -94,18 +118,20 @@ def select_optional(operand: Any, field: str) -> Optional:
         if not operand.present:
             return NONE
         operand = operand.value
-    if not isinstance(operand, dict):
-        raise no_overload_error()
-    return make_optional(operand[field]) if field in operand else NONE
+    if isinstance(operand, dict):
+        return make_optional(operand[field]) if field in operand else NONE
+    _refuse_list(operand, field)
+    return NONE
 
 
 def has(operand: Any, field: str) -> bool:
     """`has(operand.field)`."""
     if isinstance(operand, Optional):
         return operand.present and has(operand.value, field)
-    if not isinstance(operand, dict):
-        raise no_overload_error()
-    return field in operand
+    if isinstance(operand, dict):
+        return field in operand
+    _refuse_list(operand, field)
+    return False
 
 
 def add_lists(left: list[Any], right: list[Any]) -> list[Any]:
