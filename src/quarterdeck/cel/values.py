@@ -59,7 +59,7 @@ class Duration(_Nanoseconds):
 
     def __init__(self, ns: int) -> None:
         if not INT_MIN <= ns <= INT_MAX:
-            raise EvaluationError("duration overflow")
+            raise EvaluationError("integer overflow")
         super().__init__(ns)
 
     def __repr__(self) -> str:

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.library.ip import Address, parse_address
+from quarterdeck.cel.library.ip import Address, describe_problem, is_address, parse_address
 from quarterdeck.cel.operations.classes import no_overload_error
+from quarterdeck.meta.field import quote
 
 DECLARATIONS = """
 cidr string_to_cidr (string) CIDR
@@ -61,20 +62,29 @@ def parse_cidr(text: str) -> Cidr:
     Raises:
         EvaluationError: when it is none.
     """
-    address, _, length = text.partition("/")
-    problem = EvaluationError(
-        f"CIDR '{text}' parse error during conversion from string: "
-        f'netip.ParsePrefix("{text}"): invalid prefix'
-    )
-    if not re.fullmatch(r"0|[1-9][0-9]{0,2}", length):
-        raise problem
+    address, slash, length = text.rpartition("/")
+    if not slash:
+        raise _prefix_error(text, "no '/'")
+    if "%" in address:
+        raise _prefix_error(text, "IPv6 zones cannot be present in a prefix")
     try:
-        parsed = parse_address(address)
-    except EvaluationError:
-        raise problem from None
-    if int(length) > parsed.raw.max_prefixlen:
-        raise problem
-    return Cidr(parsed, int(length))
+        raw = ipaddress.ip_address(address)
+    except ValueError:
+        raise _prefix_error(text, describe_problem(address)) from None
+    if not re.fullmatch(r"0|[1-9][0-9]{0,2}", length):
+        raise _prefix_error(text, f"bad bits after slash: {quote(length)}")
+    if int(length) > raw.max_prefixlen:
+        raise _prefix_error(text, "prefix length out of range")
+    if isinstance(raw, ipaddress.IPv6Address) and raw.ipv4_mapped is not None:
+        raise EvaluationError(f"{_PROBLEM}IPv4-mapped IPv6 address {quote(text)} is not allowed")
+    return Cidr(Address(raw), int(length))
+
+
+_PROBLEM = "network address parse error during conversion from string: "
+
+
+def _prefix_error(text: str, problem: str) -> EvaluationError:
+    return EvaluationError(f"{_PROBLEM}{_PROBLEM}netip.ParsePrefix({quote(text)}): {problem}")
 
 
 def _is_cidr(text: str) -> bool:
@@ -86,9 +96,9 @@ def _is_cidr(text: str) -> bool:
 
 
 def _contains_ip(cidr: Cidr, other: Any) -> bool:
-    if type(other) is str:
+    if type(other) is str and is_address(other):
         other = parse_address(other)
-    if not isinstance(other, Address):
+    if not isinstance(other, Address):  # as Kubernetes answers to a text that is no address
         raise no_overload_error()
     return other.raw in cidr.network()
 

@@ -129,11 +129,26 @@ def _string_to_uint(text: str) -> UInt:
     raise _conversion_error("uint")
 
 
+_DECIMAL = re.compile(
+    r"[+-]?(?:inf|infinity)|nan|"
+    r"[+-]?(?:{0}\.?(?:{0})?|\.{0})(?:e[+-]?{0})?".format(r"[0-9](?:_?[0-9])*"),
+    re.IGNORECASE,
+)
+_HEXADECIMAL = re.compile(
+    r"[+-]?0x(?:_?{0}\.?(?:{0})?|\.{0})p[+-]?[0-9](?:_?[0-9])*".format(r"[0-9a-f](?:_?[0-9a-f])*"),
+    re.IGNORECASE,
+)
+
+
 def _string_to_double(text: str) -> float:
-    if not re.fullmatch(
-        r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", text, re.I
-    ):
-        raise _conversion_error("double")
+    """A number as Go's `ParseFloat` reads it: hexadecimal ones and underscores too."""
+    try:
+        if _HEXADECIMAL.fullmatch(text):
+            return float.fromhex(text.replace("_", ""))
+        if not _DECIMAL.fullmatch(text):
+            raise _conversion_error("double")
+    except OverflowError:
+        raise _conversion_error("double") from None
     value = float(text)
     if math.isinf(value) and "n" not in text.lower():
         raise _conversion_error("double")
@@ -147,7 +162,7 @@ def _double_to_int(value: float) -> int:
 
 
 def _double_to_uint(value: float) -> UInt:
-    if math.isnan(value) or not -1.0 < value < 2.0**64:
+    if math.isnan(value) or not 0 <= value < 2.0**64:
         raise EvaluationError("unsigned integer overflow")
     return check_uint(int(value))
 

@@ -1,11 +1,13 @@
 """IP addresses as Go's `netip` reads them: no zones, no leading zeros, no mapped IPv4."""
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.meta.field import quote
 
 DECLARATIONS = """
 ip string_to_ip (string) IP
@@ -55,14 +57,28 @@ def parse_address(text: str) -> Address:
         raw = ipaddress.ip_address(text)
     except ValueError:
         raise EvaluationError(
-            f"IP Address '{text}' parse error during conversion from string: "
-            f'ParseAddr("{text}"): unable to parse IP'
+            f"IP Address {quote(text)} parse error during conversion from string: "
+            f"{describe_problem(text)}"
         ) from None
     if "%" in text:
-        raise EvaluationError(f"IP address '{text}' with zone value is not allowed")
+        raise EvaluationError(f"IP address {quote(text)} with zone value is not allowed")
     if isinstance(raw, ipaddress.IPv6Address) and raw.ipv4_mapped is not None:
-        raise EvaluationError(f"IPv4-mapped IPv6 address '{text}' is not allowed")
+        raise EvaluationError(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")
     return Address(raw)
+
+
+def describe_problem(text: str) -> str:
+    """Why Go's `ParseAddr` refuses a text: in its words for IPv4, in general for the rest."""
+    problem = "unable to parse IP"
+    fields = text.split(".")
+    if len(fields) > 1 and all(re.fullmatch(r"[0-9]+", field) for field in fields):
+        if any(len(field) > 1 and field[0] == "0" for field in fields):
+            problem = "IPv4 field has octet with leading zero"
+        elif any(int(field) > 255 for field in fields):
+            problem = "IPv4 field has value >255"
+        else:
+            problem = f"IPv4 address too {'short' if len(fields) < 4 else 'long'}"
+    return f"ParseAddr({quote(text)}): {problem}"
 
 
 def is_address(text: str) -> bool:

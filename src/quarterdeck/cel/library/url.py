@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, unquote
 
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.meta.field import quote as go_quote
 
 DECLARATIONS = """
 url string_to_url (string) URL
@@ -19,9 +20,16 @@ getEscapedPath url_get_escaped_path URL.() string
 getQuery url_get_query URL.() map(string, list(string))
 """
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*\Z")
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^\[\]:/?#@\s<>\"\\^`{|}]*))(?::([0-9]*))?\Z")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}", re.S)
+_BAD_HOST_ESCAPE = re.compile(r"%(?!25|[89A-Fa-f][0-9A-Fa-f]).{0,2}", re.S)
+_BAD_HOST_CHARACTER = re.compile(r"[\x00-\x20\x7f#/?@\\^`{|}]")
+_USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+_PORT = re.compile(r"(?::[0-9]*)?")
+
+
+class UrlError(ValueError):
+    """Raised when a text is no URL, with the words of Go's package net/url."""
 
 
 class Url:
@@ -32,28 +40,22 @@ class Url:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        scheme, colon, rest = text.partition(":")
-        self.scheme = ""
-        if colon and _SCHEME.match(scheme):
-            self.scheme = scheme.lower()
-        else:
-            rest = text
-        self.query = self.path = self.host = self.hostname = self.port = ""
+        self.path = self.host = self.hostname = self.port = ""
+        before_fragment, _, fragment = text.partition("#")
+        self.scheme, rest = _split_scheme(before_fragment)
+        rest, _, self.query = rest.partition("?")
         if not rest.startswith("/"):
             if not self.scheme:
-                raise ValueError("invalid URI for request")
+                raise UrlError("invalid URI for request")
             return
-        parts = urlsplit(rest)
-        self.query = parts.query
-        if _BAD_ESCAPE.search(parts.path):
-            raise ValueError("invalid URL escape")
-        self.path = quote(parts.path, safe="/%:@!$&'()*+,;=~-._[]")
-        self.host = parts.netloc.rpartition("@")[2]
-        found = _HOST.match(self.host)
-        if found is None:
-            raise ValueError("invalid host")
-        self.hostname = found[1] or found[2] or ""
-        self.port = found[3] or ""
+        if rest.startswith("//") and (self.scheme or not rest.startswith("///")):
+            authority, slash, path = rest[2:].partition("/")
+            self.host = _parse_authority(authority)
+            rest = slash + path
+        _check_escapes(rest)
+        _check_escapes(fragment)
+        self.path = quote(rest, safe="/%:@!$&'()*+,;=~-._[]")
+        self.hostname, self.port = _split_port(self.host)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Url) and self.text == other.text
@@ -65,32 +67,66 @@ class Url:
         return self.text
 
 
+def _split_scheme(text: str) -> tuple[str, str]:
+    if text.startswith(":"):
+        raise UrlError("missing protocol scheme")
+    if (found := _SCHEME.match(text)) is None:
+        return "", text
+    return found[1].lower(), text[found.end() :]
+
+
+def _check_escapes(text: str, bad: re.Pattern[str] = _BAD_ESCAPE) -> None:
+    if (found := bad.search(text)) is not None:
+        raise UrlError(f"invalid URL escape {go_quote(found[0])}")
+
+
+def _parse_authority(authority: str) -> str:
+    """The host and port in `user:password@host:port`."""
+    user, _, host = authority.rpartition("@")
+    port = host[host.rfind(":") :] if ":" in host else ""
+    if host.startswith("["):
+        if "]" not in host:
+            raise UrlError("missing ']' in host")
+        port = host[host.rfind("]") + 1 :]
+    if not _PORT.fullmatch(port):
+        raise UrlError(f"invalid port {go_quote(port)} after host")
+    _check_escapes(host, _BAD_HOST_ESCAPE)
+    if (found := _BAD_HOST_CHARACTER.search(host)) is not None:
+        raise UrlError(f"invalid character {go_quote(found[0])} in host name")
+    if not _USER.fullmatch(user):
+        raise UrlError("net/url: invalid userinfo")
+    _check_escapes(user)
+    return unquote(host)
+
+
+def _split_port(host: str) -> tuple[str, str]:
+    name, colon, port = host.rpartition(":")
+    if not colon or (not port.isdecimal() and port):
+        name, port = host, ""
+    return (name[1:-1] if name.startswith("[") and name.endswith("]") else name), port
+
+
 def _parse(text: str) -> Url:
-    if not text or any(character < " " or character == "\x7f" for character in text):
-        raise ValueError("empty url or control character")
+    if any(character < " " or character == "\x7f" for character in text):
+        raise UrlError("net/url: invalid control character in URL")
+    if not text:
+        raise UrlError("empty url")
     return Url(text)
 
 
 def _to_url(text: str) -> Url:
     try:
         return _parse(text)
-    except ValueError:
+    except UrlError as error:
         raise EvaluationError(
-            f"URL parse error during conversion from string: parse {_quote(text)}: "
-            f"{'empty url' if not text else 'invalid URI for request'}"
+            f"URL parse error during conversion from string: parse {go_quote(text)}: {error}"
         ) from None
-
-
-def _quote(text: str) -> str:
-    from quarterdeck.meta.field import quote as go_quote
-
-    return go_quote(text)
 
 
 def _is_url(text: str) -> bool:
     try:
         _parse(text)
-    except ValueError:
+    except UrlError:
         return False
     return True
 

@@ -104,11 +104,12 @@ def _bytes(body: str) -> bytes:
     at = 0
     for found in _ESCAPE.finditer(body):
         parts.append(body[at : found.start()].encode())
-        escape = found[1]
-        if escape is not None and escape[0] not in "uU":
-            parts.append(bytes([_code(escape)]))
+        if (escape := found[1]) is None:
+            parts.append(_SIMPLE[found[2]].encode())
+        elif escape[0] in "uU":
+            raise LiteralError("unable to unescape string")
         else:
-            parts.append(_character(found).encode())
+            parts.append(bytes([_code(escape)]))
         at = found.end()
     parts.append(body[at:].encode())
     return b"".join(parts)
