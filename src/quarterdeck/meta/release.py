@@ -62,6 +62,7 @@ _ON_SINCE = {
     "RolesAreCheckedOnce": (1, 36),
     "RulesShowValues": (1, 33),
     "StatefulSetsAreChecked": (1, 36),
+    "SizesOfValuesInMacros": (1, 33),
     "VersionsOfListsAreReadAlike": (1, 33),
 }
 """The release in which a feature was first on by default."""

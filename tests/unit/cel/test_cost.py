@@ -28,7 +28,12 @@ def _estimate(schema: dict[str, Any], rule: str) -> int:
     return environment.compile(rule).estimated_cost.max
 
 
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
 _NUMBER, _TEXT = _of("number"), _of("string")
+_SHORT = _of("string", maxLength=10)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +68,58 @@ _NUMBER, _TEXT = _of("number"), _of("string")
         (_TEXT, "self.lowerAscii() == 'lower!'", 314575),
         (_TEXT, "isQuantity(self)", 314574),
         (_TEXT, "type(self) == string", 314576),
+        *((_SHORT, rule, cost) for rule, cost in [
+            ("self.replace('', 'ab').contains('bcd')", 22),
+            ("self.replace('ab', 'x').contains('bcd')", 13),
+            ("self.replace('a', 'xyz').contains('bcd')", 21),
+            ("self.replace(self, self).contains('bcd')", 179),
+            ("''.replace('', 'abcdefghijklmn').contains('bcd')", 2),
+            ("'aaaa'.replace(self, 'xyz').contains('bcd')", 4),
+            ("self.split(',').all(x, x == '')", 170),
+            ("self.split(',', 3).all(x, x == '')", 22),
+            ("self.split(',', -1).all(x, x == '')", _LIMIT - 1),
+            ("self.split(',', self.size()).all(x, x == '')", 172),
+            ("self.indexOf('a') == 1", 6),
+            ("cidr('10.0.0.0/8').containsIP(self)", 10),
+            ("cidr('10.0.0.0/8').containsIP(ip(self))", 10),
+            ("cidr('10.0.0.0/8').containsCIDR(self)", 13),
+            ("ip(self) == ip('::1')", 7),
+            ("quantity(self) == quantity('1')", 7),
+            ("string(bytes(self)).contains('abc')", 37),
+            ("strings.quote(self).contains('abc')", 14),
+            ("self.find('a+').contains('abc')", 10),
+            ("(self == 'a' ? self : 'abcdefghijkl').contains('abc')", 7),
+            ("format.named('uri').value().validate(self).hasValue()", 132),
+            ("dyn(self) == 'abc'", 3),
+            ("dyn(self).contains('abc')", 1844674407370955266),
+        ]),
+        *((_object(a=_list(_SHORT, maxItems=5)), rule, cost) for rule, cost in [
+            ("self.a.join().contains('abc')", 42),
+            ("self.a.join(', ').contains('abc')", 44),
+            ("self.a.indexOf('a') == 1", 28),
+            ("self.a.all(i, v, v == '')", 23),
+            ("self.a.transformList(i, v, v).size() > 1", 80),
+            ("self.a.filter(x, x == 'a').map(x, x).size() > 1", 166),
+        ]),
+        *((_object(a=_list(_of("integer"), maxItems=5)), rule, cost) for rule, cost in [
+            ("self.a.indexOf(1) == 1", 8),
+            ("dyn(self.a).all(x, x == 1)", _LIMIT - 1),
+            ("{'a': self.a}.a == self.a", 35),
+            ("{'a': 1}.all(k, k == 'a')", 35),
+            ("{'a': 1, 'b': 2}.size() == 2", 32),
+            ("(self.a + [1, 2]).all(x, x == 1)", 42),
+            ("optional.of(self.a).optMap(x, x.size()).orValue(1) == 1", 23),
+        ]),
+        *((_map(_SHORT, maxProperties=5), rule, cost) for rule, cost in [
+            ("self.all(k, self[k].contains('abc'))", 52),
+            ("self.all(k, v, v + 'a' == '')", 27),
+            ("self.transformMap(k, v, v + v + v + v).size() > 1", 94),
+            ("self.transformMapEntry(k, v, {k: v + 'a'}).size() > 1", 209),
+        ]),
+        (_object(s=_of("string", "byte", maxLength=8)), "self.s == b'abc'", 3),
+        (_object(s=_of("string", "byte", maxLength=-1)), "self.s == b'abc'", 2),
     ],
-)
+)  # fmt: skip
 def test_estimates(schema: dict[str, Any], rule: str, cost: int) -> None:
     assert _estimate(schema, rule) == cost
 

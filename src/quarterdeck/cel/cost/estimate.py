@@ -23,6 +23,7 @@ from quarterdeck.cel.syntax.ast import (
     Select,
 )
 from quarterdeck.cel.types import Kind, Type
+from quarterdeck.meta.release import has_feature
 
 
 def estimate(tree: Expr, *, root: Type | None = None, cap: int | None = None) -> Range:
@@ -60,7 +61,9 @@ class _Estimator:
         if node.operand.type.kind in (Kind.MAP, Kind.STRUCT):
             cost = cost.add(ONE)
         declared = self.sizes.find_declaration(node.operand)
-        if declared is not None and declared.kind is Kind.STRUCT and node.field in declared.fields:
+        if declared is None:  # Kubernetes takes what a literal or a call yields for the root
+            self.sizes.declare(node, self.sizes.root)
+        elif declared.kind is Kind.STRUCT and node.field in declared.fields:
             self.sizes.declare(node, declared.fields[node.field].type)
         return cost
 
@@ -77,8 +80,6 @@ class _Estimator:
     # calls
 
     def estimate_call(self, node: Call) -> Range:
-        if node.function == "dyn":
-            return self.estimate_dyn(node)
         costs = [self.visit(part) for part in node.args]
         target = self.visit(node.target) if node.target is not None else ZERO
         prices = [self.estimate_overload(node, overload, costs) for overload in node.overloads]
@@ -86,12 +87,6 @@ class _Estimator:
         if made:
             self.sizes.record(node, reduce(Range.union, made))
         return target.add(reduce(Range.union, [each.cost for each in prices]))
-
-    def estimate_dyn(self, node: Call) -> Range:
-        cost = self.visit(node.args[0])
-        if (size := self.sizes.find_exact(node.args[0])) is not None:
-            self.sizes.record(node, size)
-        return cost.add(ONE)
 
     def estimate_overload(self, node: Call, overload: str, costs: Sequence[Range]) -> Price:
         """The price of a call with its arguments, of which some may not be evaluated."""
@@ -167,7 +162,8 @@ def _build_scope(node: Comprehension, sizes: Sizes) -> dict[str, Type | None]:
     key = params[0] if params and is_map else None
     element = params[-1] if params else None
     if node.var2:
-        return {node.var: key, node.var2: element}
+        value = element if has_feature("SizesOfValuesInMacros") else sizes.root
+        return {node.var: key, node.var2: value}
     return {node.var: key if is_map else element}
 
 
