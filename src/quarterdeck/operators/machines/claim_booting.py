@@ -116,7 +116,9 @@ def observe(machine: Machine, vm: VMInfo) -> None:
     """Take over what the hypervisor shows of the VM."""
     ctx = machine.ctx
     before = ctx.status.current.network_info
-    address = vm.ips[0] if vm.ips else (before.ip_address if before is not None else "")
+    address = before.ip_address if before is not None else ""
+    if vm.ips and address not in vm.ips:
+        address = vm.ips[0]
     ctx.status.set(
         network_info=NetworkInfo(
             ip_address=address, mac_address=vm.mac, ssh_address=vm.ssh_address

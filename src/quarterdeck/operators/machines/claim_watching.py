@@ -1,6 +1,6 @@
 """A machine that is ready: compared with what the hypervisor shows, and switched as wished."""
 
-from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.operators.machines.claim_booting import become_ready, needs_service, observe
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.claim_steps import Recipe
@@ -21,9 +21,12 @@ from quarterdeck.operators.machines.plan.claim import (
     left_of_heartbeat_s,
 )
 from quarterdeck.operators.machines.report import report_condition, set_condition
+from quarterdeck.operators.machines.sizes import seconds_since
 from quarterdeck.runtime import DONE, RequeueAfter, Result
 
 POWER_CHECK_S = 30.0
+ADDRESS_CHECK_S = 300.0
+"""How long a restarted VM is asked for its address, which may be another one."""
 
 
 async def watch(machine: Machine) -> Result:
@@ -66,17 +69,36 @@ async def _act(machine: Machine, vm: VMInfo | None, verdict: Verdict) -> Result:
             return machine.proceed(Step.STOP)
         case _:
             assert vm is not None
-            return _at_rest(machine, vm)
+            return await _at_rest(machine, vm)
 
 
-def _at_rest(machine: Machine, vm: VMInfo) -> Result:
+async def _at_rest(machine: Machine, vm: VMInfo) -> Result:
+    if _awaits_address(machine, vm):
+        vm = await machine.find_vm() or vm  # some lists do not show addresses
     observe(machine, vm)
     if vm.power is Power.RUNNING:
         text = f"VM {vm.id} runs on node {vm.node}"
         set_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
     else:
         set_condition(machine.ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
-    return _judge_heartbeat(machine, f"VM {vm.id} on node {vm.node}")
+    result = _judge_heartbeat(machine, f"VM {vm.id} on node {vm.node}")
+    return RequeueAfter(POWER_CHECK_S) if _awaits_address(machine, vm) else result
+
+
+def _awaits_address(machine: Machine, vm: VMInfo) -> bool:
+    """Whether a VM was restarted lately and has not shown its address since.
+
+    The first start comes before the machine is ready, and waits for the address itself.
+    """
+    if vm.ips or vm.power is not Power.RUNNING:
+        return False
+    status, now = machine.ctx.status.current, machine.ctx.now()
+    powered = find(status.conditions, POWERED_ON)
+    if powered is None or powered.status != TRUE:
+        return False
+    on_s = seconds_since(powered.last_transition_time, now)
+    ready_s = seconds_since(status.ready_since, now)
+    return on_s is not None and ready_s is not None and on_s < min(ready_s, ADDRESS_CHECK_S)
 
 
 def _judge_heartbeat(machine: Machine, text: str) -> Result:
@@ -161,4 +183,7 @@ def _switched_on(machine: Machine, recipe: Recipe, vm: VMInfo | None) -> Result:
         set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, text)
         machine.enter("Bootstrapping", Step.AWAIT_BOOT)
         return SOON
-    return become_ready(machine, vm) if vm is not None else machine.proceed(Step.WATCH)
+    if vm is None:
+        return machine.proceed(Step.WATCH)
+    result = become_ready(machine, vm)
+    return RequeueAfter(POWER_CHECK_S) if _awaits_address(machine, vm) else result

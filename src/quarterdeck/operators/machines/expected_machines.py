@@ -25,6 +25,8 @@ class Expected(NamedTuple):
     phase: str
     verdict: Verdict | None
     """None while the machine is being made or taken down: nothing is expected of it."""
+    address: str = ""
+    """The address in the status of its claim."""
 
 
 class ExpectedMachines:
@@ -47,9 +49,16 @@ class ExpectedMachines:
             is_on = claim.spec.power_state == "On"
             verdict = Verdict.RUNNING if is_on else Verdict.STOPPED
         self._uids[claim.key] = uid
-        phase = claim.status.phase or "Pending"
+        phase, network = claim.status.phase or "Pending", claim.status.network_info
         self._by_uid[uid] = Expected(
-            claim.key, uid, ref.vm_id, ref.hypervisor_cluster, owner_of(claim, ""), phase, verdict
+            claim.key,
+            uid,
+            ref.vm_id,
+            ref.hypervisor_cluster,
+            owner_of(claim, ""),
+            phase,
+            verdict,
+            address=network.ip_address if network is not None else "",
         )
 
     def drop(self, key: Key) -> None:
@@ -74,7 +83,12 @@ class ExpectedMachines:
         if vm is not None and self._seen.get(expected.uid) == vm:
             return True
         owner = expected.owner._replace(operator_uid=operator_uid)
-        is_well = judge_vm(vm, owner) is expected.verdict
+        is_well = judge_vm(vm, owner) is expected.verdict and not _has_moved(vm, expected)
         if is_well and vm is not None:
             self._seen[expected.uid] = vm
         return is_well
+
+
+def _has_moved(vm: VMInfo | None, expected: Expected) -> bool:
+    """Whether a VM has another address, such as a new lease after a restart."""
+    return vm is not None and bool(vm.ips) and expected.address not in vm.ips

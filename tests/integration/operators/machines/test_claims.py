@@ -452,3 +452,37 @@ async def test_machine_made_switched_off_shows_its_address_after_the_first_start
         assert claim.status.network_info is not None
         assert claim.status.network_info.ip_address == world.vms["m1"].ips[0]
         assert condition(claim, "PoweredOn").status == "True"
+
+
+@pytest.mark.parametrize("provider", [SimulatorProvider, OneAtATime], ids=["listed", "asked"])
+async def test_restarted_machine_shows_its_new_address(provider: type[SimulatorProvider]) -> None:
+    async def open_provider(settings: ProviderSettings) -> Hypervisor:
+        return provider(world.lab)
+
+    async with open_world() as world, world.operator(providers={"mock": open_provider}):
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        await world.advance(60)
+        vm = world.lab.vms[world.vms["m1"].id]
+        world.lab.set_power(vm, Power.STOPPED, 0.0)
+        vm.ip = "10.9.9.9"
+        await world.until(lambda: _has_address(world, "10.9.9.9"), within_s=300.0)
+        await world.advance(300)
+        world.lab.journal.clear()
+        await world.advance(120)
+        assert world.lab.journal.counts["get_vm"] == 0
+
+
+async def test_new_lease_of_a_running_machine_is_seen_by_the_poll() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        world.lab.vms[world.vms["m1"].id].ip = "10.9.9.9"
+        await world.until(lambda: _has_address(world, "10.9.9.9"), within_s=120.0)
+
+
+async def _has_address(world: World, address: str) -> bool:
+    network = (await world.get(MachineClaim, "m1")).status.network_info
+    return network is not None and network.ip_address == address
