@@ -380,3 +380,6 @@ def test_image_becomes_a_template(
     shell(kubeconfig, *command, str(page), code=2)
     assert "is not a disk image: it is of no known format, 16 bytes" in capsys.readouterr().err
     assert not (images / "page.qcow2").exists()
+    shell(kubeconfig, *command, str(image), "--name", "refused", "--memory", "much", code=1)
+    assert "spec.resources.memory" in capsys.readouterr().err
+    assert not (images / "refused.qcow2").exists()

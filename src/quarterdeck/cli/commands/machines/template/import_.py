@@ -1,5 +1,7 @@
 """`quarterdeck machines template import`: a disk image becomes a template for local QEMU."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -63,21 +65,22 @@ async def import_image(
 ) -> None:
     """Copy a disk image to the images of local QEMU, and make a HypervisorMachineTemplate of it."""
     from quarterdeck.app import definitions
+    from quarterdeck.operators.machines.drivers.qemu.images import check_name
 
     path = find_file(image)
     name = name or path.stem.lower().replace("_", "-")
-    copying = copy_image(Path(data_dir), name, path, _build_boot(boot))
-    imported = await with_progress(copying, f"copying {path}")
-    spec = _build_spec(machine, imported)
+    with _refused():
+        check_name(name)
+    kept_boot = _build_boot(boot)
     async with connect(kubeconfig, context) as client:
-        document: dict[str, Any] = {
-            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
-            "kind": "HypervisorMachineTemplate",
-            "metadata": {"name": name, "namespace": namespace or client.namespace},
-            "spec": spec,
-        }
+        metadata = {"name": name, "namespace": namespace or client.namespace}
+        # an image of a template that the server refuses would never be used, nor removed
+        await definitions.check(client.raw, _build_template(metadata, machine, _GIB))
+        copying = copy_image(Path(data_dir), name, path, kept_boot)
+        imported = await with_progress(copying, f"copying {path}")
+        document = _build_template(metadata, machine, imported.disk_bytes)
         await definitions.apply(client.raw, [document])
-    text = f"image {imported.path} imported\nhypervisormachinetemplate/{name} applied"
+    text = f"image {imported.path} is in place\nhypervisormachinetemplate/{name} applied"
     print_result({"image": str(imported.path), "template": name}, text, as_json=json)
 
 
@@ -91,18 +94,25 @@ def _build_boot(flags: BootFlags) -> "Boot":
     return Boot(kernel=kernel, initrd=initrd, command_line=flags.command_line)
 
 
-def _build_spec(flags: MachineFlags, image: "Image") -> dict[str, Any]:
-    """The template's spec; the disk is as large as the image, in whole GiB, unless given."""
+def _build_template(
+    metadata: dict[str, str], flags: MachineFlags, image_bytes: int
+) -> dict[str, Any]:
+    """The template; its disk is as large as the image, in whole GiB, unless given."""
     return {
-        "hypervisorClusterRef": {"name": flags.cluster},
-        "template": {"libvirt": {"image": image.name}},
-        "resources": {
-            "cpu": flags.cpu,
-            "memory": flags.memory,
-            "disk": flags.disk or f"{max(1, -(-image.disk_bytes // _GIB))}Gi",
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
+        "kind": "HypervisorMachineTemplate",
+        "metadata": metadata,
+        "spec": {
+            "hypervisorClusterRef": {"name": flags.cluster},
+            "template": {"libvirt": {"image": metadata["name"]}},
+            "resources": {
+                "cpu": flags.cpu,
+                "memory": flags.memory,
+                "disk": flags.disk or f"{max(1, -(-image_bytes // _GIB))}Gi",
+            },
+            "bootstrap": {"method": "none"},
+            **_build_login(flags.user, flags.ssh_key),
         },
-        "bootstrap": {"method": "none"},
-        **_build_login(flags.user, flags.ssh_key),
     }
 
 
@@ -135,9 +145,17 @@ async def copy_image(data: Path, name: str, path: Path, boot: "Boot") -> "Image"
     from quarterdeck.operators.machines.drivers.qemu.folder import Folder
     from quarterdeck.operators.machines.drivers.qemu.images import Images
     from quarterdeck.operators.machines.drivers.qemu.provider import FOLDER
+
+    with _refused():
+        return await Images(Folder(data / FOLDER)).add(name, path, boot)
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Turn what the driver refuses into the answer of the command."""
     from quarterdeck.operators.machines.errors import HypervisorError
 
     try:
-        return await Images(Folder(data / FOLDER)).add(name, path, boot)
+        yield
     except HypervisorError as error:
         raise CommandError(error.message, REFUSED) from error

@@ -147,8 +147,7 @@ class Images:
                 machines are overlays on the image that has it: they would be destroyed.
             ConfigurationError: NOT_A_TEMPLATE if the file is no image.
         """
-        if not _NAME.fullmatch(name):
-            raise make_error(Code.INVALID_SPEC, f"{name!r} cannot be the name of an image")
+        check_name(name)
         await asyncio.to_thread(self._folder.prepare)
         if overlays := await asyncio.to_thread(self._folder.count_overlays, name):
             raise make_error(
@@ -170,6 +169,12 @@ class Images:
             (images / f"{name}.json").write_bytes(msgspec.json.encode(line))
         os.replace(fresh, images / f"{name}.qcow2")
         return await self.named(name)
+
+
+def check_name(name: str) -> None:
+    """Raises `PermanentError` INVALID_SPEC if an image cannot have the name."""
+    if not _NAME.fullmatch(name):
+        raise make_error(Code.INVALID_SPEC, f"{name!r} cannot be the name of an image")
 
 
 def _check_disk(path: Path, details: Mapping[str, Any]) -> None:
