@@ -59,7 +59,7 @@ def test_growth_is_fitted(costs: list[float], expected: float) -> None:
     assert figures.exponent([10, 20, 40, 80], costs) == expected
 
 
-def test_losses_and_growth_are_called_out() -> None:
+def test_losses_and_growth_are_reported() -> None:
     case = {
         "contenders": {
             "quarterdeck": {"sizes": [{"median": 2.0}], "exponent": 2.0},

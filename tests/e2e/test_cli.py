@@ -90,7 +90,9 @@ def repeat(run: Run, words: str, *arguments: str) -> str:
     return printed
 
 
-def test_apply_get_watch_events_why_delete(run: Run, place: tuple[Path, str]) -> None:
+def test_an_object_is_applied_read_watched_explained_and_deleted(
+    run: Run, place: tuple[Path, str]
+) -> None:
     assert "web created" in good(run("apply", "-f", "-", given=APPLICATION))
     assert "web applied" in good(run("apply", "-f", "-", given=APPLICATION))
     until = good(run("watch", "app", "web", "--count", "1"))
@@ -119,9 +121,7 @@ def test_apply_get_watch_events_why_delete(run: Run, place: tuple[Path, str]) ->
 
 def test_a_dry_run_writes_nothing(run: Run) -> None:
     assert "(dry run)" in good(run("apply", "-f", "-", "--dry-run", given=APPLICATION))
-    assert bad(run("get", "app", "web"), 1).startswith(
-        "quarterdeck get: the server responded with status 404"
-    )
+    assert bad(run("get", "app", "web"), 1).startswith("quarterdeck get: the server answered 404")
 
 
 def test_folders_and_lists_are_applied_in_a_good_order(run: Run, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_folders_and_lists_are_applied_in_a_good_order(run: Run, tmp_path: Path)
     good(run("delete", "-f", str(tmp_path)))
 
 
-def test_versions(run: Run, tmp_path: Path) -> None:
+def test_version_prints_client_and_server(run: Run, tmp_path: Path) -> None:
     assert "v1.32" in good(run("version"))
     assert json.loads(good(run("version", "-o", "json")))["server"].startswith("v1.32")
     assert "none (" in good(call(tmp_path, "version", env={"HOME": str(tmp_path)}))

@@ -138,7 +138,7 @@ def test_a_shipped_tutorial_waits_for_its_reader(start: Callable[[], Up], tmp_pa
     assert 'failures="0"' in report.read_text()
 
 
-def test_a_run_survives_that_up_is_killed(start: Callable[[], Up], tmp_path: Path) -> None:
+def test_a_run_goes_on_after_up_was_killed(start: Callable[[], Up], tmp_path: Path) -> None:
     manifest = re.search(r"```yaml\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)
     assert manifest is not None
     slow = "metadata:\n  annotations: {sim.illm.io/application-delay: 3s}\n  name: first"

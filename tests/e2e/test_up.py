@@ -158,7 +158,7 @@ def test_every_request_of_the_tour_works(start: Start) -> None:
     assert "Application default/my-app deleted" in out
 
 
-def test_started_again_it_has_everything(start: Start) -> None:
+def test_a_second_start_has_every_object_of_the_first(start: Start) -> None:
     first = start()
     apps = f"{GROUP}/namespaces/default/applications"
     first.ask("POST", apps, application("kept"))
@@ -361,9 +361,7 @@ def test_a_kubeconfig_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert "--kubeconfig" in line
 
 
-def test_interrupted_during_the_start_it_says_so_and_starts_again(
-    start: Start, tmp_path: Path
-) -> None:
+def test_an_interrupted_start_is_reported_and_can_be_repeated(start: Start, tmp_path: Path) -> None:
     first = start()
     while not (tmp_path / ".quarterdeck").exists():  # it has begun, and is not ready yet
         time.sleep(0.005)  # noqa: TID251 -- no event tells of another process's folder

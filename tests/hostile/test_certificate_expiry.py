@@ -39,7 +39,7 @@ def test_certificates_are_named_before_and_after_their_end(
     assert [(each.path.stem, each.is_expired) for each in found] == named
 
 
-def test_what_is_no_certificate_is_named(tmp_path: Path) -> None:
+def test_a_file_without_a_certificate_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.crt").write_text("nothing")
     (found,) = check_certificates([tmp_path / "a.crt", tmp_path / "absent.crt"], NOW)
     assert (found.path.stem, found.is_expired) == ("a", True)

@@ -102,5 +102,5 @@ def check(tmp_path: Path, text: str) -> bool:
         pytest.param("", True, id="a system that does not tell"),
     ],
 )
-def test_table_decides(tmp_path: Path, text: str, expected: bool) -> None:
+def test_the_socket_table_decides_who_is_served(tmp_path: Path, text: str, expected: bool) -> None:
     assert check(tmp_path, text) is expected

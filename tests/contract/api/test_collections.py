@@ -51,7 +51,7 @@ async def test_pages_come_from_one_moment(place: Places) -> None:
         assert seen == ["c0", "c1", "c2", "c3", "c4"]
 
 
-async def test_selectors_choose(place: Places) -> None:
+async def test_a_list_returns_the_objects_its_selectors_match(place: Places) -> None:
     async with place() as at:
         await fill(at, 4)
 
@@ -67,7 +67,7 @@ async def test_selectors_choose(place: Places) -> None:
             await names(field_selector="data.x=1")
 
 
-async def test_metadata_can_be_had_alone(place: Places) -> None:
+async def test_a_list_can_return_metadata_alone(place: Places) -> None:
     async with place() as at:
         await fill(at, 1)
         options = ListOptions(label_selector="parity")
@@ -77,7 +77,7 @@ async def test_metadata_can_be_had_alone(place: Places) -> None:
         assert "data" not in document
 
 
-async def test_a_watch_tells_what_happens_after_a_version(place: Places) -> None:
+async def test_a_watch_delivers_events_after_its_version(place: Places) -> None:
     async with place() as at:
         await fill(at, 2)
         page = await at.client.raw.list(path(at), ListOptions(label_selector="parity"))
@@ -133,7 +133,7 @@ async def test_a_collection_is_deleted_by_a_selection(place: Places) -> None:
         assert [config.metadata.name for config in left] == ["c0", "c2"]
 
 
-async def test_discovery_knows_kinds(place: Places) -> None:
+async def test_discovery_lists_the_served_kinds(place: Places) -> None:
     async with place() as at:
         found = await at.client.raw.resource(GVK("apps", "v1", "Deployment"))
         assert found.gvr == GVR("apps", "v1", "deployments")
@@ -145,7 +145,7 @@ async def test_discovery_knows_kinds(place: Places) -> None:
             await at.client.raw.resource(GVK("nowhere.example", "v1", "Nothing"))
 
 
-async def test_one_may_act_as_somebody_with_fewer_rights(place: Places) -> None:
+async def test_an_impersonated_user_has_only_their_own_permissions(place: Places) -> None:
     async with place() as at:
         jane = Impersonation(user="jane", extra={"example.com/team": ("red",)})
         async with at.client.impersonating(jane) as acting:

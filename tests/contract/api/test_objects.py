@@ -48,7 +48,7 @@ async def test_an_object_has_an_identity_and_a_version(place: Places) -> None:
         assert same.resource_version == changed.resource_version, "a write of nothing is none"
 
 
-async def test_names_are_made_up_where_asked(place: Places) -> None:
+async def test_names_are_generated_from_generate_name(place: Places) -> None:
     async with place() as at:
         metadata = ObjectMeta(generate_name="gen-", namespace=at.namespace)
         made = await at.client.create(ConfigMap(metadata=metadata))

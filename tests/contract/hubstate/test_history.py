@@ -118,7 +118,7 @@ async def test_labels_choose_series_and_need_no_escaping(histories: Opened) -> N
     await history.aclose()
 
 
-async def test_what_is_not_finite_is_skipped(histories: Opened) -> None:
+async def test_values_that_are_not_finite_are_skipped(histories: Opened) -> None:
     history = histories.open()
     await history.write([sample("m", math.nan, 1), sample("m", math.inf, 2), sample("m", 7, 3)])
     await history.write([])
@@ -135,7 +135,7 @@ async def test_an_impossible_name_is_refused_before_it_is_sent() -> None:
     await history.aclose()
 
 
-async def test_nobody_listening_is_told_after_a_bounded_number_of_tries() -> None:
+async def test_an_unreachable_server_is_reported_after_a_bounded_number_of_tries() -> None:
     class Impatient(SystemClock):
         slept = 0
 

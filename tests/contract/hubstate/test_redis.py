@@ -54,7 +54,7 @@ async def test_a_full_server_refuses_all_of_a_commit(tmp_path: Path) -> None:
         await store.aclose()
 
 
-async def test_a_read_only_replica_refuses(tmp_path: Path) -> None:
+async def test_a_read_only_replica_refuses_writes(tmp_path: Path) -> None:
     async with (
         serving(tmp_path) as primary,
         serving(tmp_path, "--replicaof", "127.0.0.1", str(primary)) as port,

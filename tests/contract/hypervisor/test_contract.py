@@ -25,7 +25,7 @@ async def test_connection_names_provider_and_version(open_rig: OpenRig) -> None:
         assert info.metadata["provider"] == rig.hypervisor.name
 
 
-async def test_nodes_have_room(open_rig: OpenRig) -> None:
+async def test_nodes_report_their_free_capacity(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         nodes = {node.name: node for node in await rig.hypervisor.list_nodes()}
         node = nodes[rig.node]
@@ -85,7 +85,7 @@ async def test_configured_vm_carries_its_tags(open_rig: OpenRig) -> None:
         assert rig.template.id not in listed
 
 
-async def test_a_machine_lives_from_clone_to_gone(open_rig: OpenRig) -> None:
+async def test_a_machine_is_cloned_started_stopped_and_deleted(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         hypervisor, owner = rig.hypervisor, owner_of()
         vmid = await make(rig)

@@ -325,7 +325,7 @@ asyncio.run(main(Path(sys.argv[1])))
 """
 
 
-async def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+async def test_a_write_to_a_full_disk_is_refused(tmp_path: Path) -> None:
     unshare = shutil.which("unshare")
     mount = f"mount -t tmpfs -o size=4m none {tmp_path}"
     if (

@@ -57,7 +57,7 @@ async def test_a_watch_begins_after_its_revision(stores: Open) -> None:
         pytest.param(None, "x", ["b", "c"], id="one namespace of all resources"),
     ],
 )
-async def test_watches_filter(
+async def test_a_watch_delivers_events_of_its_keys_only(
     stores: Open, resource: str | None, namespace: str | None, expected: list[str]
 ) -> None:
     store = stores()

@@ -88,7 +88,7 @@ async def exercise(client: Client, name: str) -> None:
 # --- certificates
 
 
-async def test_a_client_certificate_is_the_administrator(config: ClusterConfig) -> None:
+async def test_a_client_certificate_authenticates_the_administrator(config: ClusterConfig) -> None:
     async with Client(config) as client:
         user = await who(client)
         assert user["username"] == "kubernetes-admin"
@@ -96,7 +96,7 @@ async def test_a_client_certificate_is_the_administrator(config: ClusterConfig) 
         await exercise(client, "certificate")
 
 
-async def test_without_a_certificate_one_is_nobody(config: ClusterConfig) -> None:
+async def test_a_request_without_a_certificate_is_anonymous(config: ClusterConfig) -> None:
     nobody = msgspec.structs.replace(config, client_certificate=Material(), client_key=Material())
     async with Client(nobody) as client:
         assert (await client.version())["gitVersion"].startswith("v1.")
@@ -282,7 +282,7 @@ async def test_a_proxy_that_is_gone_costs_a_bounded_time(config: ClusterConfig) 
 # --- identities
 
 
-async def test_one_may_act_as_somebody_else(config: ClusterConfig) -> None:
+async def test_a_client_can_impersonate_another_user(config: ClusterConfig) -> None:
     jane = Impersonation(
         user="jane", groups=("developers",), extra={"example.com/team": ("red", "blue")}
     )

@@ -100,7 +100,7 @@ def test_times_are_relative_and_exact_on_hover(page: Page, demo: Demo) -> None:
 
 
 @pytest.mark.skipif("QUARTERDECK_SCREENSHOTS" not in os.environ, reason="set it to write pictures")
-def test_pictures_for_the_docs(page: Page, demo: Demo) -> None:
+def test_views_are_captured_for_the_docs(page: Page, demo: Demo) -> None:
     folder = ROOT / "docs/images/dashboard"
     folder.mkdir(parents=True, exist_ok=True)
     shown: list[tuple[str, tuple[str, str, str], str]] = [

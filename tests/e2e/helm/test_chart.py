@@ -113,7 +113,7 @@ def kubeconfig(serve: Any, tmp_path: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_the_chart_lives_under_restricted_pod_security(kubeconfig: Path) -> None:
+def test_the_chart_runs_under_restricted_pod_security(kubeconfig: Path) -> None:
     here = {"KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent)}
     run("kubectl", "create", "namespace", "quarterdeck-system", environment=here)
     label = "pod-security.kubernetes.io/enforce=restricted"

@@ -47,7 +47,7 @@ def tool(name: str, kubeconfig: Path) -> Tool:
     return run
 
 
-def test_chart_lives_a_whole_life(kubeconfig: Path) -> None:
+def test_the_chart_is_installed_upgraded_and_uninstalled(kubeconfig: Path) -> None:
     helm, kubectl = tool("helm", kubeconfig), tool("kubectl", kubeconfig)
     chart, wait = str(CHART), ("--wait", "--timeout", "60s")
     assert "0 chart(s) failed" in helm("lint", chart)

@@ -28,7 +28,7 @@ CHANGED = BOTH.replace("k: v", "k: w").replace("nginx:1", "nginx:2")
 IMAGE = "jsonpath={.spec.template.spec.containers[0].image}"
 
 
-def test_client_side_apply(kubectl: Any) -> None:
+def test_client_side_apply_creates_and_changes_objects(kubectl: Any) -> None:
     assert "+  k: v" in kubectl("diff", "-f", "-", text=BOTH, code=1)
     assert kubectl("apply", "-f", "-", text=BOTH) == (
         "configmap/conf created\ndeployment.apps/web created\n"
@@ -53,7 +53,7 @@ def test_client_side_apply(kubectl: Any) -> None:
     assert 'unknown field "dota"' in refused
 
 
-def test_server_side_apply(kubectl: Any) -> None:
+def test_server_side_apply_owns_fields_and_names_conflicts(kubectl: Any) -> None:
     served = kubectl("apply", "--server-side", "-f", "-", text=BOTH)
     assert served == "configmap/conf serverside-applied\ndeployment.apps/web serverside-applied\n"
     other = ("apply", "--server-side", "--field-manager=other", "-f", "-")
@@ -70,14 +70,14 @@ def test_server_side_apply(kubectl: Any) -> None:
     assert "+  k: v" in diff
 
 
-def test_moving_from_client_side_to_server_side(kubectl: Any) -> None:
+def test_objects_move_from_client_side_to_server_side_apply(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=BOTH)
     kubectl("apply", "--server-side", "-f", "-", text=CHANGED)
     managers = kubectl("get", "cm", "conf", "-o", "jsonpath={.metadata.managedFields[*].manager}")
     assert set(managers.split()) == {"kubectl", "kubectl-last-applied"}
 
 
-def test_pruning(kubectl: Any) -> None:
+def test_apply_prunes_objects_that_left_the_manifests(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=BOTH)
     allowed = ("--prune-allowlist=core/v1/ConfigMap", "--prune-allowlist=apps/v1/Deployment")
     pruned = kubectl("apply", "--prune", "-l", "set=one", *allowed, "-f", "-", text=CONFIG)
@@ -85,7 +85,7 @@ def test_pruning(kubectl: Any) -> None:
     assert "NotFound" in kubectl("get", "deploy", "web", code=1)
 
 
-def test_apply_sets(kubectl: Any) -> None:
+def test_apply_sets_prune_their_members(kubectl: Any) -> None:
     namespace = kubectl("get", "cm", "-o", "jsonpath={.items[0].metadata.namespace}")
     command = ("apply", "--prune", "--applyset=mine", "-n", namespace, "-f", "-")
     kubectl(*command, text=BOTH, KUBECTL_APPLYSET="true")
@@ -94,7 +94,7 @@ def test_apply_sets(kubectl: Any) -> None:
     assert kubectl("get", "secret", "mine", "-o", "name") == "secret/mine\n"
 
 
-def test_editing(kubectl: Any) -> None:
+def test_an_edit_is_stored(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=BOTH)
     edited = kubectl("edit", "cm", "conf", EDITOR="sed -i s/k:.v/k:\\ edited/")
     assert edited == "configmap/conf edited\n"
@@ -105,7 +105,7 @@ def test_editing(kubectl: Any) -> None:
     assert 'error: deployments.apps "web" is invalid' in wrong
 
 
-def test_four_kinds_of_patches(kubectl: Any) -> None:
+def test_all_four_kinds_of_patches_are_applied(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=BOTH)
     strategic = '{"spec":{"template":{"spec":{"containers":[{"name":"d","image":"i"}]}}}}'
     assert kubectl("patch", "deploy", "web", "-p", strategic) == "deployment.apps/web patched\n"
@@ -128,7 +128,7 @@ def test_four_kinds_of_patches(kubectl: Any) -> None:
     assert kubectl("patch", "cm", "conf", "-p", "{}") == "configmap/conf patched (no change)\n"
 
 
-def test_replacing(kubectl: Any) -> None:
+def test_replace_writes_the_whole_object(kubectl: Any) -> None:
     kubectl("create", "-f", "-", text=CONFIG)
     uid = kubectl("get", "cm", "conf", "-o", "jsonpath={.metadata.uid}")
     changed = CONFIG.replace("k: v", "k: replaced")
@@ -144,7 +144,7 @@ def test_replacing(kubectl: Any) -> None:
     )
 
 
-def test_labels_and_annotations(kubectl: Any) -> None:
+def test_labels_and_annotations_are_set_and_removed(kubectl: Any) -> None:
     kubectl("create", "-f", "-", text=CONFIG)
     assert kubectl("label", "cm", "conf", "a=b") == "configmap/conf labeled\n"
     assert "already has a value (b)" in kubectl("label", "cm", "conf", "a=c", code=1)
@@ -157,7 +157,7 @@ def test_labels_and_annotations(kubectl: Any) -> None:
     assert "must be no more than 63" in kubectl("label", "cm", "conf", f"a={'x' * 64}", code=1)
 
 
-def test_setting(kubectl: Any) -> None:
+def test_set_commands_change_the_pod_template(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=DEPLOYMENT)
     kubectl("expose", "deploy", "web", "--port=80")
     kubectl("create", "rolebinding", "rb", "--role=r", "--user=alice")
@@ -177,7 +177,7 @@ def test_setting(kubectl: Any) -> None:
     assert container["resources"] == {"limits": {"cpu": "1", "memory": "1Gi"}}
 
 
-def test_scaling(kubectl: Any) -> None:
+def test_scale_changes_the_replicas(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=DEPLOYMENT)
     assert kubectl("scale", "deploy", "web", "--replicas=3") == "deployment.apps/web scaled\n"
     kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "deploy/web", "--timeout=240s")
@@ -187,7 +187,7 @@ def test_scaling(kubectl: Any) -> None:
     kubectl("wait", "--for=jsonpath={.status.replicas}=1", "deploy/web", "--timeout=240s")
 
 
-def test_kustomize(kubectl: Any) -> None:
+def test_kustomizations_are_built_and_applied(kubectl: Any) -> None:
     for folder, text in {
         "base": "resources: [conf.yaml]\nconfigMapGenerator: [{name: made, literals: [a=b]}]\n",
         "dev": "resources: [../base]\nnamePrefix: dev-\n",
@@ -229,7 +229,7 @@ spec:
 WIDGET = "apiVersion: changing.example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 3}\n"
 
 
-def test_custom_resources(kubectl: Any) -> None:
+def test_custom_resources_are_changed_like_built_in_ones(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=WIDGETS)
     kubectl("wait", "--for=condition=Established", "crd/widgets.changing.example.com")
     assert kubectl("apply", "-f", "-", text=WIDGET) == "widget.changing.example.com/a created\n"

@@ -41,7 +41,7 @@ GENERATED = [
 ]
 
 
-def test_generators(kubectl: Any) -> None:
+def test_create_commands_generate_namespaced_objects(kubectl: Any) -> None:
     for arguments, expected in GENERATED:
         assert kubectl("create", *arguments) == f"{expected}\n"
     assert kubectl("get", "cm", "x", "-o", "jsonpath={.data.a}") == "b"
@@ -54,7 +54,7 @@ def test_generators(kubectl: Any) -> None:
     assert "example.com" in services
 
 
-def test_cluster_wide_generators(kubectl: Any) -> None:
+def test_create_commands_generate_cluster_scoped_objects(kubectl: Any) -> None:
     made = (
         ("clusterrole", "make-x", "--verb=get", "--resource=nodes"),
         ("clusterrolebinding", "make-x", "--clusterrole=make-x", "--user=alice"),
@@ -75,7 +75,7 @@ def test_dry_runs_store_nothing(kubectl: Any) -> None:
     assert "NotFound" in kubectl("get", "cm", "x", code=1)
 
 
-def test_files(kubectl: Any) -> None:
+def test_objects_are_created_from_files(kubectl: Any) -> None:
     (kubectl.home / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}
     (kubectl.home / "b.json").write_text(json.dumps(document))
@@ -109,7 +109,7 @@ def test_bad_files_are_refused_in_the_words_of_kubernetes(kubectl: Any) -> None:
         assert f'no matches for kind "Nope" in version "{group}"' in refused
 
 
-def test_run_expose_and_autoscale(kubectl: Any) -> None:
+def test_run_expose_and_autoscale_create_their_objects(kubectl: Any) -> None:
     assert kubectl("run", "one", "--image=nginx", "--port=80", "--expose") == (
         "service/one created\npod/one created\n"
     )
@@ -154,7 +154,7 @@ def test_tokens_authenticate(kubectl: Any) -> None:
     assert kubectl("get", "--raw", "/version").startswith("{")
 
 
-def test_rights(kubectl: Any) -> None:
+def test_auth_can_i_answers_by_role(kubectl: Any) -> None:
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
     assert kubectl("auth", "can-i", "*", "*") == "yes\n"
     assert kubectl("auth", "can-i", "get", "pods", "--as=bob", code=1).startswith("no")

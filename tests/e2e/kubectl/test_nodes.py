@@ -13,7 +13,7 @@ NODE = "quarterdeck-node-0"
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
-def test_taints_and_cordons(kubectl: Any) -> None:
+def test_nodes_are_tainted_and_cordoned(kubectl: Any) -> None:
     assert kubectl("taint", "node", NODE, "a=b:NoSchedule") == f"node/{NODE} tainted\n"
     kubectl("run", "tainted", "--image=i")
     kubectl(
@@ -80,7 +80,7 @@ def test_what_needs_a_container_is_refused_clearly(kubectl: Any) -> None:
     assert "Metrics API not available" in kubectl("top", "node", code=1)
 
 
-def test_ephemeral_containers(kubectl: Any) -> None:
+def test_debug_adds_an_ephemeral_container(kubectl: Any) -> None:
     kubectl("run", "p", "--image=i")
     kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=240s")
     kubectl("debug", "p", "--image=tools", "--attach=false", "--profile=general", "-c", "dbg")
@@ -88,14 +88,14 @@ def test_ephemeral_containers(kubectl: Any) -> None:
     assert kubectl("get", "pod", "p", "-o", path) == "dbg"
 
 
-def test_proxy(kubectl: Any) -> None:
+def test_proxy_passes_requests_on(kubectl: Any) -> None:
     with kubectl.running("proxy", "--port=0") as process:
         address = process.stdout.readline().split()[-1]
         with urllib.request.urlopen(f"http://{address}/api/v1/nodes/{NODE}") as answer:
             assert json.load(answer)["metadata"]["name"] == NODE
 
 
-def test_kubeconfigs(kubectl: Any) -> None:
+def test_config_commands_change_the_kubeconfig(kubectl: Any) -> None:
     assert kubectl("config", "current-context") == "quarterdeck\n"
     assert kubectl("config", "get-contexts", "-o", "name") == "quarterdeck\n"
     assert "DATA+OMITTED" in kubectl("config", "view")
@@ -108,7 +108,7 @@ def test_kubeconfigs(kubectl: Any) -> None:
     kubectl("delete", "cm", "in-default")
 
 
-def test_logs_of_a_simulated_pod(kubectl: Any) -> None:
+def test_logs_of_a_simulated_pod_are_printed(kubectl: Any) -> None:
     note = {"metadata": {"annotations": {"simulate.quarterdeck.dev/logs": "one {pod}\ntwo"}}}
     kubectl("run", "p", "--image=i", f"--overrides={json.dumps(note)}")
     kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=240s")

@@ -38,7 +38,7 @@ def app(kubectl: Any) -> Any:
     return kubectl
 
 
-def test_every_output_format(app: Any) -> None:
+def test_get_prints_every_output_format(app: Any) -> None:
     assert app.columns("deploy") == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]
     wide = app.columns("deploy", "-o", "wide")
     assert wide[5:] == ["CONTAINERS", "IMAGES", "SELECTOR"]
@@ -63,7 +63,7 @@ def test_every_output_format(app: Any) -> None:
     assert "pod/web-" in everything
 
 
-def test_sorting_and_selecting(app: Any) -> None:
+def test_get_sorts_and_selects(app: Any) -> None:
     by_name = app("get", "cm", "--sort-by=.metadata.name", "-o", "name").split()
     assert by_name == sorted(by_name)
     table = app("get", "cm", "-l", "tier", "--sort-by={.metadata.labels.tier}").split("\n")
@@ -86,7 +86,7 @@ def test_sorting_and_selecting(app: Any) -> None:
     assert "doesn't have a resource type" in app("get", "nope", code=1)
 
 
-def test_raw_paths_and_subresources(app: Any) -> None:
+def test_get_reads_raw_paths_and_subresources(app: Any) -> None:
     assert app("get", "--raw", "/healthz") == "ok"
     assert "readyz check passed" in app("get", "--raw", "/readyz?verbose")
     assert json.loads(app("get", "--raw", "/version"))["gitVersion"] == "v1.32.4"
@@ -107,7 +107,7 @@ def test_watching_shows_changes_as_they_come(app: Any) -> None:
     assert lines == ["configmap/first\n", "configmap/second\n", "configmap/first\n"]
 
 
-def test_watching_one_table_row(app: Any) -> None:
+def test_watching_one_object_prints_a_row_per_change(app: Any) -> None:
     with app.running("get", "deploy", "web", "-w", "--output-watch-events") as process:
         head, first = process.stdout.readline().split(), process.stdout.readline().split()
         changer = threading.Thread(target=app, args=("scale", "deploy/web", "--replicas=0"))
@@ -119,7 +119,7 @@ def test_watching_one_table_row(app: Any) -> None:
     assert second[:2] == ["MODIFIED", "web"]
 
 
-def test_describing(app: Any) -> None:
+def test_describe_prints_objects_and_their_events(app: Any) -> None:
     text = app("describe", "deploy", "web")
     assert "2 desired | 2 updated | 2 total | 2 available | 0 unavailable" in text
     assert "NewReplicaSet:   web-" in text
@@ -153,7 +153,7 @@ def test_events_are_one_in_both_groups(app: Any) -> None:
     assert "Scheduled" in app("events", "--types=Normal")
 
 
-def test_explaining(app: Any) -> None:
+def test_explain_prints_the_fields_of_kinds(app: Any) -> None:
     text = app("explain", "deployment.spec.strategy")
     assert "FIELD: strategy <DeploymentStrategy>" in text
     for what in ("pod", "pod.spec.restartPolicy", "deployment.spec.strategy"):
@@ -165,7 +165,7 @@ def test_explaining(app: Any) -> None:
     assert 'field "nope" does not exist' in missing
 
 
-def test_what_there_is(app: Any) -> None:
+def test_api_resources_and_versions_are_listed(app: Any) -> None:
     resources = app("api-resources")
     assert "deployments" in resources
     assert "customresourcedefinitions" in resources

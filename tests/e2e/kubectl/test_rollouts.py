@@ -35,7 +35,7 @@ def rolled_out(kubectl: Any, name: str) -> str:
     return str(kubectl("rollout", "status", name, "--timeout=240s"))
 
 
-def test_rolling_a_deployment_forward_and_back(kubectl: Any) -> None:
+def test_a_deployment_is_rolled_out_and_undone(kubectl: Any) -> None:
     kubectl("create", "deploy", "web", "--image=nginx:1", "--replicas=2")
     assert "successfully rolled out" in rolled_out(kubectl, "deploy/web")
     kubectl("set", "image", "deploy/web", "nginx=nginx:2")
@@ -54,7 +54,7 @@ def test_rolling_a_deployment_forward_and_back(kubectl: Any) -> None:
     assert len(kubectl("get", "rs", "-o", "name").split()) == 2
 
 
-def test_pausing_and_restarting(kubectl: Any) -> None:
+def test_rollouts_are_paused_resumed_and_restarted(kubectl: Any) -> None:
     kubectl("create", "deploy", "web", "--image=nginx:1", "--replicas=2")
     rolled_out(kubectl, "deploy/web")
     before = set(kubectl("get", "pods", "-o", "name").split())
@@ -73,7 +73,7 @@ def test_pausing_and_restarting(kubectl: Any) -> None:
     assert not middle & before
 
 
-def test_stateful_and_daemon_sets(kubectl: Any) -> None:
+def test_stateful_and_daemon_sets_are_rolled_out_and_undone(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=SETS)
     assert "2 new pods have been updated" in rolled_out(kubectl, "sts/db")
     assert "successfully rolled out" in rolled_out(kubectl, "ds/agent")
@@ -90,7 +90,7 @@ def test_stateful_and_daemon_sets(kubectl: Any) -> None:
         rolled_out(kubectl, name)
 
 
-def test_waiting(kubectl: Any) -> None:
+def test_wait_returns_when_the_condition_holds(kubectl: Any) -> None:
     maker = threading.Timer(0.5, kubectl, ("create", "deploy", "web", "--image=i"))
     maker.start()
     kubectl("wait", "--for=create", "deploy/web", "--timeout=240s")
@@ -107,7 +107,7 @@ def test_waiting(kubectl: Any) -> None:
     deleter.join()
 
 
-def test_deleting_in_all_ways(kubectl: Any) -> None:
+def test_delete_follows_the_propagation_policy(kubectl: Any) -> None:
     for name in ("background", "foreground", "orphan"):
         kubectl("create", "deploy", name, "--image=i")
         rolled_out(kubectl, f"deploy/{name}")
@@ -124,7 +124,7 @@ def test_deleting_in_all_ways(kubectl: Any) -> None:
     kubectl("wait", "--for=delete", "pod", "-l", "app=orphan", "--timeout=240s")
 
 
-def test_deleting_many_and_by_force(kubectl: Any) -> None:
+def test_many_objects_are_deleted_and_pods_by_force(kubectl: Any) -> None:
     for name in ("a", "b", "c"):
         kubectl("run", name, "--image=i", "--labels=all=yes")
     assert kubectl("delete", "pod", "a", "--now") == 'pod "a" deleted\n'

@@ -75,7 +75,7 @@ def ours(serve: Any, tmp_path: Path) -> Iterator[Path]:
         yield kubeconfig
 
 
-def test_kubectl_cannot_tell_the_two_apart(real: Path, ours: Path, session: Any) -> None:
+def test_kubectl_prints_the_same_for_both_servers(real: Path, ours: Path, session: Any) -> None:
     both = [session(kubeconfig, HERE) for kubeconfig in (real, ours)]
     differences: dict[str, str] = {}
     for line in (HERE / "commands.txt").read_text().splitlines():

@@ -66,7 +66,7 @@ def programs() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("program", list(programs()))
-def test_core_of_a_days_work(
+def test_the_most_used_commands_work_with_every_version(
     program: Path, server: Path, numbers: Iterator[int], enter: Any, tmp_path: Path
 ) -> None:
     kubectl = enter(program, server, f"test-{next(numbers)}", tmp_path)

@@ -34,7 +34,7 @@ def read(path: Path) -> Any:
         pytest.param("simulation/ports", "portclaims", {"port": 30000}, id="simulation"),
     ],
 )
-async def test_it_runs_as_a_script_and_ends_gracefully(
+async def test_an_example_runs_as_a_script_and_ends_gracefully(
     example: str, plural: str, status: dict[str, Any], cluster: BackgroundCluster, tmp_path: Path
 ) -> None:
     name, _, program = example.partition("/")
@@ -82,7 +82,7 @@ def test_the_tests_of_examples_pass_on_their_own(folder: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("example", "limit"), [("hello", 30), ("shelves", 50)])
-def test_it_is_as_short_as_it_claims(example: str, limit: int) -> None:
+def test_an_example_stays_within_its_limit_of_lines(example: str, limit: int) -> None:
     source = (EXAMPLES / example / f"{example}.py").read_text()
     assert len(code_lines(source)) <= limit
     assert len(source.splitlines()) <= 80

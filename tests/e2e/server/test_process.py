@@ -96,12 +96,14 @@ def trusting(folder: Path) -> ssl.SSLContext:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signal_ends_it_well(start: Start, number: int) -> None:
+def test_a_signal_ends_the_server_with_code_zero(start: Start, number: int) -> None:
     process = start("--in-memory", "--port", "0")
     assert process.end(number) == (0, "")
 
 
-def test_it_says_where_it_is_and_keeps_its_secrets(start: Start, tmp_path: Path) -> None:
+def test_the_server_prints_its_addresses_and_its_files_are_private(
+    start: Start, tmp_path: Path
+) -> None:
     process = start("--data-dir", "data", "--port", "0", "--http-port", "0")
     folder = tmp_path / "data"
     assert process.said(r"kubeconfig is (.*)") == "data/kubeconfig"

@@ -197,7 +197,7 @@ def test_events_are_sorted_filtered_and_bounded(shell: Shell, tmp_path: Path) ->
     assert json.loads(shell("events", "--for", "pod/p1", "-o", "json"))["reason"] == "R"
 
 
-def test_versions(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_prints_client_and_server(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert "v1." in shell("version")
     assert json.loads(shell("version", "-o", "json"))["error"] == ""
 
@@ -253,13 +253,15 @@ def told(capture: pytest.CaptureFixture[str], *arguments: str, code: int = 0) ->
     return done.out if code == 0 else done.err
 
 
-def test_usage_and_unknown_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_is_printed_and_unknown_commands_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert "commands:" in told(capsys, "--help")
     assert told(capsys, "--version").startswith("quarterdeck ")
     assert "nonsense" in told(capsys, "nonsense", code=2)
 
 
-def test_definitions_and_manifests(capsys: pytest.CaptureFixture[str]) -> None:
+def test_definitions_and_manifests_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     names = told(capsys, "crds", "--operators", "applications", "-o", "name")
     assert names == "applications.cloudnative.elide.dev\n"
     assert "openAPIV3Schema" in told(capsys, "crds")
@@ -270,7 +272,7 @@ def test_definitions_and_manifests(capsys: pytest.CaptureFixture[str]) -> None:
     assert "'A B'" in told(capsys, "manifests", "-n", "A B", code=2)
 
 
-def test_expressions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_expressions_are_evaluated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "self.yaml").write_text("a: [1, 2]\n")
     name = str(tmp_path / "self.yaml")
     assert "value  2" in told(capsys, "cel", "size(self.a)", "-f", name)
@@ -281,7 +283,9 @@ def test_expressions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
-def test_completion(shell_name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_scripts_are_printed(
+    shell_name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "__complete" in told(capsys, "completion", shell_name)
 
 
@@ -297,7 +301,7 @@ def test_the_reference_page_names_every_flag() -> None:
     assert all(f"`{field.flag}`" in text for field in list_fields())
 
 
-def test_doctor(
+def test_doctor_checks_the_installation(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -47,7 +47,7 @@ def hostile(kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_no_command_prints_them(
+def test_no_command_prints_control_characters(
     arguments: list[str],
     hostile: Path,
     capsys: pytest.CaptureFixture[str],
@@ -60,7 +60,9 @@ def test_no_command_prints_them(
     assert acting == [], shown.out
 
 
-def test_programs_get_what_is_there(hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_and_jsonpath_keep_control_characters(
+    hostile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for form in ("json", "jsonpath={.data.color}"):
         assert run(["get", "cm", "one", "-o", form, "--kubeconfig", str(hostile)]) == 0
         shown = capsys.readouterr().out
@@ -68,7 +70,9 @@ def test_programs_get_what_is_there(hostile: Path, capsys: pytest.CaptureFixture
         assert found == CLEAR
 
 
-def test_errors_do_not_either(hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_contain_no_control_characters(
+    hostile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["get", "cm", f"a{CLEAR}", "--kubeconfig", str(hostile)]) != 0
     shown = capsys.readouterr()
     assert all(each.isprintable() or each == "\n" for each in shown.out + shown.err), shown.err

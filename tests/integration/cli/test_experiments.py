@@ -283,7 +283,7 @@ def test_files_of_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFix
         ("x" * 52, set(), "x" * 50 + "-2"),
     ],
 )
-def test_the_next_free_name(name: str, taken: set[str], expected: str) -> None:
+def test_a_rerun_gets_the_next_free_name(name: str, taken: set[str], expected: str) -> None:
     assert next_name(name, taken) == expected
 
 

@@ -70,7 +70,7 @@ def shell(kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     return Shell(kubeconfig, tmp_path, capsys)
 
 
-def test_the_log_of_a_pod(shell: Shell) -> None:
+def test_the_log_of_a_pod_is_printed(shell: Shell) -> None:
     pod = {**POD, "metadata": {"name": "p", **POD["metadata"]}}  # type: ignore[dict-item]
     shell.apply(pod)
     shell.wait_for_pods(1)
@@ -95,7 +95,7 @@ def test_the_log_of_a_pod(shell: Shell) -> None:
     assert 'previous terminated container "main" in pod "p" not found' in error
 
 
-def test_the_logs_of_a_workload_and_of_labels(shell: Shell) -> None:
+def test_logs_of_workloads_and_label_selectors_are_printed(shell: Shell) -> None:
     shell.apply(DEPLOYMENT)
     shell.wait_for_pods(2)
     text, _ = shell("logs", "deployment/web", "-c", "main")

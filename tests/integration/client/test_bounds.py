@@ -58,14 +58,14 @@ async def stub(answer: bytes) -> AsyncIterator[str]:
         ),
     ],
 )
-async def test_silence_ends_a_request(answer: bytes) -> None:
+async def test_a_request_without_a_response_times_out(answer: bytes) -> None:
     async with stub(answer) as url, bounded(url) as client:
         with pytest.raises(RequestTimeout, match=r"no answer within 0\.3 s"):
             await client.get(ConfigMap, "a", "default")
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\ncontent-"], ids=["none", "half"])
-async def test_silence_ends_a_watch_that_does_not_begin(answer: bytes) -> None:
+async def test_a_watch_without_a_response_times_out(answer: bytes) -> None:
     async with stub(answer) as url, bounded(url) as client:
         with pytest.raises(RequestTimeout):
             async with client.watch(ConfigMap, "default"):
@@ -80,7 +80,7 @@ async def test_silence_ends_a_watch_that_does_not_begin(answer: bytes) -> None:
         pytest.param(b"HTTP/1.1 500 Oh\r\ncontent-length: 4\r\n\r\nhelp", id="no Status"),
     ],
 )
-async def test_nonsense_is_an_error_of_ours(answer: bytes) -> None:
+async def test_a_malformed_response_is_a_client_error(answer: bytes) -> None:
     async with stub(answer) as url, bounded(url) as client:
         with pytest.raises((ClientError, ApiError)):
             await client.list(ConfigMap, "default")

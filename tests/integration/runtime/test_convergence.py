@@ -76,7 +76,7 @@ async def come_and_go(client: Client) -> None:
     await eventually(gone)
 
 
-async def test_what_was_begun_is_finished_by_whoever_comes_next() -> None:
+async def test_a_run_that_crashed_is_finished_by_the_next_one() -> None:
     tried = await assert_converges(
         controllers, come_and_go, definitions=[Tenant], compare=[Tenant, ConfigMap]
     )

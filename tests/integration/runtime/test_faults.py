@@ -300,7 +300,7 @@ async def test_a_quick_successor_of_one_name_is_told_as_gone_first() -> None:
 # --- a server that forgot
 
 
-async def test_a_server_restored_from_a_backup_is_believed(
+async def test_caches_follow_a_server_restored_from_a_backup(
     tmp_path: Path, record_property: Report
 ) -> None:
     data, backup = tmp_path / "data", tmp_path / "backup"

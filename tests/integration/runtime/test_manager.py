@@ -250,7 +250,7 @@ async def test_faults_delay_but_lose_nothing(rules: Any) -> None:
             await eventually(agrees)
 
 
-async def test_a_server_that_restarts_empty_is_believed() -> None:
+async def test_caches_follow_a_server_that_restarts_empty() -> None:
     async with contextlib.AsyncExitStack() as stack:
         first = Cluster()
         await first.__aenter__()

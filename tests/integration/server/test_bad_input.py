@@ -109,7 +109,9 @@ async def test_too_many_operations_are_too_large(serving: Any) -> None:
         pytest.param("GET", "/api/v1/", 200, id="trailing slash"),
     ],
 )
-async def test_odd_paths_have_an_answer(serving: Any, method: str, path: str, status: int) -> None:
+async def test_unknown_paths_and_methods_get_their_status(
+    serving: Any, method: str, path: str, status: int
+) -> None:
     async with serving() as api:
         assert (await api(method, path)).status == status
 
@@ -195,7 +197,7 @@ async def test_plain_port_answers_to_loopback_names_only(serving: Any) -> None:
         await writer.wait_closed()
 
 
-async def test_unknown_token_is_nobody(serving: Any) -> None:
+async def test_an_unknown_token_is_unauthorized(serving: Any) -> None:
     async with serving() as api:
         answer = await api("GET", MAPS, authorization="Bearer nope")
         assert (answer.status, answer.message) == (401, "Unauthorized")

@@ -136,7 +136,9 @@ async def test_ephemeral_containers_are_put_alone() -> None:
         pytest.param("abc", "", 201, id="no version"),
     ],
 )
-async def test_resource_version_of_a_new_object(version: str, query: str, expected: int) -> None:
+async def test_a_resource_version_of_a_new_object_is_refused_unless_dry_run(
+    version: str, query: str, expected: int
+) -> None:
     async with Cluster() as cluster:
         body = {"metadata": {"name": "m", "resourceVersion": version}}
         assert (await ask(cluster, "POST", MAPS + query, body))[0] == expected

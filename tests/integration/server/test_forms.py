@@ -23,7 +23,7 @@ async def test_yaml_goes_in_and_comes_out(serving: Any) -> None:
         assert broken.status == 400
 
 
-async def test_pretty_is_for_people(serving: Any) -> None:
+async def test_pretty_responses_are_indented(serving: Any) -> None:
     async with serving() as api:
         await api.make("a")
         url = f"{api.cluster.url}{MAPS}/a"
@@ -61,7 +61,9 @@ async def test_writes_may_answer_as_metadata(serving: Any) -> None:
         ("/metrics", 200),
     ],
 )
-async def test_other_paths(serving: Any, path: str, status: int) -> None:
+async def test_paths_without_resources_get_their_status(
+    serving: Any, path: str, status: int
+) -> None:
     async with serving() as api:
         assert (await api("GET", path)).status == status
 
@@ -112,7 +114,9 @@ async def test_eviction_deletes_the_pod(serving: Any) -> None:
         pytest.param("selfsubjectaccessreviews", {}, None, id="nothing"),
     ],
 )
-async def test_reviews_answer(serving: Any, kind: str, spec: Any, status: Any) -> None:
+async def test_access_reviews_return_a_decision(
+    serving: Any, kind: str, spec: Any, status: Any
+) -> None:
     async with serving() as api:
         answer = await api("POST", f"/apis/authorization.k8s.io/v1/{kind}", {"spec": spec})
         if status is None:
@@ -121,7 +125,7 @@ async def test_reviews_answer(serving: Any, kind: str, spec: Any, status: Any) -
             assert (answer.status, answer.body["status"]) == (201, status)
 
 
-async def test_token_review_of_an_unknown_token(serving: Any) -> None:
+async def test_a_token_review_does_not_authenticate_an_unknown_token(serving: Any) -> None:
     async with serving() as api:
         path = "/apis/authentication.k8s.io/v1/tokenreviews"
         answer = await api("POST", path, {"spec": {"token": "nope"}})
@@ -147,7 +151,9 @@ async def test_rules_review_lists_the_rights_of_an_administrator(serving: Any) -
         pytest.param("PATCH", {"metadata": {"name": "other"}}, 400, id="another name"),
     ],
 )
-async def test_scale_of_a_deployment(serving: Any, method: str, body: Any, status: int) -> None:
+async def test_the_scale_of_a_deployment_is_read_and_written(
+    serving: Any, method: str, body: Any, status: int
+) -> None:
     async with serving() as api:
         path = "/apis/apps/v1/namespaces/default/deployments"
         template = {

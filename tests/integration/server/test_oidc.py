@@ -171,7 +171,7 @@ async def test_rotated_keys_are_fetched_but_not_for_every_guess(tmp_path: Path) 
         assert provider.fetched == 2
 
 
-async def test_documents_of_another_issuer_are_not_believed(tmp_path: Path) -> None:
+async def test_documents_of_another_issuer_are_refused(tmp_path: Path) -> None:
     async with world(tmp_path) as (provider, cluster):
         provider.issuer = "https://elsewhere.example.com"
         assert await who(cluster, provider.sign()) == 401

@@ -67,7 +67,9 @@ async def test_deleted_job_orphans_its_pods_with_a_warning() -> None:
         pytest.param({"op": "add", "path": "", "value": {}}, 422, id="add of everything"),
     ],
 )
-async def test_json_patch_of_what_is_absent(operation: dict[str, Any], expected: int) -> None:
+async def test_json_patches_of_absent_paths_answer_as_in_kubernetes(
+    operation: dict[str, Any], expected: int
+) -> None:
     async with Cluster() as cluster:
         await ask(cluster, "POST", MAPS, config_map())
         status, answer, _ = await ask(cluster, "PATCH", f"{MAPS}/m", [operation], JSON_PATCH)

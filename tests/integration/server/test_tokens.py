@@ -124,7 +124,7 @@ async def test_bad_requests_are_refused(
         assert message in answer.message
 
 
-async def test_token_of_nobody_is_not_found(serving: Any) -> None:
+async def test_a_token_for_an_unknown_account_is_not_found(serving: Any) -> None:
     async with serving() as api:
         answer = await api("POST", f"{ACCOUNTS}/nobody/token", {})
         assert (answer.status, answer.message) == (404, 'serviceaccounts "nobody" not found')

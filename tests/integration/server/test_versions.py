@@ -70,7 +70,7 @@ NUMBER = {"type": "integer"}
 TEXT = {"type": "string"}
 
 
-async def test_schema_of_the_stored_version_has_the_last_word() -> None:
+async def test_objects_are_pruned_by_the_schema_of_the_stored_version() -> None:
     first = version("v1", storage=True, x=NUMBER, a={**TEXT, "default": "A"})
     second = version("v2", x=NUMBER, b={**TEXT, "default": "B"})
     async with Cluster() as cluster:
@@ -132,7 +132,7 @@ async def test_deprecated_version_names_its_successor() -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_collection_without_its_namespace_is_no_page(method: str) -> None:
+async def test_writing_to_a_collection_of_all_namespaces_is_not_found(method: str) -> None:
     async with Cluster() as cluster:
         await ask(cluster, "POST", DEFINITIONS, definition(version("v1", storage=True, x=NUMBER)))
         status, answer, _ = await ask(cluster, method, "/apis/example.com/v1/gadgets", gadget("v1"))

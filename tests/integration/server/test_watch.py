@@ -32,7 +32,7 @@ async def test_watch_parameter_is_true_unless_it_says_false(serving: Any, text: 
 
 
 @pytest.mark.parametrize("text", ["false", "False", "0"])
-async def test_watch_parameter_can_say_no(serving: Any, text: str) -> None:
+async def test_watch_parameter_false_is_a_list(serving: Any, text: str) -> None:
     async with serving() as api:
         answer = await api("GET", f"{MAPS}?watch={text}")
         assert answer.body["kind"] == "ConfigMapList"

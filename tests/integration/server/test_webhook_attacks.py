@@ -146,7 +146,7 @@ async def test_garbage_is_refused(serving: Any, body: bytes) -> None:
         pytest.param({"auditAnnotations": [1]}, id="annotations are a list"),
     ],
 )
-async def test_lies_do_not_break_the_server(serving: Any, response: Object) -> None:
+async def test_false_responses_do_not_break_the_server(serving: Any, response: Object) -> None:
     async def lie(request: http.Request) -> http.Response:
         return answer(await read(request), **response)
 

@@ -111,7 +111,7 @@ async def test_dry_run_changes_nothing(
         assert after.body == before.body
 
 
-async def test_dry_run_still_judges(serving: Any) -> None:
+async def test_a_dry_run_is_validated(serving: Any) -> None:
     async with serving() as api:
         answer = await api("POST", f"{MAPS}?dryRun=All", {"metadata": {"name": "Bad Name"}})
         assert answer.status == 422
@@ -165,7 +165,9 @@ async def test_finalizer_keeps_an_object_until_it_is_taken_off(serving: Any) -> 
         pytest.param({"resourceVersion": "1"}, "the ResourceVersion in the", id="version"),
     ],
 )
-async def test_delete_preconditions(serving: Any, preconditions: Any, text: str) -> None:
+async def test_a_deletion_with_wrong_preconditions_is_a_conflict(
+    serving: Any, preconditions: Any, text: str
+) -> None:
     async with serving() as api:
         await api.make("a")
         answer = await api("DELETE", f"{MAPS}/a", {"preconditions": preconditions})

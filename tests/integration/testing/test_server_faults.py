@@ -46,7 +46,7 @@ async def test_a_lost_reply_has_been_carried_out() -> None:
             await cluster.client.create(CONFIG)
 
 
-async def test_a_dropped_request_has_not() -> None:
+async def test_a_dropped_request_has_not_been_carried_out() -> None:
     rules = ServerFaults(faults.drop_request("create"))
     async with Cluster(faults=rules) as cluster:
         with pytest.raises(ConnectionFailed):

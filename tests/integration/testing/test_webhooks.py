@@ -49,7 +49,7 @@ async def test_operations_change_the_object(client: Client, namespace: str) -> N
 
 
 @pytest.mark.parametrize("ignores_failures", [True, False])
-async def test_webhook_that_never_answers(
+async def test_a_webhook_that_never_answers_times_out(
     client: Client, namespace: str, *, ignores_failures: bool
 ) -> None:
     async def hang(request: Object) -> None:

@@ -91,6 +91,6 @@ def test_defaults_are_filled_in() -> None:
     assert document["spec"]["ports"] == [{"port": 80, "protocol": "TCP"}]
 
 
-def test_a_count_of_nothing_is_written() -> None:
+def test_a_count_of_zero_is_written() -> None:
     app = decode(Application, json.dumps({**SEED, "status": {"phase": "Pending"}}).encode())
     assert to_builtins(app)["status"] == {"replicas": 0, "readyReplicas": 0, "phase": "Pending"}

@@ -8,19 +8,19 @@ from quarterdeck.attest.errors import InvalidToken
 from quarterdeck.attest.join_token import generate_token, hash_token, matches_hash, parse_token
 
 
-def test_token_survives_the_way() -> None:
+def test_a_token_reads_back_equal() -> None:
     token = generate_token()
     assert parse_token(token.reveal()) == token
     assert matches_hash(parse_token(token.reveal()), hash_token(token))
 
 
-def test_no_two_tokens_are_alike() -> None:
+def test_two_tokens_are_never_equal() -> None:
     tokens = [generate_token() for _ in range(100)]
     assert len({token.id for token in tokens}) == 100
     assert len({hash_token(token) for token in tokens}) == 100
 
 
-def test_hash_is_of_one_token_only() -> None:
+def test_different_tokens_have_different_hashes() -> None:
     one, two = generate_token(), generate_token()
     assert not matches_hash(one, hash_token(two))
 
@@ -31,7 +31,7 @@ def test_secret_is_not_shown() -> None:
 
 
 @given(st.text())
-def test_other_texts_are_refused_without_repeating_them(text: str) -> None:
+def test_text_that_is_not_a_token_is_refused_without_showing_it(text: str) -> None:
     with pytest.raises(InvalidToken) as caught:
         parse_token("hf1.x" + text)
     assert len(text) < 4 or text not in str(caught.value)

@@ -159,7 +159,7 @@ def verify(data: bytes, signature: bytes | None = None, **changes: Any) -> None:
     )
 
 
-def test_good_quote_is_believed() -> None:
+def test_a_valid_quote_is_accepted() -> None:
     verify(quote())
 
 
@@ -203,7 +203,7 @@ def test_nonce_is_bound_to_the_request() -> None:
     assert bind_nonce(NONCE, b"csr one") != bind_nonce(NONCE, b"csr two")
 
 
-def test_policies_of_pcrs() -> None:
+def test_pcr_values_are_checked_by_the_policy() -> None:
     check_pcrs(PcrPolicy(), PCRS)
     check_pcrs(record_pcrs(PCRS), PCRS)
     check_pcrs(PcrPolicy(mode="allowlist", values={7: (b"\1" * 32, PCRS[7])}), PCRS)
@@ -299,7 +299,7 @@ def test_other_certificates_are_refused(certificate: x509.Certificate, message: 
         check_endorsement(POLICY, AREA, der(certificate), now=NOW)
 
 
-def test_issuer_that_is_no_authority_vouches_for_nobody() -> None:
+def test_a_certificate_issued_by_a_leaf_certificate_is_refused() -> None:
     plain = issue("middle", MIDDLE_KEY, issuer=("root", ROOT_KEY))
     leaf = issue("ek", KEY, issuer=("middle", MIDDLE_KEY))
     policy = EndorsementPolicy(roots=(ROOT,), intermediates=(plain,))

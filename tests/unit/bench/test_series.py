@@ -59,7 +59,7 @@ def test_every_figure_comes_from_the_same_runs() -> None:
     assert opened == 1
 
 
-def test_who_misses_a_limit_says_so_and_ends_nobody_else() -> None:
+def test_a_peer_that_misses_a_limit_reports_it_and_others_go_on() -> None:
     attempts = 0
 
     def slow(figures: Figures) -> None:
@@ -77,7 +77,7 @@ def test_who_misses_a_limit_says_so_and_ends_nobody_else() -> None:
     assert attempts == 2
 
 
-def test_who_misses_before_anything_was_measured_has_no_figure() -> None:
+def test_a_peer_that_misses_its_first_run_has_no_figure() -> None:
     def broken(figures: Figures) -> None:
         figures["cost"] = 1.0
         raise Missed("it ended")
@@ -86,7 +86,7 @@ def test_who_misses_before_anything_was_measured_has_no_figure() -> None:
     assert series.contenders("cost")["broken"] == Missing("it ended")
 
 
-def test_who_is_absent_stays_absent() -> None:
+def test_an_absent_peer_is_reported_as_missing() -> None:
     series = Series(lambda: nullcontext({"peer": Missing("not installed")}), rounds=2)
     assert series.contenders("cost")["peer"] == Missing("not installed")
 

@@ -56,7 +56,7 @@ def test_nothing_is_settled_before_what_was_written_is_seen() -> None:
     assert seen.settled.is_set()
 
 
-def test_a_shared_bonus_makes_every_object_wait() -> None:
+def test_every_object_waits_for_the_new_value_of_a_shared_dependency() -> None:
     seen = Observer(listed(stored("a", size=1, seen=1, version=2)))
     seen.expect(3)
     assert seen.waiting == 1
@@ -112,7 +112,7 @@ def test_a_fault_that_does_not_exist_is_refused() -> None:
         faulty_server.rules("flood")
 
 
-def test_who_does_not_take_part_says_why() -> None:
+def test_a_peer_that_is_left_out_gives_its_reason() -> None:
     assert without({KOPF: ["kopf"]}, {KOPF: "it has no leases"}) == {
         KOPF: Missing("it has no leases")
     }

@@ -61,7 +61,9 @@ def _issues(text: str) -> list[tuple[int, int, str]]:
         ("self.l.all(i, i, true)", [(1, 15, "duplicate variable name: i")]),
     ],
 )  # fmt: skip
-def test_syntax(text: str, issues: list[tuple[int, int, str]]) -> None:
+def test_syntax_errors_are_worded_as_cel_go_words_them(
+    text: str, issues: list[tuple[int, int, str]]
+) -> None:
     assert _issues(text) == issues
 
 
@@ -104,7 +106,9 @@ def test_syntax(text: str, issues: list[tuple[int, int, str]]) -> None:
          [(1, 8, "found no matching overload for '_==_' applied to '(int, null)'")]),
     ],
 )  # fmt: skip
-def test_types(text: str, issues: list[tuple[int, int, str]]) -> None:
+def test_type_errors_are_worded_as_cel_go_words_them(
+    text: str, issues: list[tuple[int, int, str]]
+) -> None:
     assert _issues(text) == issues
 
 
@@ -126,7 +130,7 @@ def test_old_self_is_unknown_where_there_is_none() -> None:
         environment.compile("self.n == oldSelf.n")
 
 
-def test_a_program_tells_what_it_is() -> None:
+def test_a_program_has_its_type_and_text() -> None:
     environment = cel.Environment.for_schema(_SCHEMA, old_self=True)
     program = environment.compile("self.n >= oldSelf.n")
     assert program.uses_old_self

@@ -23,7 +23,7 @@ from quarterdeck.cel.console import explain
         ("{true: 1}", "map(bool, int)", {"true": 1}),
     ],
 )
-def test_explain(text: str, type_: str, value: Any) -> None:
+def test_explain_gives_value_type_and_cost(text: str, type_: str, value: Any) -> None:
     if "1u" in text:
         with pytest.raises(cel.CompileError, match="expected type 'uint' but found 'double'"):
             explain(text, {})

@@ -120,7 +120,9 @@ _SHORT = _of("string", maxLength=10)
         (_object(s=_of("string", "byte", maxLength=-1)), "self.s == b'abc'", 2),
     ],
 )  # fmt: skip
-def test_estimates(schema: dict[str, Any], rule: str, cost: int) -> None:
+def test_estimated_costs_are_those_of_kubernetes(
+    schema: dict[str, Any], rule: str, cost: int
+) -> None:
     assert _estimate(schema, rule) == cost
 
 
@@ -179,7 +181,7 @@ _VALUE = {
         ("true ? self.n == 5 : self.s == ''", 3),
     ],
 )
-def test_actual_cost(rule: str, cost: int) -> None:
+def test_actual_costs_are_those_of_cel_go(rule: str, cost: int) -> None:
     environment = cel.Environment.for_schema(from_openapi(_OBJECT), old_self=True)
     meter = Meter()
     assert environment.compile(rule).evaluate_with_meter({"self": _VALUE}, meter) is True

@@ -86,7 +86,7 @@ def _error(text: str) -> str:
         ("1 // a comment\n + 1", 2),
     ],
 )
-def test_literals(text: str, value: Any) -> None:
+def test_literals_evaluate_to_their_values(text: str, value: Any) -> None:
     found = _value(text)
     assert found == value and type(found) is type(value)
 
@@ -122,7 +122,7 @@ def test_literals(text: str, value: Any) -> None:
         ("false ? 1 : true ? 2 : 3", 2),
     ],
 )
-def test_arithmetic(text: str, value: Any) -> None:
+def test_arithmetic_evaluates_to_exact_values(text: str, value: Any) -> None:
     assert _value(text) == value
 
 
@@ -165,7 +165,7 @@ def test_zero_by_zero_is_not_a_number() -> None:
         ("text.matches('(' + text)", "error parsing regexp: missing closing ): `(abc`"),
     ],
 )
-def test_evaluation_errors(text: str, message: str) -> None:
+def test_evaluation_errors_are_worded_as_cel_go_words_them(text: str, message: str) -> None:
     assert _error(text) == message
 
 
@@ -260,7 +260,7 @@ def test_errors_stay_when_nothing_decides(text: str, message: str) -> None:
         ("any.deep.all(k, k == 'k')", True),
     ],
 )
-def test_macros(text: str, value: Any) -> None:
+def test_macros_evaluate_to_their_values(text: str, value: Any) -> None:
     assert _value(text) == value
 
 
@@ -287,7 +287,7 @@ def test_macros(text: str, value: Any) -> None:
         ("optional.of(1) == optional.of(1) && optional.of(1) != optional.none()", True),
     ],
 )
-def test_optionals(text: str, value: Any) -> None:
+def test_optionals_evaluate_to_their_values(text: str, value: Any) -> None:
     assert _value(text) == value
 
 
@@ -319,7 +319,7 @@ def test_an_absent_optional_is_a_value_of_its_own() -> None:
         ("dyn(duration('1s')) + dyn(duration('1s'))", Duration(2 * SECOND)),
     ],
 )  # fmt: skip
-def test_conversions(text: str, value: Any) -> None:
+def test_conversions_evaluate_to_their_values(text: str, value: Any) -> None:
     assert _value(text) == value
 
 
@@ -341,7 +341,7 @@ def test_conversions(text: str, value: Any) -> None:
         ("getMinutes('-02:30')", 1),
     ],
 )
-def test_parts_of_a_timestamp(call: str, value: int) -> None:
+def test_parts_of_a_timestamp_are_those_of_cel(call: str, value: int) -> None:
     assert _value(f"timestamp('2009-02-13T23:31:30.123Z').{call}") == value
 
 
@@ -354,7 +354,7 @@ def test_parts_of_a_timestamp(call: str, value: int) -> None:
         ("getMilliseconds()", 3723004),
     ],
 )
-def test_a_duration_is_told_in_whole_units(call: str, value: int) -> None:
+def test_durations_are_read_in_whole_units(call: str, value: int) -> None:
     assert _value(f"duration('1h2m3s4ms').{call}") == value
 
 

@@ -73,7 +73,7 @@ def _error(text: str, **data: Any) -> str:
          "1.5 2020-01-01T00:00:00Z int"),
     ],
 )  # fmt: skip
-def test_strings(text: str, value: Any) -> None:
+def test_string_functions_evaluate_to_their_values(text: str, value: Any) -> None:
     assert _value(text) == value
 
 
@@ -100,7 +100,9 @@ def test_strings(text: str, value: Any) -> None:
         ("semver('1.2')", "invalid semantic version '1.2'"),
     ],
 )  # fmt: skip
-def test_library_errors(text: str, message: str) -> None:
+def test_errors_of_library_functions_are_worded_as_kubernetes_words_them(
+    text: str, message: str
+) -> None:
     assert message in _error(text)
 
 
@@ -225,7 +227,7 @@ def test_library_errors(text: str, message: str) -> None:
         "type(ip('::1')) == net.IP",
     ],
 )
-def test_libraries_hold(text: str) -> None:
+def test_expressions_with_library_functions_are_true(text: str) -> None:
     assert _value(text) is True
 
 
@@ -272,5 +274,5 @@ def test_a_decision_carries_its_reason_and_error() -> None:
          "Invalid service account namespace"),
     ],
 )  # fmt: skip
-def test_senseless_questions_are_refused(text: str, message: str) -> None:
+def test_invalid_authorization_checks_are_refused(text: str, message: str) -> None:
     assert _error(text, authorizer=Subject(_Everybody())) == message

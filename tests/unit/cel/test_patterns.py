@@ -76,7 +76,7 @@ def test_the_worst_of_the_fast_patterns_is_linear() -> None:
     assert not compile_search(pattern)("a" * 200_000)
 
 
-def test_the_end_is_the_end() -> None:
+def test_anchors_and_escapes_mean_the_same_in_both_engines() -> None:
     assert not compile_search("^a$")("a\n")
     assert not compile_search(r"^\d$")("٣")
     assert compile_search(r"^\$")("$") and not compile_search(r"^\$")("")

@@ -109,7 +109,7 @@ def test_formats_become_types(format_: str, value: str, rule: str) -> None:
         "dyn(self.items)[0].at == self.times[0]",
     ],
 )
-def test_times_inside_containers(rule: str) -> None:
+def test_times_inside_lists_and_maps_are_converted(rule: str) -> None:
     moment = {"type": "string", "format": "date-time"}
     schema = _object(
         times={"type": "array", "items": moment},

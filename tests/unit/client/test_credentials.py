@@ -92,7 +92,7 @@ async def test_a_token_is_sent_as_it_is_and_never_renewed() -> None:
     assert not await provider.refresh()
 
 
-async def test_nobody_in_particular_sends_nothing() -> None:
+async def test_a_configuration_without_credentials_sends_none() -> None:
     found = await build_provider(CLUSTER, VirtualClock()).credentials()
     assert (found.authorization, found.certificate) == ("", b"")
 

@@ -49,7 +49,7 @@ def values(*given: Any) -> list[dict[str, Any]]:
         (values("3", True, None), "sum", None, 0),
     ],
 )
-def test_functions_give(
+def test_aggregation_functions_give_the_listed_values(
     rows: list[dict[str, Any]], function: str, percentile: int | None, wanted: Any, mode: Any
 ) -> None:
     found = aggregate(rows, aggregation(function, percentile=percentile), mode=mode)
@@ -109,7 +109,7 @@ PHASES = [{"status": phase} for phase in ["Running"] * 45 + ["Pending"] * 3 + ["
         ),
     ],
 )
-def test_groups_and_filters_give(
+def test_groups_and_filters_give_the_listed_values(
     rows: list[dict[str, Any]], chosen: Any, wanted: Any, compat: Any
 ) -> None:
     assert aggregate(rows, chosen) == wanted
@@ -144,7 +144,9 @@ def test_groups_and_filters_give(
         (None, "contains", "", False, False),
     ],
 )
-def test_filters_match(value: Any, operator: str, wanted: str, matches: bool, compat: bool) -> None:
+def test_filters_match_the_listed_values(
+    value: Any, operator: str, wanted: str, matches: bool, compat: bool
+) -> None:
     chosen = aggregation("count", filter_=("v", operator, wanted))
     for others in ([], [None, 7, "x"]):
         rows = values(value, *others)

@@ -150,7 +150,9 @@ def rows(position: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(("expression", "values", "type_", "wanted"), rows(4))
-def test_expressions_give(expression: str, values: dict[str, Any], type_: Any, wanted: Any) -> None:
+def test_expressions_give_the_listed_values(
+    expression: str, values: dict[str, Any], type_: Any, wanted: Any
+) -> None:
     found = result(expression, values, type_, "standard")
     assert found == wanted
     assert type(found) in (type(wanted), float, int)

@@ -73,7 +73,7 @@ def test_paths_have_segments(path: str, wanted: list[str]) -> None:
         (".items.length", "3", None),
     ],
 )
-def test_paths_find(path: str, wanted: Any, compat: Any) -> None:
+def test_paths_find_the_listed_values(path: str, wanted: Any, compat: Any) -> None:
     assert extract(OBJECT, path) == wanted
     assert extract(OBJECT, path, mode="compat") == compat
 
@@ -133,7 +133,7 @@ def test_a_null_that_is_there_does_not_take_the_default(mode: Any) -> None:
         (30, "duration", None),
     ],
 )
-def test_types_convert(value: Any, type_: Any, wanted: Any, mode: Any) -> None:
+def test_values_are_converted_to_their_type(value: Any, type_: Any, wanted: Any, mode: Any) -> None:
     found = extract({"v": value}, "v", type_, mode=mode)
     assert found == wanted
     assert type(found) is type(wanted)

@@ -73,7 +73,7 @@ async def test_what_stays_torn_is_given_with_a_mark() -> None:
     assert found is not None and not found.is_consistent
 
 
-async def test_absent_and_damaged_collections() -> None:
+async def test_absent_collections_are_none_and_damaged_ones_are_refused() -> None:
     state = open_embedded(None, clock=SystemClock())
     assert await read_collection(state, "c", "ns/s", clock=SystemClock()) is None
     await state.commit(writes("2026-01-01T00:00:00Z"))

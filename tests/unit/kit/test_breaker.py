@@ -34,7 +34,7 @@ def test_success_resets_the_count() -> None:
     assert state_of(breaker) is State.CLOSED
 
 
-def test_fifth_consecutive_failure_opens() -> None:
+def test_the_fifth_consecutive_failure_opens_the_breaker() -> None:
     breaker = make(VirtualClock())
     open_breaker(breaker)
     assert state_of(breaker) is State.OPEN
@@ -110,6 +110,6 @@ def test_state_follows_the_longest_run_of_failures(results: list[bool]) -> None:
 
 
 @pytest.mark.parametrize(("threshold", "recovery_s"), [(0, 60.0), (5, -1.0)])
-def test_senseless_limits_are_refused(threshold: int, recovery_s: float) -> None:
+def test_limits_out_of_range_are_refused(threshold: int, recovery_s: float) -> None:
     with pytest.raises(ValueError, match="threshold >= 1"):
         CircuitBreaker(clock=VirtualClock(), threshold=threshold, recovery_s=recovery_s)

@@ -80,7 +80,7 @@ def test_a_value_of_another_kind_is_refused(read: object, value: object) -> None
         read(value)
 
 
-def test_texts_and_truths() -> None:
+def test_text_booleans_and_fixed_fields_are_read() -> None:
     assert protowire.read_text("ä".encode()) == "ä"
     assert protowire.read_bool(2) is True and protowire.read_bool(0) is False
     assert len(protowire.iterate_fields(b"\x0d\x00\x00\x00\x00")[0][1]) == 4

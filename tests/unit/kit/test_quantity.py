@@ -102,7 +102,7 @@ def test_texts_become_canonical_as_in_kubernetes(text: str, canonical: str) -> N
     "text",
     ["", " ", "1 ", "i", "1i", "1ki", "1e", "1e+", "--1", "1.2.3", "1Eii", "1mi", "0x1", "１"],
 )
-def test_what_is_no_quantity_is_refused_by_its_text(text: str) -> None:
+def test_text_that_is_not_a_quantity_is_refused_and_shown(text: str) -> None:
     with pytest.raises(QuantityError, match="quantit"):
         Quantity.parse(text)
 

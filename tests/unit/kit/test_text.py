@@ -18,7 +18,7 @@ def test_duplicate_keys_are_found_by_path() -> None:
 
 
 @pytest.mark.parametrize("text", [b"{", b"", b"{'a':1}", b"[" * 100_000])
-def test_what_is_no_json_is_an_error_not_a_crash(text: bytes) -> None:
+def test_text_that_is_not_json_is_an_error(text: bytes) -> None:
     with pytest.raises(JsonError):
         json.decode(text)
 

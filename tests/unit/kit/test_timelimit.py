@@ -16,7 +16,7 @@ async def test_what_is_quick_enough_passes_and_the_limit_serves_again() -> None:
     limit.close()
 
 
-async def test_what_takes_too_long_is_told_by_a_time_out() -> None:
+async def test_a_block_that_takes_too_long_raises_a_timeout() -> None:
     limit = TimeLimit(0.01)
     with pytest.raises(TimeoutError), limit:
         await asyncio.Event().wait()
@@ -49,7 +49,7 @@ async def test_an_early_timer_waits_for_the_newest_use(monkeypatch: pytest.Monke
     limit.close()
 
 
-async def test_a_cancellation_from_outside_stays_one() -> None:
+async def test_a_cancellation_from_outside_is_not_a_timeout() -> None:
     entered = asyncio.Event()
 
     async def work() -> None:
@@ -64,7 +64,7 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
         await task
 
 
-async def test_both_at_once_are_a_cancellation() -> None:
+async def test_a_cancellation_wins_over_a_timeout() -> None:
     async def work() -> None:
         task = asyncio.current_task()
         assert task is not None

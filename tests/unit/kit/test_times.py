@@ -34,7 +34,7 @@ def test_offsets_name_the_same_moment(moment: datetime, minutes: int) -> None:
     ["", "2026-01-01", "2026-01-01 00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z",
      "2026-01-01T00:00:00", "２026-01-01T00:00:00Z"],
 )  # fmt: skip
-def test_what_is_no_time_is_refused_by_its_text(text: str) -> None:
+def test_text_that_is_not_a_time_is_refused_and_shown(text: str) -> None:
     with pytest.raises(TimeError):
         rfc3339.parse(text)
 

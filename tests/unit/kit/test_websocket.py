@@ -102,7 +102,7 @@ def test_what_breaks_the_protocol_is_named(stream: bytes, code: CloseCode) -> No
     assert caught.value.code is code
 
 
-def test_the_handshake_of_the_rfc() -> None:
+def test_the_handshake_is_that_of_the_rfc() -> None:
     headers = {
         "upgrade": "websocket",
         "connection": "keep-alive, Upgrade",

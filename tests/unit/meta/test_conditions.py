@@ -59,12 +59,12 @@ def test_conditions_of_others_and_the_order_survive() -> None:
     assert first[1] is foreign
 
 
-def test_nothing_changes_when_nothing_changes() -> None:
+def test_setting_an_equal_condition_returns_the_same_object() -> None:
     first = set_condition((), ready("True"), now=NOON)
     assert set_condition(first, ready("True"), now=LATER)[0] is first[0]
 
 
-def test_of_several_one_is_removed() -> None:
+def test_removing_a_condition_keeps_the_others() -> None:
     synced = Condition(type="Synced", status="True", reason="Synced")
     both = set_condition(set_condition((), ready("True"), now=NOON), synced, now=NOON)
     assert [condition.type for condition in both] == ["Ready", "Synced"]
@@ -75,7 +75,9 @@ def test_of_several_one_is_removed() -> None:
     ("status", "true", "false"),
     [("True", True, False), ("False", False, True), ("Unknown", False, False)],
 )
-def test_the_status_is_asked_for(status: Status, true: bool, false: bool) -> None:
+def test_conditions_are_found_and_compared_by_status(
+    status: Status, true: bool, false: bool
+) -> None:
     conditions = (ready(status),)
     assert is_true(conditions, "Ready") is true
     assert is_false(conditions, "Ready") is false

@@ -16,7 +16,7 @@ def test_a_larger_weight_only_adds(fleet: list[str], salt: str, one: int, two: i
     assert set(choose(fleet, Choice(salt=salt, weight=100))) == set(fleet)
 
 
-def test_the_choice_is_written_in_stone() -> None:
+def test_the_bucket_of_a_collector_never_changes() -> None:
     # other numbers would move running canaries to other collectors on an upgrade
     assert [compute_bucket(f"edge-{n}", "web") for n in range(3)] == [8790, 110, 2436]
 

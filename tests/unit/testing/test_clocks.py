@@ -28,7 +28,7 @@ def test_a_clock_that_stands_still_is_refused() -> None:
         SkewedClock(VirtualClock(), rate=0)
 
 
-async def test_waiting_tells_what_was_wrong_last() -> None:
+async def test_a_wait_that_fails_reports_the_last_problem() -> None:
     async def holds() -> bool:
         raise LookupError("the third one is missing")
 

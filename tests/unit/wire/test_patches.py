@@ -118,7 +118,7 @@ def test_a_missing_member_passes_a_test_for_null() -> None:
     "document",
     [{}, ["x"], [{"op": "jump", "path": "/a"}], [{"op": "add"}], [{"op": "move", "path": "/a"}]],
 )
-def test_what_is_no_patch_is_malformed(document: Any) -> None:
+def test_a_document_that_is_not_a_patch_is_refused(document: Any) -> None:
     with pytest.raises(MalformedPatch):
         json_patch.parse(document)
 

@@ -73,7 +73,7 @@ def test_zero_and_false_are_false(value: str) -> None:
     assert not parse_bool(value)
 
 
-def test_a_number_that_is_none_is_a_bad_request_naming_it() -> None:
+def test_an_invalid_number_is_a_bad_request_that_shows_it() -> None:
     with pytest.raises(BadRequest) as caught:
         ListOptions.parse("limit=abc")
     assert caught.value.message == 'strconv.ParseInt: parsing "abc": invalid syntax'

@@ -61,7 +61,7 @@ def test_an_unknown_reason_falls_back_to_the_code_and_is_kept() -> None:
     assert error.to_status()["reason"] == "Odd"
 
 
-def test_a_proxys_page_becomes_an_error_with_its_first_words() -> None:
+def test_a_page_of_a_proxy_becomes_an_error_with_its_first_words() -> None:
     error = status.from_response(503, b"<html>" + b"x" * 1000)
     assert isinstance(error, status.ServiceUnavailable)
     assert len(error.message) <= 256

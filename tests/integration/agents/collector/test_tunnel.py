@@ -149,7 +149,9 @@ async def test_a_certificate_of_the_collector_passes_the_tunnel(tmp_path: Path) 
         (("DNS", "10.0.0.1"), "10.0.0.1", False),
     ],
 )
-def test_names_of_certificates(names: tuple[str, str], name: str, expected: bool) -> None:
+def test_names_of_certificates_match_hosts_without_case(
+    names: tuple[str, str], name: str, expected: bool
+) -> None:
     assert matches_name({"subjectAltName": (names,)}, name) is expected
     assert not matches_name({}, name)
 

@@ -31,7 +31,7 @@ async def change(client: Client) -> None:
     await objects.patch("my-app", {"spec": SPEC}, namespace="default")
 
 
-async def test_it_converges_from_every_crash() -> None:
+async def test_the_operator_converges_after_a_crash_at_any_write() -> None:
     tried = await assert_converges(
         lambda: [applications.controller()],
         change,

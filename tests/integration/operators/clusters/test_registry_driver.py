@@ -105,7 +105,7 @@ async def test_an_open_registry_is_healthy_and_lists_its_repositories(tmp_path: 
         assert few.facts.repository_count == 2
 
 
-async def test_a_registry_with_passwords(tmp_path: Path) -> None:
+async def test_a_registry_with_passwords_is_read_with_credentials(tmp_path: Path) -> None:
     async with registry(tmp_path, await htpasswd(tmp_path)) as port:
         url = f"http://127.0.0.1:{port}"
         nobody = await DockerRegistry().check(RegistryAddress(url=url), CATALOG)
@@ -120,7 +120,7 @@ async def test_a_registry_with_passwords(tmp_path: Path) -> None:
         assert refused.facts.available and not refused.authenticated
 
 
-async def test_a_registry_with_tls(tmp_path: Path) -> None:
+async def test_a_registry_with_tls_is_verified(tmp_path: Path) -> None:
     pki = certificates.ensure(tmp_path / "pki", SystemClock().now())
     extra = f"  tls: {{certificate: {pki.certificate('server')}, key: {pki.key('server')}}}\n"
     async with registry(tmp_path, extra) as port:
@@ -214,7 +214,7 @@ async def test_redirects_are_followed_a_few_times_without_the_password() -> None
 @pytest.mark.parametrize(
     ("status", "text"), [(404, "unexpected status code: 404"), (503, "status code: 503")]
 )
-async def test_other_answers_are_unavailable(status: int, text: str) -> None:
+async def test_unexpected_responses_are_reported_as_unavailable(status: int, text: str) -> None:
     async def handle(request: http.Request) -> http.Response:
         return http.Response(status, [])
 

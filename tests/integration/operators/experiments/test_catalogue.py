@@ -80,7 +80,7 @@ def test_the_baseline_reports_every_metric_of_its_experiment() -> None:
     assert written == {each["valueFrom"]["path"] for each in script["outputs"]["parameters"]}
 
 
-def test_charts_are_pinned_and_their_repositories_as_argo_cd_wants_them() -> None:
+def test_charts_are_pinned_and_their_repositories_in_the_form_of_argo_cd() -> None:
     """Argo CD takes a chart of an OCI registry by the registry's name, without a scheme."""
     for component in COMPONENTS:
         for source in component["spec"]["sources"]:

@@ -41,7 +41,7 @@ async def failed(world: World, name: str, **options: Any) -> Experiment:
         ("expired", "ConnectionSecretInvalid", "refuses its kubeconfig", "10m"),
     ],
 )
-async def test_clusters_that_cannot_be_had(
+async def test_a_cluster_that_cannot_be_provided_fails_the_experiment(
     fault: str, reason: str, words: str, timeout: str
 ) -> None:
     async with running() as world:
@@ -131,7 +131,9 @@ async def test_a_cluster_that_failed_is_replaced() -> None:
         ("missing", "AppsTimeout", "1s"),
     ],
 )
-async def test_applications_that_never_become_ready(fault: str, reason: str, timeout: str) -> None:
+async def test_an_application_that_never_becomes_ready_fails_the_experiment(
+    fault: str, reason: str, timeout: str
+) -> None:
     async with running() as world:
         await world.template("smoke")
         await world.component("web")
@@ -167,7 +169,7 @@ async def test_an_application_that_was_degraded_for_a_while_is_waited_for() -> N
         ("hang", "WorkflowFailed", {"workflow": "1s"}),
     ],
 )
-async def test_workflows_that_do_not_succeed(
+async def test_a_workflow_that_does_not_succeed_fails_the_experiment(
     fault: str, reason: str, timeouts: dict[str, str]
 ) -> None:
     async with running() as world:

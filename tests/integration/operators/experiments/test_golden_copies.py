@@ -56,7 +56,7 @@ async def prepare(world: World) -> None:
 
 
 @pytest.mark.parametrize("source", ["target", "hub"])
-async def test_copies_of_kubeconfigs_and_credentials(source: str) -> None:
+async def test_copies_of_kubeconfigs_and_credentials_are_the_golden_ones(source: str) -> None:
     async with hub() as world, world.simulators(), world.operator():
         await prepare(world)
         load = target("load", "vcluster" if source == "target" else "hub", "web", depends=["app"])
@@ -89,7 +89,7 @@ def config_of(secret: Secret) -> Any:
     return to_config(parse(from_secret(secret.data)))
 
 
-async def test_the_configmap_with_results() -> None:
+async def test_the_configmap_with_results_is_the_golden_one() -> None:
     async with hub() as world, world.simulators():
         async with world.operator(results=Collector(ConfigMaps(world.client))):
             await world.template("smoke")

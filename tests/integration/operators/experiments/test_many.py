@@ -80,7 +80,7 @@ class Invariants:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_none_is_stuck_and_none_leaks(seed: int) -> None:
+async def test_many_experiments_all_finish_and_leave_nothing_behind(seed: int) -> None:
     rng = random.Random(seed)
     async with hub() as world, world.simulators():
         await world.template("smoke")

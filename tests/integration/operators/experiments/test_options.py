@@ -43,7 +43,7 @@ async def test_ordered_provisioning_requests_clusters_one_level_after_the_other(
         assert first.ready_at <= second.created_at
 
 
-async def test_one_application_per_layer() -> None:
+async def test_an_application_is_created_per_layer() -> None:
     async with running() as world:
         await world.template("smoke")
         for name in ("one", "two"):
@@ -89,7 +89,7 @@ async def test_relaxed_readiness_accepts_what_is_degraded() -> None:
         assert (await world.cleaned("easy")).status.phase == "Complete"
 
 
-async def test_components_by_convention_and_inline() -> None:
+async def test_components_are_found_by_convention_and_inline() -> None:
     async with running() as world:
         await world.template("smoke")
         one = target("app", "hub", "nginx")
@@ -204,7 +204,7 @@ async def test_an_address_that_nobody_offers_is_an_error_of_the_spec() -> None:
         assert "names no Service of spec.tutorial.services on target app" in done.status.message
 
 
-async def test_a_cluster_wide_template() -> None:
+async def test_a_cluster_wide_template_is_used() -> None:
     async with running() as world:
         await world.apply(
             {
@@ -242,7 +242,7 @@ async def test_a_template_whose_arguments_are_missing_is_an_error_of_the_workflo
         assert "needed" in done.status.message
 
 
-async def test_a_provider_of_other_kinds() -> None:
+async def test_a_provider_of_other_kinds_is_used() -> None:
     """Requests of a kind the installation names; this test is their provider, without claims."""
     types = load_cluster_types(
         "gke: {apiVersion: platform.example.com/v1, kind: Shelf, plural: shelves,"

@@ -49,7 +49,7 @@ async def test_clusters_are_provided_registered_and_deleted() -> None:
 
 
 @pytest.mark.parametrize("type_", ["talos", "vcluster"])
-async def test_other_providers(type_: str) -> None:
+async def test_every_provider_completes_an_experiment(type_: str) -> None:
     async with running() as world:
         await world.template("smoke")
         await world.component("web")

@@ -247,7 +247,7 @@ async def test_random_schedules_leave_nothing_and_touch_nothing_foreign(block: i
 
 @pytest.mark.full
 @pytest.mark.timeout(7200)
-async def test_ten_thousand_random_schedules() -> None:
+async def test_ten_thousand_random_schedules_leave_nothing_behind() -> None:
     for seed in range(1000, 11_000):
         await run_schedule(seed)
 

@@ -115,7 +115,7 @@ async def test_any_certificate_is_accepted_when_told_so() -> None:
         assert (await provider.test_connection()).version
 
 
-async def test_authorities_that_are_none_are_named() -> None:
+async def test_text_that_is_not_a_certificate_authority_is_named() -> None:
     async with open_rig() as rig, _opened(rig, ca_certificates="hello") as provider:
         with pytest.raises(ConfigurationError, match="caCertificate"):
             await provider.test_connection()

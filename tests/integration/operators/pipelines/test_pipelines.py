@@ -255,7 +255,7 @@ async def test_the_revision_is_told_after_a_sweep_if_the_server_was_busy(world: 
         assert (await at.get()).status.revision_id
 
 
-async def test_a_server_without_revisions_is_none_the_worse(world: Any) -> None:
+async def test_a_server_without_revisions_syncs_pipelines(world: Any) -> None:
     async with world() as at, at.operator(interval_s=60.0):
         for name in ("ListPipelineRevisions", "ListPipelinesRevisions"):
             at.fleet.fail(name, at.answer(501, "unimplemented"))
@@ -315,7 +315,7 @@ async def test_what_happens_is_counted(world: Any) -> None:
         assert value("fleet_pipeline_drift_total", "corrected") == 1
 
 
-async def test_a_storm_of_429_ends_well(world: Any) -> None:
+async def test_pipelines_are_synced_after_many_429_responses(world: Any) -> None:
     async with world() as at, at.operator(rate=50.0, burst=5):
         storm = [at.answer(429, "resource_exhausted", retry_after="3")] * 4
         at.fleet.fail("CreatePipeline", *storm)
@@ -340,7 +340,9 @@ async def test_slow_answers_are_waited_for_or_given_up(world: Any) -> None:
         assert at.fleet.count("CreatePipeline") == 1
 
 
-async def test_a_fight_over_a_pipeline_is_given_up_for_a_while(world: Any) -> None:
+async def test_a_pipeline_that_another_client_keeps_deleting_is_left_alone_for_a_while(
+    world: Any,
+) -> None:
     async with world() as at, at.operator(interval_s=20.0):
         await at.create()
         await at.ready("Synced")
@@ -353,7 +355,7 @@ async def test_a_fight_over_a_pipeline_is_given_up_for_a_while(world: Any) -> No
         assert at.fleet.count("CreatePipeline") == 4
 
 
-async def test_a_proxy_that_answers_200_is_no_success(world: Any) -> None:
+async def test_a_page_of_a_proxy_with_status_200_is_a_failure(world: Any) -> None:
     async with world() as at, at.operator():
         at.fleet.fail("CreatePipeline", at.html(200))
         await at.create()

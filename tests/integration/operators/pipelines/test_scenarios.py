@@ -67,7 +67,7 @@ async def test_the_finalizer_is_there_before_the_first_call(world: Any) -> None:
         assert seen == [FINALIZER]
 
 
-async def test_a_resync_without_a_change_calls_nobody(world: Any) -> None:
+async def test_a_resync_without_a_change_makes_no_call(world: Any) -> None:
     async with world() as at:
         async with at.operator():
             await at.create()
@@ -127,7 +127,7 @@ async def test_a_server_that_fails_is_tried_again_with_growing_gaps(world: Any) 
         assert gaps == sorted(gaps) and gaps[0] > 0
 
 
-async def test_a_server_that_had_enough_is_left_alone_by_everybody(world: Any) -> None:
+async def test_a_429_pauses_every_pipeline(world: Any) -> None:
     async with world() as at, at.operator(burst=1, rate=100.0):
         at.fleet.fail("CreatePipeline", at.answer(429, "resource_exhausted", retry_after="20"))
         await at.create("one")
@@ -212,7 +212,7 @@ async def test_a_wrong_url_orphans_nothing(world: Any) -> None:
         assert at.fleet.names == []
 
 
-async def test_a_forced_deletion_waits_for_nobody(world: Any) -> None:
+async def test_a_forced_deletion_does_not_wait_for_the_server(world: Any) -> None:
     async with world() as at, at.operator():
         await at.create()
         await at.ready("Synced")
@@ -346,7 +346,7 @@ async def test_a_rename_that_broke_off_is_finished(world: Any) -> None:
         assert at.fleet.names == ["b"]
 
 
-async def test_a_rename_of_lost_reply_leaves_nothing_behind_a_restart(world: Any) -> None:
+async def test_a_rename_whose_reply_was_lost_leaves_nothing_after_a_restart(world: Any) -> None:
     async with world() as at:
         async with at.operator():
             await at.create(**{"name": "a"})

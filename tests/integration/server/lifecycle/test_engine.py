@@ -97,7 +97,7 @@ async def test_writers_in_between_do_not_disturb(simulation: Any, workload: Any)
         assert len(await cluster.names("pods")) == 6
 
 
-async def test_it_comes_to_rest(simulation: Any, workload: Any) -> None:
+async def test_the_engine_comes_to_rest(simulation: Any, workload: Any) -> None:
     async with simulation() as cluster:
         await cluster.create("deployments", workload("Deployment", "web", replicas=3))
         store = cluster.cluster.api.core.store
@@ -191,7 +191,7 @@ async def test_owner_tells_of_pods_that_were_refused(workload: Any) -> None:
 
 
 @pytest.mark.slow
-async def test_three_hundred_deployments_at_once(workload: Any) -> None:
+async def test_three_hundred_deployments_become_available(workload: Any) -> None:
     options = ServerOptions(simulate_workloads=True)
     async with Cluster(options=options) as cluster, http.Client() as client:
         assert cluster.api.lifecycle is not None

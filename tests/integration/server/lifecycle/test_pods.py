@@ -71,7 +71,7 @@ async def test_crash_loop_backs_off_longer_each_time(simulation: Any, template: 
         pytest.param("OnFailure", "3", "Running", id="ends badly and is restarted"),
     ],
 )
-async def test_containers_that_exit(
+async def test_containers_that_exit_end_or_restart_by_policy(
     simulation: Any, template: Any, policy: str, code: str, phase: str
 ) -> None:
     async with simulation() as cluster:

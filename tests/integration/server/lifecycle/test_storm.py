@@ -78,7 +78,7 @@ class Storm:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_all_is_as_asked_for_after_a_storm(
+async def test_every_object_reaches_its_spec_after_many_changes(
     simulation: Any, workload: Any, template: Any, seed: int
 ) -> None:
     async with simulation(simulated_nodes=2) as cluster:

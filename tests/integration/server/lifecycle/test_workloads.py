@@ -264,7 +264,7 @@ async def test_cron_job_starts_jobs_on_time_and_forgets_old_ones(
         assert "active" not in tick["status"]
 
 
-async def test_concurrency_policies(simulation: Any, template: Any) -> None:
+async def test_cron_jobs_follow_their_concurrency_policy(simulation: Any, template: Any) -> None:
     async with simulation() as cluster:
         long = template("long", run_for="12m")
         for policy in ("Allow", "Forbid", "Replace"):

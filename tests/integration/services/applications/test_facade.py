@@ -128,7 +128,7 @@ async def seen(frames: AsyncIterator[dict[str, Any]], type_: str, name: str = ""
 
 
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["embedded", "proxied"])
-async def test_the_life_of_an_application(through_proxy: bool) -> None:
+async def test_an_application_is_created_changed_and_deleted(through_proxy: bool) -> None:
     async with site(through_proxy=through_proxy) as there, there.watch() as frames:
         status, made = await there.ask("POST", APPS, application())
         assert (status, made["metadata"]["namespace"]) == (201, "default")
@@ -154,7 +154,7 @@ async def test_the_life_of_an_application(through_proxy: bool) -> None:
         assert (await there.ask("GET", f"{APPS}/my-app"))[0] == 404
 
 
-async def test_metadata_pages() -> None:
+async def test_index_health_and_definition_are_served() -> None:
     async with site(operator=False) as there:
         status, index = await there.ask("GET", "/")
         assert status == 200
@@ -207,7 +207,9 @@ async def test_a_missing_namespace_is_made() -> None:
         pytest.param(application(config={"a b": "c"}), 400, "Validation failed", id="config key"),
     ],
 )
-async def test_bad_bodies_are_refused_in_both_tongues(body: Any, status: int, error: str) -> None:
+async def test_bad_bodies_are_refused_with_an_error_and_a_status(
+    body: Any, status: int, error: str
+) -> None:
     async with site(operator=False) as there:
         got, answer = await there.ask("POST", APPS, body)
         assert got == status
@@ -274,7 +276,7 @@ async def test_an_update_keeps_finalizers_labels_and_status() -> None:
         assert changed["status"]["phase"] == "Running"
 
 
-async def test_what_is_not_there_is_404_with_an_error() -> None:
+async def test_an_absent_object_is_404_with_an_error() -> None:
     async with site(operator=False) as there:
         for method, body in (("GET", None), ("PUT", application("none")), ("DELETE", None)):
             status, answer = await there.ask(method, f"{APPS}/none", body)
@@ -416,7 +418,7 @@ async def test_a_late_watch_gets_a_heartbeat_and_the_current_state_first() -> No
             assert (await seen(frames, "ADDED"))["data"]["object"]["metadata"]["name"] == "c"
 
 
-async def test_filters_of_a_watch() -> None:
+async def test_a_watch_delivers_what_its_filters_match() -> None:
     async with site(operator=False) as there, there.watch("?name=b&namespace=default") as frames:
         await there.ask("POST", APPS, application("a"))
         await there.ask("POST", APPS, application("b"))

@@ -43,7 +43,7 @@ async def test_certificate_is_renewed_for_another_key() -> None:
         assert (await replica.call("GET", "/v1/config", machine=successor)).status == 200
 
 
-async def test_nobody_without_certificate_is_heard() -> None:
+async def test_calls_without_a_certificate_are_refused() -> None:
     async with bootstrap_world() as world:
         replica = await world.start_replica()
         for method, path in (("POST", RENEW), ("POST", BEAT), ("GET", "/v1/config")):

@@ -139,7 +139,7 @@ async def test_revisions_are_kept_up_to_a_limit_and_found_by_id() -> None:
         ("GetConfig", {}, "invalid_argument"),
     ],
 )
-async def test_a_call_without_sense_has_a_code(
+async def test_an_invalid_call_is_refused_with_a_code(
     name: str, message: dict[str, Any], code: str
 ) -> None:
     async with fleet() as it:

@@ -116,7 +116,7 @@ async def test_names_in_paths_reach_nothing_else(world: Make, text: str) -> None
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=3), st.text())
-def test_label_values_never_leave_their_quotes(values: list[str], other: str) -> None:
+def test_label_values_stay_quoted_in_queries(values: list[str], other: str) -> None:
     query = RangeQuery(
         name="m",
         labels={"cluster": tuple(values), "node": (other,)},

@@ -231,7 +231,7 @@ async def test_streams_end_with_the_session() -> None:
         await reading
 
 
-async def test_one_viewer_has_so_many_streams_and_others_have_theirs() -> None:
+async def test_the_streams_of_each_viewer_are_limited() -> None:
     async with serving() as world:
         world.log_in("admin")
         path = "/watch?w=a~object~/api/v1/namespaces"

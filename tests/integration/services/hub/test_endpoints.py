@@ -247,7 +247,7 @@ async def test_lists_have_pages_with_links(world: Make) -> None:
 
 
 @pytest.mark.parametrize("query", ["page=0", "page_size=1001", "page=x", "page=1&page=2", "page="])
-async def test_pages_that_are_none_are_refused(world: Make, query: str) -> None:
+async def test_invalid_page_parameters_are_refused(world: Make, query: str) -> None:
     async with world() as w:
         assert "page" in await w.refuse(f"/clusters?{query}", "root", 400)
 

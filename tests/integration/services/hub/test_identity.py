@@ -112,7 +112,7 @@ def test_an_address_that_is_not_verified_names_nobody() -> None:
         build_principal({}, Claims())
 
 
-def test_networks_that_are_none_are_refused() -> None:
+def test_text_that_is_not_a_network_is_refused() -> None:
     with pytest.raises(ValueError, match="nonsense"):
         parse_networks("10.0.0.0/8, nonsense")
 

@@ -258,7 +258,7 @@ async def test_a_refusal_of_the_provider_is_told(tmp_path: Path) -> None:
         pytest.param(SECRET, ["client_secret_post"], id="secret in the body"),
     ],
 )
-async def test_clients_prove_themselves_as_the_provider_wants(
+async def test_clients_authenticate_by_a_method_of_the_provider(
     tmp_path: Path, secret: str, methods: list[str]
 ) -> None:
     async with open_hub(tmp_path, secret=secret) as (provider, browser):

@@ -146,7 +146,7 @@ async def _join(hub: Hub, token: str) -> None:
 
 
 @with_hub
-async def test_stream_waits_for_its_turn_so_long_and_no_longer(hub: Hub) -> None:
+async def test_a_stream_waits_a_bounded_time_for_its_turn(hub: Hub) -> None:
     options = IngesterOptions(port=0, max_registering_of_peer=0, register_timeout_s=0.05)
     small = Hub(hub.state, hub.history, options)
     async with small.ingester.running(), small.dial("t") as wire:

@@ -142,7 +142,7 @@ def test_damaged_requests_are_refused_or_read_as_h11_reads_them(
 
 
 @given(st.lists(st.binary(max_size=64), max_size=6))
-def test_garbage_never_does_more_than_be_refused(pieces: list[bytes]) -> None:
+def test_random_bytes_are_parsed_or_refused(pieces: list[bytes]) -> None:
     try:
         Recorder().feed(pieces)
     except Malformed as refusal:

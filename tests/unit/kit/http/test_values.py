@@ -27,7 +27,7 @@ def test_headers_ignore_case_and_keep_every_value() -> None:
     assert headers == http.Headers(headers.items()) and headers != 1
 
 
-def test_headers_know_the_beginning_of_a_name() -> None:
+def test_headers_are_found_by_the_beginning_of_a_name() -> None:
     headers = http.Headers([("Impersonate-User", "jane"), ("Accept", "*/*")])
     assert headers.has_prefix("impersonate-")
     assert not headers.has_prefix("user")
@@ -102,7 +102,7 @@ def test_a_url_is_split_at_its_origin(url: str, prefix: str, target: str) -> Non
         ("http+unix://%2Ftmp%2Fx.sock", "/tmp/x.sock", 0, "localhost"),
     ],
 )
-def test_an_origin_knows_host_port_and_authority(
+def test_an_origin_has_host_port_and_authority(
     text: str, host: str, port: int, authority: str
 ) -> None:
     origin = parse_origin(text)
@@ -141,7 +141,7 @@ def test_a_chunk_carries_its_length() -> None:
     assert encode_chunk(b"x" * 26) == b"1a\r\n" + b"x" * 26 + b"\r\n"
 
 
-def test_dates_are_written_as_http_wants() -> None:
+def test_dates_are_written_in_the_format_of_http() -> None:
     assert format_date(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == "Fri, 02 Jan 2026 03:04:05 GMT"
 
 

@@ -59,7 +59,7 @@ def test_a_good_value_passes(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in BAD.items() for t in texts])
-def test_a_bad_value_does_not(name: str, text: str) -> None:
+def test_a_bad_value_is_refused(name: str, text: str) -> None:
     test = find_format_check(name)
     assert test is not None
     assert not test(text)

@@ -161,7 +161,7 @@ def test_a_breach_is_named_with_its_place(document: dict[str, Any], expected: st
     assert any(error.startswith(expected) for error in errors(document)), errors(document)
 
 
-def test_with_a_status_the_root_says_little() -> None:
+def test_the_root_allows_few_fields_with_a_status_subresource() -> None:
     document = {**root(), "anyOf": [{"required": ["a"]}]}
     found = errors(document, has_status=True)
     assert any(

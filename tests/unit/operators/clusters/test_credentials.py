@@ -32,7 +32,7 @@ def build(values: dict[str, bytes], **spec: Any) -> Any:
     return build_config(connection(**spec), values, origin="Secret s", limits=Limits())
 
 
-def test_a_token_with_and_without_an_authority() -> None:
+def test_a_token_is_read_with_and_without_an_authority() -> None:
     config = build({"token": b" t \n", "ca.crt": b"PEM"})
     assert (config.server, config.token.reveal()) == ("https://c:6443", "t")
     assert config.certificate_authority.read() == b"PEM"

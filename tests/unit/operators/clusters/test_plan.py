@@ -55,7 +55,7 @@ def test_a_source_with_errors_is_collected_sooner(
         (False, 0, True, Health.UNHEALTHY),
     ],
 )
-def test_the_health_of_a_registry(
+def test_the_health_of_a_registry_follows_its_checks(
     available: bool, milliseconds: int, authenticated: bool, health: Health
 ) -> None:
     found = plan.judge_registry(

@@ -72,13 +72,15 @@ def test_exactly_one_kind_must_be_set(members: dict[str, str]) -> None:
         ("app", "loki", "components/observability/loki"),
     ],
 )
-def test_the_convention_of_the_existing_repository(kind: str, name: str, path: str) -> None:
+def test_components_follow_the_convention_of_the_existing_repository(
+    kind: str, name: str, path: str
+) -> None:
     found = resolve(ref(**{kind: name}), {}, path="p", by_convention=True)
     assert isinstance(found, Resolved)
     assert (found.origin, found.sources[0].path) == ("Convention", path)
 
 
-def test_the_convention_knows_three_kinds() -> None:
+def test_the_convention_has_three_kinds() -> None:
     with pytest.raises(ValueError, match="testing"):
         catalogue.build_source_by_convention("x", "testing")
 

@@ -37,7 +37,9 @@ def check(found: Experiment, after: timedelta) -> limits.Stop | None:
         ({"ttlDays": 7, "ttlSecondsActive": 60}, timedelta(minutes=1)),
     ],
 )
-def test_when_an_experiment_expires(spec: dict[str, Any], expected: timedelta) -> None:
+def test_an_experiment_expires_at_the_end_of_its_time(
+    spec: dict[str, Any], expected: timedelta
+) -> None:
     assert limits.expires_at(made(**spec), SETTINGS) == CREATED + expected
 
 
@@ -74,7 +76,7 @@ def test_the_end_of_a_lesson_is_a_success() -> None:
         ({"type": "vcluster"}, 3, 5.0, 0.0),
     ],
 )
-def test_what_a_cluster_costs(
+def test_a_cluster_costs_its_hourly_price_times_hours(
     cluster: dict[str, Any], nodes: int, hours: float, expected: float
 ) -> None:
     found = made(

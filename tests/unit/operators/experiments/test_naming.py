@@ -17,7 +17,9 @@ from quarterdeck.operators.experiments import naming
         ("gw-comp-", "loadgen", 32),
     ],
 )
-def test_the_length_of_a_gke_name(name: str, target: str, length: int) -> None:
+def test_the_length_of_a_gke_name_includes_generated_parts(
+    name: str, target: str, length: int
+) -> None:
     generated = f"{name}x7k2p"  # the server completes generateName by five characters
     assert naming.gke_name_length(generated, target) == length
 

@@ -127,7 +127,7 @@ def request(type_: str, settings: Settings = SETTINGS, **cluster: Any) -> Mappin
         ("capi-vcluster", "vcluster", CAPI, {}),
     ],
 )
-def test_requests_for_clusters(
+def test_requests_for_clusters_are_the_golden_ones(
     name: str, type_: str, settings: Settings, cluster: Mapping[str, Any]
 ) -> None:
     expect(name, request(type_, settings, **cluster))
@@ -144,7 +144,7 @@ def test_requests_for_clusters(
         ("cluster-secret-insecure", Connection("https://10.0.0.1", token="t", insecure=True)),
     ],
 )
-def test_cluster_secrets(name: str, connection: Connection) -> None:
+def test_cluster_secrets_are_the_golden_ones(name: str, connection: Connection) -> None:
     found = argocd.cluster_secret(
         seed(), "app", "gateway-tutorial-app", connection, namespace="argocd"
     )
@@ -165,7 +165,7 @@ def applications(
     ]
 
 
-def test_applications_of_the_sample() -> None:
+def test_applications_of_the_sample_are_the_golden_ones() -> None:
     exp = seed()
     app, loadgen = exp.spec.targets
     found = applications(exp, app, Scope(), "https://34.1.2.3")
@@ -184,7 +184,7 @@ def test_applications_of_the_sample() -> None:
     expect("application-gateway-tutorial-loadgen-k6-http-loadgen", last)
 
 
-def test_merged_applications_by_layer() -> None:
+def test_merged_applications_by_layer_are_the_golden_ones() -> None:
     exp = seed()
     target = msgspec.structs.replace(exp.spec.targets[0], applications="PerTarget")
     found = applications(exp, target, Scope(), "https://34.1.2.3")
@@ -226,7 +226,7 @@ STATUSES = (
 )
 
 
-def test_the_workflow_of_the_sample() -> None:
+def test_the_workflow_of_the_sample_is_the_golden_one() -> None:
     arguments = workflows.parameters(seed(), STATUSES, Scope())
     assert arguments == {
         "experiment-name": "gateway-tutorial",
@@ -239,7 +239,7 @@ def test_the_workflow_of_the_sample() -> None:
     expect("workflow", workflows.build(seed(), name, arguments, SETTINGS))
 
 
-def test_workflows_of_other_kinds() -> None:
+def test_workflows_of_other_kinds_are_the_golden_ones() -> None:
     limited = seed(timeouts={"workflow": "90s"})
     expect("workflow-deadline", workflows.build(limited, "w", {"a": "1"}, SETTINGS))
     manual = experiment(
@@ -249,7 +249,7 @@ def test_workflows_of_other_kinds() -> None:
     expect("workflow-cluster-template", workflows.build(manual, "w", {}, SETTINGS))
 
 
-def test_datasources_of_all_back_ends() -> None:
+def test_datasources_of_all_back_ends_are_the_golden_ones() -> None:
     exp = seed()
     source = observability.datasource(exp, SETTINGS)
     assert source is not None
@@ -258,7 +258,7 @@ def test_datasources_of_all_back_ends() -> None:
     expect("datasource-sidecar", observability.sidecar_config_map(exp, source, SETTINGS))
 
 
-def test_the_job_after_the_run() -> None:
+def test_the_job_after_the_run_is_the_golden_one() -> None:
     exp = seed(
         postRun={"image": "example.com/report:1", "args": ["--name", "${experiment.name}"]},
         publish=True,

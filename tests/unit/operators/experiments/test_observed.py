@@ -61,7 +61,7 @@ def test_a_claim_is_ready_when_it_says_so() -> None:
         ([("Synced", "False", "ReconcilePaused")], False),
     ],
 )
-def test_a_claim_that_is_not_ready(
+def test_trouble_of_a_claim_is_read_from_its_conditions(
     conditions: list[tuple[str, str, str]], is_trouble: bool
 ) -> None:
     found = adapters(Settings())["gke"].observe(claim(*conditions))
@@ -208,7 +208,7 @@ def test_the_worst_verdict_wins() -> None:
     ("phase", "is_over"),
     [("Succeeded", True), ("Failed", True), ("Error", True), ("Running", False), ("", False)],
 )
-def test_phases_of_workflows_that_are_over(phase: str, is_over: bool) -> None:
+def test_phases_of_finished_workflows_are_recognised(phase: str, is_over: bool) -> None:
     assert workflows.is_terminal(phase) is is_over
 
 

@@ -67,7 +67,9 @@ def claim(phase: Any = "Ready", *, age_s: float = 3600, **conditions: Any) -> Ma
         (claim(DiskFull=("False", "Fine", 9999)), ""),
     ],
 )
-def test_illness_is_what_lasts_too_long(machine: MachineClaim, illness: str) -> None:
+def test_a_machine_is_unhealthy_when_a_condition_lasts_too_long(
+    machine: MachineClaim, illness: str
+) -> None:
     assert find_illness(machine, CHECK, NOW) == illness
 
 
@@ -88,7 +90,7 @@ def test_a_machine_is_replaced_when_somebody_asks() -> None:
         (claim(Healthy=("False", "NodeOffline", 290), DiskFull=("True", "Full", 100)), 10),
     ],
 )
-def test_the_next_look_is_when_time_alone_makes_it_ill(
+def test_the_next_check_is_when_time_alone_makes_a_machine_unhealthy(
     machine: MachineClaim, seconds: float | None
 ) -> None:
     assert next_change_s(machine, CHECK, NOW) == seconds

@@ -75,7 +75,7 @@ async def test_a_full_node_holds_up_no_other() -> None:
 
 
 @pytest.mark.parametrize("how", ["ended", "forgotten", "refused"])
-async def test_places_come_back_whatever_became_of_the_clone(how: str) -> None:
+async def test_slots_are_released_whatever_became_of_the_clone(how: str) -> None:
     clock = VirtualClock()
     hypervisor = Hypervisor(clock)
     slots = Slots(1, clock=clock, is_running=hypervisor.is_running)

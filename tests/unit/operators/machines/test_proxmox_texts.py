@@ -55,7 +55,7 @@ def test_every_answer_becomes_an_error(status: int, text: str, errors: dict[str,
 
 
 @pytest.mark.parametrize("text", ["", "UPID:", "UPID::1:2:3:qmstart:7:a@pve:", "hello", "UPID:a:b"])
-def test_what_is_no_task_counts_as_forgotten(text: str) -> None:
+def test_text_that_is_not_a_task_counts_as_forgotten(text: str) -> None:
     with pytest.raises(HypervisorError) as caught:
         Upid.parse(text)
     assert caught.value.code is Code.TASK_UNKNOWN

@@ -76,7 +76,7 @@ async def test_callers_are_served_in_order() -> None:
     assert served == [0, 1, 2, 3]
 
 
-async def test_whoever_waits_is_sent_away_by_a_pause() -> None:
+async def test_a_pause_refuses_callers_that_wait() -> None:
     clock = VirtualClock()
     limiter = Limiter(1.0, 1, clock=clock)
     await limiter.acquire()

@@ -93,14 +93,14 @@ def test_a_failed_outcome_is_tried_again_although_nothing_changed(reason: str) -
     assert decided(pipeline(status=status)) == plan.Update("7")
 
 
-def test_the_same_wish_that_was_refused_is_not_sent_again() -> None:
+def test_a_refused_pipeline_is_not_sent_again_unchanged() -> None:
     status = status_of(pipeline(), synced=False, reason="ValidationError")
     assert decided(pipeline(status=status)) == plan.Refused("said before")
     assert decided(pipeline(status=status, generation=2)) == plan.Update("7")
     assert decided(pipeline(status=status, enabled=False)) == plan.Update("7")
 
 
-def test_another_wish_is_an_update() -> None:
+def test_a_changed_spec_is_an_update() -> None:
     assert decided(pipeline(status=status_of(pipeline()), enabled=False)) == plan.Update("7")
 
 
@@ -142,7 +142,7 @@ def test_drift_follows_its_policy(policy: Any, expected: plan.Action) -> None:
     assert decided(obj, known) == expected
 
 
-def test_ignored_drift_is_nothing() -> None:
+def test_ignored_drift_plans_nothing() -> None:
     obj = pipeline(drift_policy="Ignore")
     obj = pipeline(drift_policy="Ignore", status=status_of(obj))
     assert decided(obj, plan.Known(is_complete=True)) == plan.Nothing()

@@ -87,7 +87,7 @@ async def ask(guard: DelegatingAuthorizer, authorization: str = "") -> int:
         pytest.param("Bearer good", 200, id="allowed"),
     ],
 )
-async def test_callers_are_checked(authorization: str, status: int) -> None:
+async def test_callers_are_authenticated_and_authorized(authorization: str, status: int) -> None:
     assert (
         await ask(DelegatingAuthorizer(Reviews(), VirtualClock(), random.Random(1)), authorization)
         == status

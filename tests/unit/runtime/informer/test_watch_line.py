@@ -61,6 +61,6 @@ def test_a_line_that_is_written_otherwise_is_read_as_well(line: bytes) -> None:
         b'{"type":"ADDED","object":{"metadata":{"name":1}}}',
     ],
 )
-def test_what_is_no_event_is_an_error(line: bytes) -> None:
+def test_a_line_that_is_not_an_event_is_an_error(line: bytes) -> None:
     with pytest.raises((FrameError, msgspec.DecodeError)):
         read_line(line)

@@ -194,6 +194,6 @@ def test_members_that_are_gone_for_long_are_named_and_we_never_are() -> None:
 
 
 @pytest.mark.parametrize(("identity", "count"), [("", 1), ("a", 0)])
-def test_a_member_needs_a_name_and_shards(identity: str, count: int) -> None:
+def test_an_empty_identity_and_zero_shards_are_refused(identity: str, count: int) -> None:
     with pytest.raises(ValueError, match="must"):
         ShardState(identity, count, TIMING)

@@ -173,7 +173,9 @@ OK = {"metadata": {}, "code": 200}
         ),
     ],
 )
-async def test_a_check_decides(body: bytes, expected: dict[str, Any]) -> None:
+async def test_a_validator_allows_or_denies_with_its_message(
+    body: bytes, expected: dict[str, Any]
+) -> None:
     webhooks = Webhooks()
     webhooks.validate(Box, small_only)
     await served(webhooks)
@@ -290,7 +292,9 @@ async def test_a_broken_handler_is_refused_counted_and_says_nothing_it_should_no
         (question(), "application/json", 400, "request.object: Required value"),
     ],
 )
-async def test_nonsense_is_answered(body: bytes, media: str, code: int, message: str) -> None:
+async def test_malformed_reviews_are_answered_with_an_error(
+    body: bytes, media: str, code: int, message: str
+) -> None:
     webhooks = Webhooks()
     webhooks.validate(Box, small_only)
     await served(webhooks)
@@ -306,7 +310,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
         decode(body)
 
 
-async def test_a_question_is_answered_in_its_version() -> None:
+async def test_a_review_is_answered_in_its_version() -> None:
     webhooks = Webhooks()
     webhooks.validate(Box, small_only)
     await served(webhooks)

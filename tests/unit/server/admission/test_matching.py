@@ -67,7 +67,9 @@ def matches(
         pytest.param("services", "", False, id="another"),
     ],
 )
-def test_patterns_of_resources(pattern: str, subresource: str, expected: bool) -> None:
+def test_patterns_of_resources_match_as_in_kubernetes(
+    pattern: str, subresource: str, expected: bool
+) -> None:
     assert matches({"resources": [pattern]}, write("pods", subresource=subresource)) is expected
 
 

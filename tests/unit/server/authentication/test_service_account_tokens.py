@@ -144,7 +144,7 @@ async def test_token_for_others_does_not_open_this_api() -> None:
         assert world.tokens.authenticate_token(token, ["vault", "more"]) is not None
 
 
-async def test_tokens_of_others_are_nobodys() -> None:
+async def test_forged_tokens_are_not_authenticated() -> None:
     async with World() as world:
         token = world.issue()
         content, _, signature = token.rpartition(".")

@@ -25,7 +25,7 @@ def check_slice(**members: Any) -> list[str]:
     return problems("discovery.k8s.io/v1", "EndpointSlice", **body)
 
 
-def test_slices_have_limits() -> None:
+def test_endpoint_slices_are_limited_in_size() -> None:
     endpoints = [{"addresses": ["10.0.0.1"]}] * 1001
     assert check_slice(endpoints=endpoints) == [
         "endpoints: Too many: 1001: must have at most 1000 items"
@@ -86,7 +86,7 @@ DUAL = {"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4", "IPv6"]}
         ),
     ],
 )
-def test_address_of_a_service_stays(
+def test_the_cluster_ip_of_a_service_is_immutable(
     before: dict[str, Any], after: dict[str, Any], expected: list[str]
 ) -> None:
     old = made("v1", "Service", spec=spec_of(**before))

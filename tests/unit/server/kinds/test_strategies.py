@@ -487,7 +487,7 @@ def test_what_may_change_of_a_pod_does() -> None:
         ),
     ],
 )
-def test_what_is_allowed_but_unwise_is_warned_of(
+def test_discouraged_fields_are_warned_of(
     api_version: str, kind: str, members: dict[str, Any], text: str
 ) -> None:
     value = made(api_version, kind, **members)
@@ -620,7 +620,7 @@ def test_pods_get_time_to_end(
         (("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"), False, False),
     ],
 )
-def test_puts_are_as_free_as_in_kubernetes(
+def test_puts_may_create_and_overwrite_as_in_kubernetes(
     kind: tuple[str, str], unconditional: bool, creates: bool
 ) -> None:
     strategy = RESOURCES[kind].strategy

@@ -43,11 +43,11 @@ def told(view: View) -> dict[str, str]:
     return {each["type"]: each["reason"] for each in said.value["status"]["conditions"]}
 
 
-def test_without_a_target_it_cannot_scale(look: Look) -> None:
+def test_an_autoscaler_without_a_target_cannot_scale(look: Look) -> None:
     assert told(look([scaler("100")])) == {"AbleToScale": "FailedGetScale"}
 
 
-def test_without_a_load_there_are_no_metrics(look: Look) -> None:
+def test_an_autoscaler_without_a_load_has_no_metrics(look: Look) -> None:
     reasons = told(look([scaler(), deployment(2)]))
     assert reasons["ScalingActive"] == "FailedGetResourceMetric"
 
@@ -60,7 +60,9 @@ def test_without_a_load_there_are_no_metrics(look: Look) -> None:
         pytest.param("900", 5, "TooManyReplicas", id="overwhelmed"),
     ],
 )
-def test_it_scales_within_its_bounds(load: str, replicas: int, reason: str, look: Look) -> None:
+def test_an_autoscaler_scales_within_its_bounds(
+    load: str, replicas: int, reason: str, look: Look
+) -> None:
     view = look([scaler(load), deployment(3)])
     assert told(view)["ScalingLimited"] == reason
     _, scaled, *_ = Autoscalers().plan(view, KEY)
@@ -68,6 +70,6 @@ def test_it_scales_within_its_bounds(load: str, replicas: int, reason: str, look
     assert scaled.value["spec"]["replicas"] == replicas
 
 
-def test_it_waits_between_two_changes(look: Look) -> None:
+def test_an_autoscaler_waits_between_two_changes(look: Look) -> None:
     view = look([scaler("900", lastScaleTime="2025-12-31T23:59:55Z"), deployment(3)])
     assert Requeue(10.0) in Autoscalers().plan(view, KEY)

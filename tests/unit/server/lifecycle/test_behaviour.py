@@ -45,5 +45,5 @@ def pod(owner: str = "", **notes: str) -> Object:
         pytest.param(pod(fail="Unheard"), PLAIN, id="unknown failure"),
     ],
 )
-def test_annotations(value: Object, expected: Behaviour) -> None:
+def test_annotations_of_a_pod_choose_its_behaviour(value: Object, expected: Behaviour) -> None:
     assert parse_behaviour(value) == expected

@@ -29,7 +29,7 @@ NOW = datetime(2026, 1, 1, 10, 7, 30, tzinfo=UTC)  # a Thursday
         ("@every 90s", "2026-01-01T10:09"),
     ],
 )
-def test_next_time(text: str, expected: str) -> None:
+def test_the_next_time_follows_the_schedule(text: str, expected: str) -> None:
     found = parse_schedule(text).find_next(NOW)
     assert found is not None
     assert found.strftime("%Y-%m-%dT%H:%M") == expected
@@ -47,7 +47,7 @@ def test_day_that_never_comes_has_no_next_time() -> None:
 @pytest.mark.parametrize(
     "text", ["", "* * * *", "61 * * * *", "5-1 * * * *", "x * * * *", "@every soon", "@never"]
 )
-def test_what_is_no_schedule(text: str) -> None:
+def test_invalid_schedules_are_refused(text: str) -> None:
     with pytest.raises(ScheduleError):
         parse_schedule(text)
 

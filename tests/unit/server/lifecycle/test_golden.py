@@ -56,7 +56,7 @@ CONTROLLERS: dict[str, Callable[[], Controller]] = {
 INPUTS = sorted(FOLDER.glob("*.input.yaml"))
 
 
-def test_there_are_pairs() -> None:
+def test_the_golden_files_are_found() -> None:
     assert len(INPUTS) >= 20
 
 

@@ -26,7 +26,9 @@ from quarterdeck.server.lifecycle.workloads.rollout import (
         pytest.param(0, "25%", "25%", Bounds(0, 0), id="nothing"),
     ],
 )
-def test_bounds(replicas: int, surge: int | str, unavailable: int | str, expected: Bounds) -> None:
+def test_bounds_of_a_rollout_are_those_of_kubernetes(
+    replicas: int, surge: int | str, unavailable: int | str, expected: Bounds
+) -> None:
     assert compute_bounds(replicas, surge, unavailable) == expected
 
 

@@ -77,5 +77,7 @@ GPU = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
         ),
     ],
 )
-def test_why_a_pod_may_not_run_on_a_node(asks: Object, place: Object, expected: str) -> None:
+def test_the_scheduler_explains_why_a_node_does_not_fit(
+    asks: Object, place: Object, expected: str
+) -> None:
     assert explain_misfit(asks, place) == expected

@@ -95,7 +95,9 @@ MADE = {"simulate.quarterdeck.dev/provisioner": "true"}
         pytest.param([volume("Bound", claimRef=MINE)], "Released", id="its claim is gone"),
     ],
 )
-def test_phase_of_a_volume(objects: list[Object], phase: str, look: Look) -> None:
+def test_the_phase_of_a_volume_follows_its_claim(
+    objects: list[Object], phase: str, look: Look
+) -> None:
     (changed,) = VolumeClaims().plan(look(objects), VOLUME)
     assert isinstance(changed, Update)
     assert changed.value["status"]["phase"] == phase

@@ -24,7 +24,9 @@ def test_equal_bytes_are_the_stored_ones() -> None:
 
 
 @given(st.lists(st.binary(max_size=12), max_size=60), st.integers(0, 60))
-def test_it_never_holds_more_than_its_bound_and_never_lies(values: list[bytes], limit: int) -> None:
+def test_the_cache_stays_within_its_limit_and_returns_right_values(
+    values: list[bytes], limit: int
+) -> None:
     cache = EncodedCache(limit_bytes=limit)
     for value in values:
         assert cache.get(value, lambda each: each[::-1]) == value[::-1]

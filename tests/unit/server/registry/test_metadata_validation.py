@@ -55,7 +55,7 @@ def _subdomain(name: str, *, is_prefix: bool) -> list[str]:
         ),
     ],
 )
-def test_metadata_of_new_objects(members: dict[str, Any], expected: list[str]) -> None:
+def test_metadata_of_new_objects_is_validated(members: dict[str, Any], expected: list[str]) -> None:
     found = [
         str(error)
         for error in metadata_validation.validate_metadata(members, _subdomain, namespaced=True)

@@ -128,7 +128,7 @@ def test_filters_narrow_the_answer() -> None:
         *("since=yesterday", "nonsense=1"),
     ],
 )
-def test_bad_questions_are_refused_by_name(query: str) -> None:
+def test_bad_query_parameters_are_refused_by_name(query: str) -> None:
     with pytest.raises(BadRequest) as refused:
         Query.parse(query)
     assert query.partition("=")[0] in str(refused.value)
@@ -206,7 +206,7 @@ async def test_readers_are_woken_and_forgotten() -> None:
 # --- wishes
 
 
-def test_wishes_choose_by_namespace_name_and_labels() -> None:
+def test_watches_select_by_namespace_name_and_labels() -> None:
     options = WatchOptions.parse("namespace=one&name=a&labelSelector=x%3Dy", None)
     assert options.matches(snapshot("a", namespace="one", labels={"x": "y"}))
     assert not options.matches(snapshot("a", namespace="one"))
@@ -229,6 +229,6 @@ def test_the_header_of_a_reconnecting_browser_wins() -> None:
         "sendInitialEvents=x",
     ],
 )
-def test_bad_wishes_are_refused(query: str) -> None:
+def test_bad_watch_parameters_are_refused(query: str) -> None:
     with pytest.raises(BadRequest):
         WatchOptions.parse(query, None)

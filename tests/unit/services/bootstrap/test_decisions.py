@@ -138,7 +138,7 @@ def test_new_challenge_of_a_peer_voids_its_old_one_alone() -> None:
     assert len(challenges) == 0
 
 
-def test_claim_has_so_many_challenges_and_the_oldest_goes() -> None:
+def test_the_oldest_challenge_of_a_claim_is_dropped_at_the_limit() -> None:
     challenges: Challenges[Challenge] = Challenges(clock=VirtualClock())
     other = challenges.open(challenge("b"), HERE)
     opened = [challenges.open(challenge("a"), f"peer {at}") for at in range(MAX_OF_CLAIM + 1)]
@@ -201,7 +201,7 @@ async def test_neighbours_in_a_network_fail_together() -> None:
     limiter.check_failures("a", "2001:db8:0:2::1")
 
 
-async def test_refusals_are_recorded_so_often_whoever_fails() -> None:
+async def test_recorded_refusals_of_each_claim_are_limited() -> None:
     clock = VirtualClock()
     limiter = AttestationLimiter(clock=clock)
     assert [limiter.take_record("a") for _ in range(6)] == [True] * 5 + [False]

@@ -113,13 +113,13 @@ def test_reports_are_counted_by_text() -> None:
     assert count(configs, chosen, other, now=late)[new]["stale"] == 1
 
 
-def test_an_agent_that_polls_on_without_a_word_runs_it() -> None:
+def test_an_agent_that_polls_without_a_status_counts_as_applied() -> None:
     configs = build(weight=0)
     quiet = poll(serve(configs, collector()))
     assert count(configs, quiet)[digest_contents(STABLE)]["applied"] == 1
 
 
-def test_what_ran_before_is_not_suspected() -> None:
+def test_a_failure_is_not_attributed_to_a_pipeline_that_ran_before() -> None:
     configs = build(weight=0)
     running = poll(serve(configs, collector()), "APPLIED")
     pipelines = configs._pipelines

@@ -38,7 +38,7 @@ def test_job_ends_completed_in_whatever_order_its_events_come(order: list[str]) 
     assert job.status == "completed"
 
 
-def test_known_news_changes_nothing() -> None:
+def test_a_repeated_event_changes_nothing() -> None:
     data = apply({}, Job(id="1", since=STAMP))
     assert plan_change(data, Job(id="1", since=STAMP), NOW) == {}
 
@@ -83,6 +83,6 @@ def test_delivery_is_read() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_strange_deliveries_are_refused(body: bytes) -> None:
+def test_random_bytes_are_refused(body: bytes) -> None:
     with pytest.raises(BadDelivery):
         parse_event(body, STAMP)

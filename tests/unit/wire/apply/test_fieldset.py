@@ -47,7 +47,7 @@ def test_difference_has_the_members_the_other_lacks(left: FieldSet, right: Field
 
 
 @given(sets, sets)
-def test_recursive_difference_drops_what_stands_below_too(left: FieldSet, right: FieldSet) -> None:
+def test_recursive_difference_drops_nested_members_too(left: FieldSet, right: FieldSet) -> None:
     kept = {
         path
         for path in members(left)

@@ -103,7 +103,7 @@ def test_an_applier_owns_what_it_names() -> None:
     assert owners(live) == {"one Apply": spec({"f:struct": {"f:x": {}}, "f:text": {}})}
 
 
-def test_identity_and_the_servers_own_fields_are_nobodys() -> None:
+def test_identity_and_fields_of_the_server_have_no_manager() -> None:
     live = apply(None, thing({"uid": "u", "labels": {"a": "b"}}))
     assert owners(live) == {"one Apply": {"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {}}}
 
@@ -160,7 +160,7 @@ def test_a_manager_that_owns_nothing_more_is_forgotten() -> None:
     assert list(owners(live)) == ["two Apply"]
 
 
-def test_what_is_no_longer_applied_goes() -> None:
+def test_fields_no_longer_applied_are_removed() -> None:
     live = apply(apply(None, thing(text="a", number=1, set=["x", "y"])), thing(set=["y"]))
     assert live["spec"] == {"set": ["y"]}
 
@@ -320,7 +320,7 @@ def test_an_update_takes_what_it_changes() -> None:
     }
 
 
-def test_what_an_update_removes_is_nobodys() -> None:
+def test_fields_that_an_update_removes_have_no_manager() -> None:
     live = apply(None, thing(text="a", number=1))
     live = update(live, thing(number=1), "updater")
     assert owners(live) == {"one Apply": spec({"f:number": {}})}
@@ -456,7 +456,7 @@ def test_kubectl_does_not_take_what_others_changed_since() -> None:
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"apiVersion":"v9"}', f'{{"apiVersion":"{V1}","x":1}}']
 )
-def test_a_broken_annotation_helps_nobody(text: str) -> None:
+def test_a_malformed_last_applied_annotation_is_ignored(text: str) -> None:
     live = update(
         None, thing({"uid": "u", "annotations": {LAST_APPLIED: text}}, text="a"), "someone"
     )

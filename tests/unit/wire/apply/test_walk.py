@@ -128,7 +128,7 @@ def test_null_in_a_configuration_keeps_what_merges_by_key() -> None:
     assert merge(live, config, TYPE) == {**live, "list": None}
 
 
-def test_merging_never_takes_what_has_no_place() -> None:
+def test_merging_drops_undeclared_fields() -> None:
     assert merge({}, {"closed": {"a": "1"}}, TYPE) == {"closed": {"a": "1"}}
     assert merge({}, {"nope": 1}, TYPE) == {}
 
@@ -162,7 +162,7 @@ def test_removal_leaves_null_where_all_went() -> None:
     }
 
 
-def test_removal_of_nothing_copies() -> None:
+def test_removing_no_fields_gives_an_equal_object() -> None:
     live = {"map": {"a": "1"}}
     assert remove(live, {}, TYPE) == live
 
@@ -186,7 +186,7 @@ def test_merge_keys_of_patches_stand_in_for_list_keys() -> None:
     assert list(FieldSet(fields).paths()) == ['.merged[name="x"]', '.merged[name="x"].name']
 
 
-def test_members_without_a_place_are_not_fields() -> None:
+def test_undeclared_members_are_not_listed_as_fields() -> None:
     assert list_fields({"closed": {"zzz": 1}}, TYPE) == {}
 
 
@@ -210,7 +210,7 @@ def test_sets_hold_scalars(value: list[Any], problem: str) -> None:
 
 
 @pytest.mark.parametrize("value", [True, "x", 1.5, 1, [], {}])
-def test_what_numbers_are_not_is_named_by_go_type(value: object) -> None:
+def test_values_that_are_not_numbers_are_named_by_go_type(value: object) -> None:
     node = from_openapi({"type": "object", "properties": {"n": {"type": "integer"}}})
     names = {bool: "bool", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
     found = find_problems({"n": value}, type_of(node), unique=True)

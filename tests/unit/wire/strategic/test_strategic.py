@@ -200,7 +200,7 @@ def test_broken_directives_are_refused(patch: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("code", "reason"), [(400, "BadRequest"), (422, "Invalid"), (500, "InternalError")]
 )
-def test_errors_know_their_answer(code: int, reason: str) -> None:
+def test_errors_become_a_status_with_their_code(code: int, reason: str) -> None:
     status = strategic.StrategicMergeError("why", code=code).to_api_error().to_status()
     assert (status["code"], status["reason"], status["message"]) == (code, reason, "why")
 
@@ -227,7 +227,7 @@ def test_new_lists_with_an_order_are_ordered() -> None:
     assert names(strategic.apply({"spec": {}}, patch, POD)) == ["a", "b"]
 
 
-def test_an_order_of_nothing_does_nothing() -> None:
+def test_an_element_order_without_a_list_is_ignored() -> None:
     patch = pod(**{"$setElementOrder/containers": [{"name": "a"}]})
     assert strategic.apply({"spec": {}}, patch, POD) == {"spec": {}}
 

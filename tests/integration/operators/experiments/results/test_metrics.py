@@ -66,7 +66,7 @@ async def fill(url: str, client: http.Client) -> None:
     await (await client.request("GET", f"{url}/internal/force_flush")).read()
 
 
-async def test_instant_and_range_queries(url: str) -> None:
+async def test_instant_and_range_queries_are_read(url: str) -> None:
     async with http.Client() as client:
         await fill(url, client)
         store = Prometheus(url, client=client)
@@ -121,7 +121,7 @@ def read(folder: Path) -> Result:
     return decode((folder / "demo" / "summary.json").read_bytes())
 
 
-async def test_results_of_a_run(url: str, tmp_path: Path) -> None:
+async def test_results_of_a_run_are_collected(url: str, tmp_path: Path) -> None:
     criteria = [{"metric": "p99", "operator": "lt", "value": "0.5"}]
     run = finished(
         outputs={"metric.errors": "[0, 1]", "verdict": "pass"},

@@ -84,7 +84,7 @@ def test_a_sample_is_like_itself(a: list[float]) -> None:
         pytest.param([5], [5], 1, id="one and one"),
     ],
 )
-def test_known_p_values(a: list[float], b: list[float], p: float) -> None:
+def test_the_rank_sum_test_gives_known_p_values(a: list[float], b: list[float], p: float) -> None:
     assert statistics.mann_whitney(a, b) == pytest.approx(p)
 
 

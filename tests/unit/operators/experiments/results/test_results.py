@@ -56,7 +56,7 @@ def experiment(**spec: object) -> Experiment:
         pytest.param("gt", "1", [1], "invalidated", id="not greater"),
     ],
 )
-def test_verdict_of_one_criterion(
+def test_a_criterion_gives_its_verdict(
     operator: str, bound: str, values: list[float], expected: str
 ) -> None:
     judged = verdict.judge(hypothesis(operator, bound), {"p99": metric(*values)})
@@ -91,7 +91,7 @@ def test_verdicts_combine(outcomes: list[bool | None]) -> None:
         (-900, "15m"),
     ],
 )
-def test_durations_of_promql(seconds: float, text: str) -> None:
+def test_durations_are_written_as_promql(seconds: float, text: str) -> None:
     assert window.format_duration(seconds) == text
 
 
@@ -183,7 +183,7 @@ def test_no_answer_crashes(body: bytes) -> None:
         ('{"a": 1}', []),
     ],
 )
-def test_output_parameters_as_numbers(text: str, values: list[float]) -> None:
+def test_output_parameters_are_read_as_numbers(text: str, values: list[float]) -> None:
     assert outputs.parse(text) == values
 
 
@@ -249,7 +249,7 @@ def test_an_early_call_waits_for_the_rest_of_the_delay() -> None:
         ("z9-unknown", 1, False, 2, 0.20),
     ],
 )
-def test_cost_of_a_run(
+def test_the_cost_of_a_run_is_hours_times_price(
     machine: str, nodes: int, preemptible: bool, hours: float, usd: float
 ) -> None:
     cluster = {"type": "gke", "machineType": machine, "preemptible": preemptible}
