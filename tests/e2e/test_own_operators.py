@@ -59,11 +59,11 @@ def test_definition_and_role_are_what_the_commands_print(project: Path) -> None:
     ("arguments", "message"),
     [
         (("crds", "ledger_book.py:Ledger"), "declares no kind 'Ledger'; it declares LedgerBook"),
-        (("crds", "nothing.py"), "there is no file nothing.py"),
-        (("rbac", "nothing"), "there is no module nothing"),
+        (("crds", "nothing.py"), "file nothing.py not found"),
+        (("rbac", "nothing"), "module nothing not found"),
         (("new", "Ledger"), "invalid name 'Ledger'"),
         (("new", "other", "--folder", "."), "is not empty"),
-        (("dev", "test_nothing.py"), "there is no file test_nothing.py"),
+        (("dev", "test_nothing.py"), "file test_nothing.py not found"),
     ],
 )
 def test_mistakes_are_one_line(project: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -37,7 +37,7 @@ async def find_unknown(client: Client, cluster: str, type_: str) -> list[str]:
     """The names of a question that the hub does not have, which are probably misspelt."""
     found = []
     if all(each.metadata.name != cluster for each in await client.list(ClusterConnection)):
-        found.append(f"there is no ClusterConnection {cluster!r}, so it is taken as without labels")
+        found.append(f"ClusterConnection {cluster!r} not found; it is evaluated without labels")
     if type_ and type_ not in BUILT_IN_TYPES:
         with contextlib.suppress(Forbidden):  # the answer does not need MetricSources
             sources = await client.list(MetricSource)

@@ -84,8 +84,8 @@ async def open_bootstrap(
         await tls.refresh()
     except (ApiError, ClientError) as error:
         raise StartError(
-            f"cannot open the authority of machines in namespace {namespace}: {error}; check that"
-            " the namespace exists and that the service may write Secrets in it"
+            f"cannot open the authority of machines in namespace {namespace}: {error}; check "
+            "that the namespace exists and that the service is allowed to write Secrets in it"
         ) from error
     claims = KubeClaims(client, clock=clock)
     github = await stack.enter_async_context(http.Client())

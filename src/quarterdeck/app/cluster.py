@@ -55,7 +55,7 @@ class Cluster:
     ) -> None:
         """`faults` stands between the sockets and the server, for `quarterdeck.testing`."""
         if not in_memory and data_dir is None:
-            raise ValueError("a cluster that keeps its objects needs data_dir")
+            raise ValueError("data_dir is required if in_memory is false")
         self._data_dir = Path(data_dir) if data_dir is not None else None
         self._options = options
         self._clock = clock or SystemClock()

@@ -75,7 +75,7 @@ async def _collect(hub: Client, connection: ClusterConnection, timeout_s: float)
     try:
         secret = await hub.get(Secret, key.name, key.namespace)
     except NotFound:
-        raise CredentialsUnavailable(f"there is no Secret {key}") from None
+        raise CredentialsUnavailable(f"Secret {key} not found") from None
     values = {name: secret.read(name) or b"" for name in (*secret.data, *secret.string_data)}
     config = build_config(
         connection, values, origin=f"Secret {key}", limits=Limits(timeout_s=timeout_s)

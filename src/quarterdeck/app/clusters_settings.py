@@ -80,7 +80,7 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     cluster_sharding: Annotated[
         bool,
         Option(
-            help="Share the clusters among replicas that use one Redis.",
+            help="Divide the clusters among replicas that use the same Redis.",
             env=("CLUSTER_SHARDING",),
             commands=(RUN,),
         ),
@@ -97,15 +97,17 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
         _push(_number("OPERATOR_SCAN_INTERVAL", "Seconds between two scans for operators.", 60)),
     ] = 300
     connect_timeout: Annotated[
-        int, _number("CONNECT_TIMEOUT", "Seconds a connection test may take.", 5)
+        int, _number("CONNECT_TIMEOUT", "Time limit of a connection test, in seconds.", 5)
     ] = 10
     cache_ttl: Annotated[
-        int, _push(_number("CACHE_TTL", "Seconds that findings live in the store.", 60))
+        int, _push(_number("CACHE_TTL", "Seconds until findings expire in the store.", 60))
     ] = 600
     metrics_retention: Annotated[
         int,
         _push(
-            _number("METRICS_RETENTION", "Seconds that points of nodes and registries live.", 300)
+            _number(
+                "METRICS_RETENTION", "Seconds until points of nodes and registries expire.", 300
+            )
         ),
     ] = 3600
     policy_validation_interval: Annotated[
@@ -123,21 +125,37 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
         ),
     ] = True
     max_pods_per_namespace: Annotated[
-        int, _number("MAX_PODS_PER_NAMESPACE", "Pods listed of one namespace.", 10, 100_000)
+        int,
+        _number(
+            "MAX_PODS_PER_NAMESPACE", "Maximum number of pods listed per namespace.", 10, 100_000
+        ),
     ] = 100
     max_total_pods: Annotated[
-        int, _number("MAX_TOTAL_PODS", "Pods listed of one cluster.", 50, 1_000_000)
+        int, _number("MAX_TOTAL_PODS", "Maximum number of pods listed per cluster.", 50, 1_000_000)
     ] = 1000
     max_deployments: Annotated[
         int,
-        _number("MAX_DEPLOYMENTS", "Deployments and StatefulSets listed.", 10, 100_000),
+        _number(
+            "MAX_DEPLOYMENTS",
+            "Maximum number of Deployments, and of StatefulSets, listed per cluster.",
+            10,
+            100_000,
+        ),
     ] = 500
-    max_services: Annotated[int, _number("MAX_SERVICES", "Services listed.", 10, 100_000)] = 500
+    max_services: Annotated[
+        int, _number("MAX_SERVICES", "Maximum number of Services listed per cluster.", 10, 100_000)
+    ] = 500
     max_configmaps: Annotated[
-        int, _number("MAX_CONFIGMAPS", "ConfigMaps and Ingresses listed.", 10, 100_000)
+        int,
+        _number(
+            "MAX_CONFIGMAPS",
+            "Maximum number of ConfigMaps, and of Ingresses, listed per cluster.",
+            10,
+            100_000,
+        ),
     ] = 500
     collect_resource_labels: Annotated[
-        bool, Option(help="List labels too.", env=("COLLECT_RESOURCE_LABELS",))
+        bool, Option(help="Include labels in the lists.", env=("COLLECT_RESOURCE_LABELS",))
     ] = False
     resource_namespace_filter: Annotated[
         str,
@@ -152,27 +170,38 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     # --- how healthy
 
     cpu_warning_threshold: Annotated[
-        float, _fraction("CPU_WARNING_THRESHOLD", "Percent of CPU requested: warning.", 1000)
+        float,
+        _fraction("CPU_WARNING_THRESHOLD", "Percentage of requested CPU that is a warning.", 1000),
     ] = 85.0
     cpu_critical_threshold: Annotated[
-        float, _fraction("CPU_CRITICAL_THRESHOLD", "Percent of CPU requested: degraded.", 1000)
+        float,
+        _fraction("CPU_CRITICAL_THRESHOLD", "Percentage of requested CPU that is degraded.", 1000),
     ] = 90.0
     memory_warning_threshold: Annotated[
-        float, _fraction("MEMORY_WARNING_THRESHOLD", "Percent of memory requested: warning.", 1000)
+        float,
+        _fraction(
+            "MEMORY_WARNING_THRESHOLD", "Percentage of requested memory that is a warning.", 1000
+        ),
     ] = 85.0
     memory_critical_threshold: Annotated[
         float,
-        _fraction("MEMORY_CRITICAL_THRESHOLD", "Percent of memory requested: degraded.", 1000),
+        _fraction(
+            "MEMORY_CRITICAL_THRESHOLD", "Percentage of requested memory that is degraded.", 1000
+        ),
     ] = 90.0
     node_unhealthy_threshold: Annotated[
         float,
-        _fraction("NODE_UNHEALTHY_THRESHOLD", "Share of nodes not ready: unhealthy.", 1),
+        _fraction(
+            "NODE_UNHEALTHY_THRESHOLD",
+            "Share of nodes not ready that is unhealthy, from 0 to 1.",
+            1,
+        ),
     ] = 0.5
 
     # --- push mode
 
     ingester_enabled: Annotated[
-        bool, Option(help="Serve collectors of push mode.", env=("INGESTER_ENABLED",))
+        bool, Option(help="Serve collectors of clusters in push mode.", env=("INGESTER_ENABLED",))
     ] = True
     ingester_external: Annotated[
         bool,
@@ -196,7 +225,7 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
         _push(
             _text(
                 "INGESTER_TLS_CLIENT_CA",
-                "Authority of collectors' certificates; collectors must show one.",
+                "CA certificates that verify collectors; collectors must present a certificate.",
                 "FILE",
                 "none; a token is enough",
             )
@@ -205,7 +234,8 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     ingester_tls_use_system_ca: Annotated[
         bool,
         Option(
-            help="Collectors trust the system's authorities.", env=("INGESTER_TLS_USE_SYSTEM_CA",)
+            help="Let collectors verify the ingester with the CAs of their system.",
+            env=("INGESTER_TLS_USE_SYSTEM_CA",),
         ),
     ] = False
     ingester_service_name: Annotated[
@@ -229,7 +259,12 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
         ),
     ] = "clusterpulse-collector-tls"
     collector_ca_configmap: Annotated[
-        str, _text("COLLECTOR_CA_CONFIGMAP", "ConfigMap with the ingester's authority.", "NAME")
+        str,
+        _text(
+            "COLLECTOR_CA_CONFIGMAP",
+            "ConfigMap with the CA certificates that verify the ingester.",
+            "NAME",
+        ),
     ] = "ingester-ca"
     collector_ca_namespace: Annotated[
         str,
@@ -255,7 +290,15 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
         _api(_number("RBAC_CACHE_TTL", "Seconds that policies of a user are cached; 0: never.", 0)),
     ] = 0
     max_policies_per_user: Annotated[
-        int, _api(_number("MAX_POLICIES_PER_USER", "Policies looked at for one user.", 1, 10_000))
+        int,
+        _api(
+            _number(
+                "MAX_POLICIES_PER_USER",
+                "Maximum number of policies evaluated for one user.",
+                1,
+                10_000,
+            )
+        ),
     ] = 100
 
     # --- the hub API
@@ -292,7 +335,9 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     operators_url: Annotated[
         str,
         Option(
-            help="Metrics addresses of the operators, which `quarterdeck hub` asks why.",
+            help=(
+                "Metrics addresses of the operators, from which `quarterdeck hub` reads reconciles."
+            ),
             env=("OPERATORS_URL",),
             commands=(HUB,),
             metavar="A,B",
@@ -302,7 +347,7 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     operators_ca_file: Annotated[
         str,
         Option(
-            help="Authority of the certificates of the operators.",
+            help="CA certificates that verify the operators.",
             env=("OPERATORS_CA_FILE",),
             commands=(HUB,),
             metavar="FILE",
@@ -311,14 +356,14 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     ] = ""
     hub_anonymous: Annotated[
         bool,
-        _api(Option(help="Answer viewers who are not logged in.", env=("HUB_ANONYMOUS",))),
+        _api(Option(help="Allow anonymous viewers.", env=("HUB_ANONYMOUS",))),
     ] = False
     oauth_trusted_proxies: Annotated[
         str,
         _api(
             _text(
                 "OAUTH_TRUSTED_PROXIES",
-                "Networks of OAuth proxies whose headers name the user.",
+                "Networks of OAuth proxies whose user headers are trusted.",
                 "A,B",
                 "none",
             )
@@ -344,5 +389,5 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     ] = False
     cors_origins: Annotated[
         tuple[str, ...],
-        _api(_text("CORS_ORIGINS", "Web pages of other sites that may ask.", "A,B", "none")),
+        _api(_text("CORS_ORIGINS", "Origins that CORS allows.", "A,B", "none")),
     ] = ()

@@ -43,7 +43,7 @@ async def run_collector(
     except ClientError as error:
         raise StartError(str(error)) from error
     if not settings.tls:
-        _log.warning("INGESTER_TLS_ENABLED is false: the token and all data can be read on the way")
+        _log.warning("INGESTER_TLS_ENABLED is false: the token and all data are sent unencrypted")
     async with StopSignal() as stop, Client(config, clock=clock) as client:
         agent = CollectorAgent(client, settings, buffer, clock=clock, random=random.Random())
         async with Supervisor("collector") as tasks:

@@ -131,7 +131,7 @@ def _alerts() -> Iterator[Document]:
         "expr": "max(leader_election_master_status) < 1",
         "for": "5m",
         "labels": {"severity": "critical"},
-        "annotations": {"summary": "no replica of the operators works"},
+        "annotations": {"summary": "no replica of the operators is the leader"},
     }
 
 

@@ -170,7 +170,7 @@ def _certificates(settings: Settings, given: Sequence[Path], now: datetime) -> I
         health = Health.BAD if each.is_expired and not is_renewed else Health.NOTE
         yield Finding("certificate", health, f"{each.text}; {fixes[each.path]}")
     if not found and any(path.is_file() for path in fixes):
-        yield Finding("certificates", Health.OK, f"none ends within {NEAR.days} days")
+        yield Finding("certificates", Health.OK, f"none expires within {NEAR.days} days")
 
 
 def _existing(folder: Path) -> Path:

@@ -273,6 +273,6 @@ async def _request_token(cluster: Client, authority: str) -> Credentials:
     answer = json.decode(await cluster.raw.create(path, json.encode(body)))
     status = answer.get("status") or {}
     if not status.get("token"):
-        raise ApiError(f"the cluster gives no token for the service account {NAMESPACE}/{ACCOUNT}")
+        raise ApiError(f"the cluster issued no token for the service account {NAMESPACE}/{ACCOUNT}")
     expires_at = str(status.get("expirationTimestamp") or "in a year")
     return Credentials(str(status["token"]), authority, expires_at)

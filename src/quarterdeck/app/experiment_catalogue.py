@@ -74,7 +74,9 @@ _GATEWAYS = (
     ),
 )
 _APPLICATIONS = (
-    _component("hello-app", _directory("apps/hello-app"), "An HTTP service that says hello"),
+    _component(
+        "hello-app", _directory("apps/hello-app"), "An HTTP service that answers with a greeting"
+    ),
     _component(
         "nginx",
         _chart("nginx", "https://charts.bitnami.com/bitnami", "nginx", "18.3.5"),
@@ -97,7 +99,7 @@ _APPLICATIONS = (
     _component(
         "cardinality-generator",
         _directory("apps/cardinality-generator/k8s"),
-        "Makes series with as many labels as wanted",
+        "Generates series with a configurable number of labels",
     ),
     _component(
         "otel-demo", _directory("apps/otel-demo/k8s"), "Three services that call each other"

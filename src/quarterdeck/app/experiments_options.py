@@ -29,7 +29,7 @@ def build_operator_settings(given: ExperimentsSettings, *, is_embedded: bool) ->
     """
     if unknown := set(given.cluster_api) - {"talos", "vcluster"}:
         raise SettingError(
-            f"--cluster-api names {', '.join(sorted(unknown))}; valid: talos, vcluster"
+            f"invalid --cluster-api {', '.join(sorted(unknown))}: must be one of talos, vcluster"
         )
     return Settings(
         argocd_namespace=given.argocd_namespace,
@@ -49,7 +49,8 @@ def _find_backend(given: ExperimentsSettings, *, is_embedded: bool) -> GrafanaBa
         return BACKENDS[given.grafana_backend]
     if given.grafana_backend:
         raise SettingError(
-            f"--grafana-backend is {given.grafana_backend!r}; valid: {', '.join(BACKENDS)}"
+            f"invalid --grafana-backend {given.grafana_backend!r}: must be one of "
+            f"{', '.join(BACKENDS)}"
         )
     if given.grafana_url:
         return "http"

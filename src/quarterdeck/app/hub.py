@@ -88,7 +88,7 @@ async def serve_hub_in_up(
         name="hub",
         what=f"hub API, /api/v1; token in {token_file}",
     )
-    what = "the dashboard; this link works once, for you"
+    what = "the dashboard; this link logs you in once"
     host.endpoints.append(Endpoint(DASHBOARD, f"{listener.url}/login?code={code}", what))
 
 

@@ -102,7 +102,7 @@ def _check_issuer(settings: Settings) -> None:
     if "openid" not in settings.hub_oidc_scopes.split():
         raise SettingError(
             f"invalid hub_oidc_scopes {settings.hub_oidc_scopes!r} (HUB_OIDC_SCOPES): "
-            "openid must be one of them"
+            "must contain openid"
         )
 
 

@@ -63,7 +63,8 @@ def open_history(settings: Settings, folder: Path | None, *, clock: Clock) -> Hi
     if settings.vm_enabled:
         if not settings.vm_endpoint.startswith(("http://", "https://")):
             raise SettingError(
-                f"invalid vm_endpoint {settings.vm_endpoint!r} (VM_ENDPOINT): write http://HOST:PORT"
+                f"invalid vm_endpoint {settings.vm_endpoint!r} (VM_ENDPOINT): must be "
+                "http://HOST:PORT"
             )
         from quarterdeck.hubstate.victoriametrics.history import VictoriaMetrics
 

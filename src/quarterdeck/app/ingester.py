@@ -70,12 +70,12 @@ def add_ingester(
 
     if settings.ingester_external:
         if not (settings.redis_url or settings.redis_host):
-            hub.ingester_problem = "an external ingester needs a Redis to share; set REDIS_URL"
+            hub.ingester_problem = "an external ingester requires a shared Redis; set REDIS_URL"
         return address
     if settings.ingester_enabled:
         host.manager.add_runnable("ingester", run, needs_leader=not hub.is_shared)
     else:
-        hub.ingester_problem = "the ingester is switched off; set INGESTER_ENABLED=true"
+        hub.ingester_problem = "the ingester is disabled; set INGESTER_ENABLED=true"
     return address
 
 

@@ -117,7 +117,7 @@ def _poll(host: Host) -> None:
         from quarterdeck.services.runners.polling import Poller
 
         def warn(pool: str, problem: str) -> None:
-            log.warning("jobs cannot be asked for", pool=pool, detail=problem)
+            log.warning("cannot poll jobs of a CI system", pool=pool, detail=problem)
 
         async with http.Client() as client:
             await Poller(host.client, client, host.clock, warn=warn).run()
@@ -150,7 +150,7 @@ async def find_operator_uid(host: Host, namespaces: Sequence[str]) -> str:
         identity = (await host.client.get(Namespace, _SYSTEM)).metadata.uid
     except ApiError as error:
         raise StartError(
-            f"namespace {_SYSTEM}, whose UID tells our VMs from those of others, cannot be read: "
+            f"cannot read namespace {_SYSTEM}, whose UID identifies the VMs of this operator: "
             f"{error.message}"
         ) from error
     if not namespaces:

@@ -36,7 +36,9 @@ class OidcSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = Secret("")
     hub_oidc_scopes: Annotated[
         str,
-        _option("HUB_OIDC_SCOPES", "Scopes that the dashboard asks for, openid among them.", "A B"),
+        _option(
+            "HUB_OIDC_SCOPES", "Scopes that the dashboard requests; must contain openid.", "A B"
+        ),
     ] = "openid email profile"
     hub_oidc_username_claim: Annotated[
         str, _option("HUB_OIDC_USERNAME_CLAIM", "Claim with the user's name.", "NAME")
@@ -48,7 +50,7 @@ class OidcSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         _option(
             "HUB_OIDC_CA_FILE",
-            "Authority of the issuer's certificate.",
+            "CA certificates that verify the issuer.",
             "FILE",
             "those of the system",
         ),
@@ -57,8 +59,8 @@ class OidcSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         _option(
             "HUB_URL",
-            "Address of the hub as browsers use it, to come back to after a login.",
+            "Address of the hub as browsers use it, for the redirect after a login.",
             "URL",
-            "the host that the browser names",
+            "the Host header of the request",
         ),
     ] = ""

@@ -56,7 +56,7 @@ def load_module(target: str) -> ModuleType:
     path = Path(target)
     if path.suffix == ".py" or "/" in target:
         if not path.is_file():
-            raise SettingError(f"there is no file {target}")
+            raise SettingError(f"file {target} not found")
         folder, name = path.resolve().parent, path.stem
     else:
         folder, name = Path.cwd(), target
@@ -67,7 +67,7 @@ def load_module(target: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name == name.partition(".")[0]:
             raise SettingError(
-                f"there is no module {target}; give a file such as operator.py, or a module that "
+                f"module {target} not found; give a file such as operator.py, or a module that "
                 "Python can import from this folder"
             ) from None
         raise SettingError(f"cannot import {target}: {error}") from error

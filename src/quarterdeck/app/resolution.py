@@ -203,9 +203,9 @@ def _convert(field: Field, value: object) -> Any:
 def _parse_number(value: object, minimum: int, maximum: int) -> int:
     text = str(value).strip()
     if isinstance(value, bool) or not text.isascii() or not text.isdigit():
-        raise ValueError(f"it must be a number from {minimum} to {maximum}")
+        raise ValueError(f"must be a number from {minimum} to {maximum}")
     if not minimum <= int(text) <= maximum:
-        raise ValueError(f"it must be from {minimum} to {maximum}")
+        raise ValueError(f"must be from {minimum} to {maximum}")
     return int(text)
 
 
@@ -216,7 +216,7 @@ def _clamp_number(value: object, field: Field) -> int:
 
 
 def _parse_fraction(value: object, minimum: float, maximum: float) -> float:
-    problem = f"it must be a number from {minimum} to {maximum}"
+    problem = f"must be a number from {minimum} to {maximum}"
     try:
         number = float(str(value).strip())
     except ValueError:
@@ -234,17 +234,17 @@ def _parse_bool(value: object) -> bool:
         return True
     if text in _FALSE:
         return False
-    raise ValueError("it must be true or false")
+    raise ValueError("must be true or false")
 
 
 def _parse_text(value: object) -> str:
     if isinstance(value, str | int | Path):
         return str(value).strip()
-    raise ValueError("it must be text")
+    raise ValueError("must be text")
 
 
 def _parse_choice(text: str, choices: tuple[str, ...]) -> str:
     text = {"warn": "warning", "trace": "debug"}.get(text, text)
     if text not in choices:
-        raise ValueError(f"it must be one of {', '.join(filter(None, choices))}")
+        raise ValueError(f"must be one of {', '.join(filter(None, choices))}")
     return text

@@ -83,7 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     controllers_without_kubelet: Annotated[
         bool,
         Option(
-            help="Simulate no nodes: workloads make pods, and these stay Pending.",
+            help="Do not simulate nodes: pods of workloads stay Pending.",
             env=("QUARTERDECK_CONTROLLERS_WITHOUT_KUBELET",),
             commands=(UP,),
         ),
@@ -139,7 +139,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             env=("WEBHOOK_CERT_PATH",),
             commands=(RUN,),
             metavar="DIR",
-            default_text="a certificate made here, kept in a Secret",
+            default_text="a generated certificate, stored in a Secret",
         ),
     ] = None
     runner_webhook_port: Annotated[
@@ -181,7 +181,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = False
     health_port: Annotated[
-        Port, _port("Port of health and explain", "QUARTERDECK_HEALTH_PORT", commands=(UP, RUN))
+        Port,
+        _port("Port of health checks and of `why`", "QUARTERDECK_HEALTH_PORT", commands=(UP, RUN)),
     ] = Port(8081)
     health_bind_address: Annotated[
         str,

@@ -44,7 +44,7 @@ def _compare_versions(old: dict[str, Any], new: dict[str, Any] | None) -> Iterat
         yield f"{name}: {text}"
     for subresource in old.get("subresources", {}):
         if subresource not in new.get("subresources", {}):
-            yield f"{name}: the subresource {subresource} is gone"
+            yield f"{name}: the subresource {subresource} was removed"
 
 
 def _compare_nodes(old: Node, new: Node, path: str) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _compare_values(old: Node, new: Node) -> Iterator[str]:
         if old.enum is None:
             yield "an enumeration was added"
         elif gone := [str(value) for value in old.enum if value not in new.enum]:
-            yield f"enum lost {', '.join(gone)}"
+            yield f"enum values removed: {', '.join(gone)}"
     if new.pattern is not None and new.pattern != old.pattern:
         yield f"pattern changed to {new.pattern}"
     if new.format and new.format != old.format and old.format != "int64":

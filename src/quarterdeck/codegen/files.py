@@ -53,7 +53,8 @@ def find_differences(root: Path, generators: Iterable[Generator]) -> Iterator[Di
             elif found != text:
                 yield Difference(path, f"differs from line {_find_first_line(found, text)}")
         yield from (
-            Difference(path, "is left over") for path in find_leftovers(root, generator, wanted)
+            Difference(path, "is no longer generated")
+            for path in find_leftovers(root, generator, wanted)
         )
 
 

@@ -86,7 +86,7 @@ def check_alloy(contents: str) -> list[Finding]:
 
 def _check_statement(statement: object, seen: set[tuple[str, str]]) -> str:
     if not isinstance(statement, Block):
-        return f"the attribute {getattr(statement, 'name', '')!r} cannot stand outside a block"
+        return f"the attribute {getattr(statement, 'name', '')!r} is not allowed outside a block"
     if statement.name in _SERVICE_BLOCKS:
         return f"the block {statement.name!r} configures the collector, not a pipeline; remove it"
     identity = (statement.name, statement.label)

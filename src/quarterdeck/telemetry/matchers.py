@@ -159,7 +159,10 @@ class _Reader:
             self._position += 1
             self._skip_space()
         if self._peek():
-            self._fail(f"found {self._peek()!r} after the value; quote the value, one matcher each")
+            self._fail(
+                f"found {self._peek()!r} after the value; quote the value, and use one matcher "
+                "per entry"
+            )
         if operator in (Operator.MATCHES, Operator.NOT_MATCHES):
             try:
                 compile_re2(value)

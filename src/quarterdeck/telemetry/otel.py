@@ -20,7 +20,7 @@ def check(contents: str) -> list[Finding]:
     except yaml.YamlError as error:
         return [Finding(message=error.problem, line=error.line, column=error.column)]
     if not isinstance(document, dict):
-        return [Finding(message="an OpenTelemetry configuration is a YAML mapping")]
+        return [Finding(message="an OpenTelemetry configuration must be a YAML mapping")]
     return list(_check_document(document))
 
 
@@ -79,7 +79,9 @@ def _check_pipelines(document: Mapping[str, Any], service: Mapping[str, Any]) ->
                 used.update(str(each) for each in pipeline.get(role) or ())
     for section in ("receivers", "processors", "exporters"):
         for name in sorted(_list_ids(document, section) - used):
-            yield Finding(severity=Severity.WARNING, message=f"{section}.{name} is in no pipeline")
+            yield Finding(
+                severity=Severity.WARNING, message=f"{section}.{name} is not used by any pipeline"
+            )
 
 
 def _check_pipeline(
@@ -92,7 +94,7 @@ def _check_pipeline(
         return
     for role in ("receivers", "exporters"):
         if not pipeline.get(role):
-            yield Finding(message=f"{path}.{role} must name at least one")
+            yield Finding(message=f"{path}.{role} must have at least one component")
     for role, declared in sources.items():
         for each in pipeline.get(role) or ():
             if each not in declared:

@@ -247,7 +247,7 @@ def _drop_volatile(value: Any) -> Any:
 
 def _compare_states(wanted: State, found: State, fault: str) -> None:
     problems = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
-    problems += [f"{name} should not be there" for name in sorted(found.keys() - wanted.keys())]
+    problems += [f"{name} is unexpected" for name in sorted(found.keys() - wanted.keys())]
     problems += [
         f"{name} differs (- without faults, + found):\n{_build_diff(value, found[name])}"
         for name, value in sorted(wanted.items())

@@ -79,7 +79,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
             _pop_timer(scheduled)
         if not ready:
             if not scheduled:
-                raise Stuck("every task waits, and no timer is left")
+                raise Stuck("deadlock: every task is waiting, and no timer is set")
             self._time = max(self._time, scheduled[0]._when)
         elif len(ready) > 1:
             _shuffle_steps(ready, self._seeded)

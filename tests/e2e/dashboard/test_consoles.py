@@ -51,7 +51,7 @@ def test_reading_a_machine_is_not_reading_its_console(
     expect(other.get_by_role("heading", level=1)).to_have_text("Overview")
     other.goto(f"{demo.url}/machines/claims/default/workbench")
     expect(other.get_by_role("heading", level=1)).to_have_text("workbench")
-    expect(other.get_by_text("you may not read the console")).to_be_visible()
+    expect(other.get_by_text("is forbidden: the verb get on machineclaims/console")).to_be_visible()
     expect(other.get_by_role("link", name="YAML")).to_be_visible()
     expect(other.get_by_role("link", name="Edit")).to_have_count(0)
     page.goto(f"{demo.url}/machines/claims/default/workbench")

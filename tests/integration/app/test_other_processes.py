@@ -185,7 +185,7 @@ async def test_operator_under_development_starts_again_when_a_file_changes(
 async def test_module_that_cannot_be_imported_starts_nothing(tmp_path: Path) -> None:
     settings = dev.DevSettings(target=str(tmp_path / "absent.py"))
     async with StopSignal() as stop:
-        with pytest.raises(SettingError, match="there is no file"):
+        with pytest.raises(SettingError, match=r"^file .* not found"):
             await dev.serve(settings, print_line=print, stop=stop)
 
 

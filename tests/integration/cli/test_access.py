@@ -65,7 +65,7 @@ def test_names_that_the_hub_does_not_know_are_warned_of(
 ) -> None:
     explain(hub, "ann", "esat", "pcv", "--group", "developers")
     assert capsys.readouterr().err.splitlines() == [
-        "warning: there is no ClusterConnection 'esat', so it is taken as without labels",
+        "warning: ClusterConnection 'esat' not found; it is evaluated without labels",
         "warning: no MetricSource has the resourceTypeName 'pcv'",
     ]
     explain(hub, "ann", "east", "nodes", "--group", "developers")

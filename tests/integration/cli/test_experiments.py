@@ -315,7 +315,7 @@ def test_plan_follows_the_settings_of_the_operator(
         ("argoproj.io", "Workflow", "flows"),
     ]
     assert run(["experiments", "plan", "--offline", file, "--cluster-api", "kind"]) == 2
-    assert "--cluster-api names kind; valid: talos, vcluster" in capsys.readouterr().err
+    assert "invalid --cluster-api kind: must be one of talos, vcluster" in capsys.readouterr().err
 
 
 async def test_an_experiment_of_another_namespace_is_hinted_at(

@@ -86,7 +86,7 @@ async def test_certificates_that_nobody_renews_are_bad_when_they_end(tmp_path: P
     settings = build_settings(tmp_path)
     write(given, timedelta(days=365))
     found = await find(settings, given)
-    assert found["certificates"].text == "none ends within 30 days"
+    assert found["certificates"].text == "none expires within 30 days"
     write(given, timedelta(seconds=-1))
     bad = (await find(settings, given))["certificate"]
     assert bad.health is Health.BAD

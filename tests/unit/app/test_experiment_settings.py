@@ -59,8 +59,14 @@ def test_settings_that_name_nothing_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "types.yaml"
     file.write_text("[")
     for settings, words in (
-        (Settings(grafana_backend="cloud"), "--grafana-backend is 'cloud'; valid: none, http"),
-        (Settings(cluster_api=("kind",)), "--cluster-api names kind; valid: talos, vcluster"),
+        (
+            Settings(grafana_backend="cloud"),
+            "invalid --grafana-backend 'cloud': must be one of none, http",
+        ),
+        (
+            Settings(cluster_api=("kind",)),
+            "invalid --cluster-api kind: must be one of talos, vcluster",
+        ),
         (Settings(cluster_types=str(tmp_path / "absent")), "cannot read --cluster-types"),
         (Settings(cluster_types=str(file)), r"--cluster-types .*types\.yaml: "),
     ):

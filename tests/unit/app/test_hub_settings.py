@@ -29,7 +29,10 @@ ISSUER: dict[str, Any] = {"hub_oidc_issuer": "https://id.example.org", "hub_oidc
         ({"hub_url": "hub.example.org"}, r"'hub\.example\.org' \(HUB_URL\): must be http\[s\]"),
         ({"hub_url": "https://hub.example.org/path"}, r"\(HUB_URL\)"),
         ({"hub_oidc_issuer": "http://id.example.org"}, r"\(HUB_OIDC_ISSUER\)"),
-        ({**ISSUER, "hub_oidc_scopes": "email"}, r"'email' \(HUB_OIDC_SCOPES\): openid must be"),
+        (
+            {**ISSUER, "hub_oidc_scopes": "email"},
+            r"'email' \(HUB_OIDC_SCOPES\): must contain openid",
+        ),
     ],
 )
 def test_identity_setting_that_cannot_work_is_named(given: dict[str, Any], words: str) -> None:
@@ -78,7 +81,7 @@ async def test_stores_are_those_of_the_settings(tmp_path: Path) -> None:
     )
     assert isinstance(history, VictoriaMetrics)
     await history.aclose()
-    with pytest.raises(SettingError, match=r"'vm:8428' \(VM_ENDPOINT\): write http://HOST:PORT"):
+    with pytest.raises(SettingError, match=r"'vm:8428' \(VM_ENDPOINT\): must be http://HOST:PORT"):
         open_history(Settings(vm_enabled=True, vm_endpoint="vm:8428"), tmp_path, clock=clock)
 
 

@@ -55,9 +55,9 @@ def test_module_that_cannot_be_imported_says_why(tmp_path: Path, text: str, word
 
 
 def test_module_that_is_absent_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"there is no file absent/operator\.py"):
+    with pytest.raises(SettingError, match=r"file absent/operator\.py not found"):
         load_module("absent/operator.py")
-    with pytest.raises(SettingError, match=r"there is no module absent_operator\.one; give a file"):
+    with pytest.raises(SettingError, match=r"module absent_operator\.one not found; give a file"):
         load_module("absent_operator.one")
 
 

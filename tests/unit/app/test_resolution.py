@@ -196,7 +196,7 @@ def test_kept_variables_are_raised_to_their_minimum(given: str, interval: int) -
 
 @pytest.mark.parametrize("given", ["5", "abc", "-1"])
 def test_flags_and_files_below_a_minimum_are_refused(given: str) -> None:
-    message = "reconciliation_interval '.*it must be"
+    message = "reconciliation_interval '.*: must be"
     with pytest.raises(SettingError, match=message):
         settle(flags={"reconciliation_interval": given})
     with pytest.raises(SettingError, match=message):

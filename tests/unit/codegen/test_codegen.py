@@ -32,7 +32,7 @@ def test_writing_creates_changes_and_removes(tmp_path: Path) -> None:
     assert [str(each) for each in find_differences(tmp_path, [wanted])] == [
         "made/a.txt: is missing",
         "made/b.txt: differs from line 2",
-        "made/old.txt: is left over",
+        "made/old.txt: is no longer generated",
     ]
     assert write(tmp_path, wanted) == ["made/a.txt", "made/b.txt", "made/old.txt"]
     assert list(find_differences(tmp_path, [wanted])) == []

@@ -42,7 +42,7 @@ def test_a_wired_configuration_has_no_findings() -> None:
     ("before", "after", "message"),
     [
         ("receivers: [otlp]", "receivers: [otpl]", "'otpl' is not among receivers"),
-        ("exporters: [debug]", "exporters: []", "exporters must name at least one"),
+        ("exporters: [debug]", "exporters: []", "exporters must have at least one"),
         ("    traces:", "    spans:", "service.pipelines.spans: a pipeline is one of"),
         ("processors:\n  batch", "procesors:\n  batch", "unknown section 'procesors'"),
         ("service:", "servise:", "service is missing"),
@@ -66,7 +66,7 @@ def test_an_unused_component_is_only_a_warning() -> None:
         ("a {", "line 1, column 4: expected }, got EOF"),
         (OTEL, "set configType: OpenTelemetryCollector"),
         ('logging {\n level = "debug"\n}', "configures the collector"),
-        ("x = 1", "cannot stand outside a block"),
+        ("x = 1", "is not allowed outside a block"),
         (SCRAPE + SCRAPE, "declared twice"),
     ],
 )

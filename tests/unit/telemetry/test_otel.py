@@ -27,7 +27,7 @@ def test_a_wired_configuration_has_no_findings() -> None:
     [
         pytest.param(GOOD, "a: [", "", id="no YAML"),
         pytest.param(
-            GOOD, "- a", "an OpenTelemetry configuration is a YAML mapping", id="no mapping"
+            GOOD, "- a", "an OpenTelemetry configuration must be a YAML mapping", id="no mapping"
         ),
         pytest.param(
             "connectors:", "conectors:", "unknown section 'conectors'; sections are", id="unknown"
@@ -68,7 +68,7 @@ def test_a_wired_configuration_has_no_findings() -> None:
         pytest.param(
             "receivers: [count], ",
             "",
-            "service.pipelines.metrics/b.receivers must name at least one",
+            "service.pipelines.metrics/b.receivers must have at least one component",
             id="no receiver",
         ),
         pytest.param(
@@ -78,7 +78,10 @@ def test_a_wired_configuration_has_no_findings() -> None:
             id="unknown processor",
         ),
         pytest.param(
-            ", processors: [batch]", "", "processors.batch is in no pipeline", id="unused component"
+            ", processors: [batch]",
+            "",
+            "processors.batch is not used by any pipeline",
+            id="unused component",
         ),
     ],
 )

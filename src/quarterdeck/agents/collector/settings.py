@@ -56,7 +56,9 @@ def read_settings(environment: Mapping[str, str]) -> CollectorSettings:
     read = _Reader(environment)
     name = read.text("CLUSTER_NAME")
     if not name:
-        raise BadSetting("CLUSTER_NAME is not set: name the cluster as the hub knows it")
+        raise BadSetting(
+            "CLUSTER_NAME is not set: set it to the name of the ClusterConnection on the hub"
+        )
     address = read.text("INGESTER_ADDRESS") or "ingester:9443"
     if problem := find_address_problem(address):
         raise BadSetting(f"INGESTER_ADDRESS {problem}")

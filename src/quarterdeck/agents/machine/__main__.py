@@ -26,10 +26,12 @@ POWER_OFF = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the agent; the exit code."""
     parser = argparse.ArgumentParser(prog="machine-agent", description=__doc__)
-    parser.add_argument("--config", default=CONFIG, help="file that the seed has written")
+    parser.add_argument("--config", default=CONFIG, help="settings file written by cloud-init")
     parser.add_argument("--state-dir", default=STATE, help="folder of key and certificate")
     parser.add_argument("--tcti", default="", help="how tpm2-tools reach the TPM")
-    parser.add_argument("--power-off", default=POWER_OFF, help="command that ends the machine")
+    parser.add_argument(
+        "--power-off", default=POWER_OFF, help="command that powers the machine off"
+    )
     chosen = parser.parse_args(arguments)
     return run_agent(chosen.config, chosen.state_dir, tcti=chosen.tcti, power_off=chosen.power_off)
 

@@ -137,7 +137,7 @@ class Agent:
                 "POST", "/v1/credentials/renew", {"csr": self._identity.start_renewal()}
             )
         except Denied as error:
-            self._around.log(f"the certificate is not renewed: {error}")
+            self._around.log(f"cannot renew the certificate: {error}")
             return  # the next heartbeat says what to do
         self._identity.store(credentials)
         self._around.log("certificate renewed")

@@ -27,7 +27,7 @@ def unpack(archive: Path, folder: Path) -> None:
                 _check(member, root)
                 _write(opened, member, root)
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise ArchiveError(f"{archive.name} cannot be unpacked: {error}") from error
+        raise ArchiveError(f"cannot unpack {archive.name}: {error}") from error
 
 
 def _check(member: tarfile.TarInfo, root: Path) -> None:

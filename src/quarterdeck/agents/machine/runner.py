@@ -116,7 +116,7 @@ class Runner:
             run(str(script), *options, folder=config.install_path, environment=_ENVIRONMENT)
         except (ProgramError, OSError) as error:
             text = str(error).replace(config.token, "***")
-            raise RunnerError(CONFIGURE_FAILED, f"the runner is not registered: {text}") from None
+            raise RunnerError(CONFIGURE_FAILED, f"cannot register the runner: {text}") from None
 
     def start(self) -> None:
         """Start it; it ends after one job.
@@ -134,7 +134,7 @@ class Runner:
                 start_new_session=True,
             )
         except OSError as error:
-            raise RunnerError(RUN_FAILED, f"the runner cannot be started: {error}") from error
+            raise RunnerError(RUN_FAILED, f"cannot start the runner: {error}") from error
 
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
@@ -174,7 +174,7 @@ class Runner:
         except (OSError, ArchiveError) as error:
             if isinstance(error, urllib.error.HTTPError):
                 error.close()  # an answer that is an error keeps its connection
-            text = f"{config.download_url} is not installed: {error}"
+            text = f"cannot install {config.download_url}: {error}"
             raise RunnerError(DOWNLOAD_FAILED, text) from error
         finally:
             archive.unlink(missing_ok=True)

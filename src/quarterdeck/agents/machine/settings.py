@@ -73,7 +73,7 @@ def read_runner_file(path: Path) -> dict[str, Any] | None:
     if not isinstance(document, dict) or document.get("method") != RUNNER_METHOD:
         return None
     if path.stat().st_mode & 0o077:
-        raise SettingsError(f"{path}: others may read it; run chmod 600")
+        raise SettingsError(f"{path} is readable by other users; run chmod 600 {path}")
     return document
 
 
@@ -99,7 +99,7 @@ def _read_bundle(document: dict[str, Any], path: Path) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=bundle)
     except (ssl.SSLError, ValueError) as error:
-        text = f"{path}: trustBundle holds no certificates in PEM ({error})"
+        text = f"{path}: trustBundle has no PEM certificates ({error})"
         raise SettingsError(text) from error
     return bundle
 

@@ -69,7 +69,7 @@ class Workload:
         try:
             config = parse_runner_config(document)
         except ValueError as error:
-            text = f"the configuration is not usable: {error}"
+            text = f"invalid configuration: {error}"
             raise RunnerError(CONFIGURE_FAILED, text) from error
         if config is None:
             return
@@ -78,7 +78,7 @@ class Workload:
         runner.prepare()
         runner.start()
         self._runner = runner
-        self._log(f"runner {config.name} waits for a job")
+        self._log(f"runner {config.name} is waiting for a job")
 
     def obey(self, directive: str) -> None:
         """Take no new work when told to drain; work under way goes on."""
@@ -111,7 +111,7 @@ class Workload:
             self._report("Busy" if is_busy else "Idle")
         if self._is_draining and not is_busy and not self._is_stopping:
             self._is_stopping = True
-            self._log("the runner is idle: it is stopped")
+            self._log("stopping the idle runner")
             runner.stop()
         return None
 
@@ -119,7 +119,7 @@ class Workload:
         """The job is done: remove what was installed, say so, and end the machine."""
         runner.remove()
         self._runner = None
-        self._log(f"the runner ended with {code}")
+        self._log(f"the runner exited with code {code}")
         self._report("JobCompleted" if code == 0 or self._is_draining else "Failed")
         self._wait(FAREWELL_S)
         ended = self._end()

@@ -20,8 +20,8 @@ def build_refusal(request: Request) -> Forbidden:
     """The 403 that names the headers and says what to do."""
     names = ", ".join(_find(request))
     return Forbidden(
-        f"this port acts with the rights of its own process and cannot act with others ({names});"
-        " leave these headers out, or send the request to the API server itself"
+        f"this port uses the credentials of its own process and accepts no others ({names}): "
+        "remove these headers, or send the request to the API server"
     )
 
 

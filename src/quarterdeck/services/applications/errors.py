@@ -57,7 +57,7 @@ def invalid_json(why: str) -> Response:
 
 def too_large(limit: int) -> Response:
     """A body over the limit."""
-    return failure(RequestEntityTooLarge(f"the body is over the limit of {limit} bytes"))
+    return failure(RequestEntityTooLarge(f"the body is larger than {limit} bytes"))
 
 
 def not_allowed(*methods: str) -> Response:

@@ -16,7 +16,7 @@ class CallError(Exception):
 ATTESTATION_FAILED = (401, "attestation_failed", "the attestation was refused")
 LIMITED = (429, "too_many_requests", "too many requests; try again later")
 BUSY = (503, "unavailable", "the service is busy; try again later")
-FORBIDDEN = (403, "forbidden", "the machine may not do this")
+FORBIDDEN = (403, "forbidden", "the machine is not allowed to do this")
 UNAUTHENTICATED = (401, "unauthenticated", "a valid client certificate is required")
 
 

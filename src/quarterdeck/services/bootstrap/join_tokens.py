@@ -125,7 +125,9 @@ class JoinTokens:
                 return await self._consume(stored, known, csr, key_hash=key_hash, caller=caller)
             except Changed:
                 continue  # somebody used it in the meantime: decide again
-        raise Refused(Why.REUSED, f"token {token.id} was changed at every attempt")
+        raise Refused(
+            Why.REUSED, f"conflict: token {token.id} was changed at every attempt; try again"
+        )
 
     async def present(
         self, text: str, claim: Claim, csr: bytes, *, facts: MachineFacts, caller: Caller
@@ -141,7 +143,7 @@ class JoinTokens:
         self._check(stored, token, request, key_hash=key_hash, caller=caller)
         assert stored is not None  # checked with the token
         if stored.record.claim != claim:
-            text = f"token {token.id} is of claim {stored.record.claim.name}"
+            text = f"token {token.id} belongs to claim {stored.record.claim.name}"
             raise Refused(Why.WRONG_SECRET, text, claim=claim)
         return token.id
 
@@ -170,7 +172,7 @@ class JoinTokens:
             except Changed:
                 continue
             return
-        raise Refused(Why.REUSED, f"token {identity} was used before the proof was complete")
+        raise Refused(Why.REUSED, f"token {identity} was used before the attestation was complete")
 
     def _record(self, token: JoinToken, claim: Claim, request: TokenRequest) -> TokenRecord:
         lifetime = timedelta(seconds=request.ttl_seconds)
@@ -190,7 +192,8 @@ class JoinTokens:
         live = [each for each in await self._store.list_of(claim.uid) if each.record.is_live(now)]
         if live and not rotate:
             text = (
-                f"claim {claim.namespace}/{claim.name} has a live token; set rotate to replace it"
+                f"claim {claim.namespace}/{claim.name} already has a valid token; set rotate to "
+                "replace it"
             )
             raise CallError(409, "conflict", text)
         for each in live:
@@ -229,7 +232,9 @@ class JoinTokens:
         if known is None or known.claim != claim or known.is_leaving:
             raise Refused(Why.CLAIM_GONE, f"claim {claim.namespace}/{claim.name} {claim.uid}")
         if known.method != METHOD:
-            text = f"claim {claim.namespace}/{claim.name} asks for {known.method or 'no proof'}"
+            text = (
+                f"claim {claim.namespace}/{claim.name} requires {known.method or 'no attestation'}"
+            )
             raise Refused(Why.WRONG_METHOD, text)
         return known
 

@@ -120,7 +120,9 @@ class PluggedAttestation:
             raise Refused(Why.CLAIM_GONE, f"claim with uid {uid}")
         if known.method != method:
             claim = known.claim
-            text = f"claim {claim.namespace}/{claim.name} asks for {known.method or 'no proof'}"
+            text = (
+                f"claim {claim.namespace}/{claim.name} requires {known.method or 'no attestation'}"
+            )
             raise Refused(Why.WRONG_METHOD, text)
         return known
 

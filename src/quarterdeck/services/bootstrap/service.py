@@ -268,7 +268,9 @@ class BootstrapService:
             case 401:
                 raise CallError(401, "unauthenticated", "a valid bearer token is required")
             case 403:
-                raise CallError(403, "forbidden", "the caller may not do this; check its roles")
+                raise CallError(
+                    403, "forbidden", "the caller is not allowed to do this; check its roles"
+                )
             case _:
                 raise CallError(*errors.BUSY)
 

@@ -110,7 +110,12 @@ class TpmAttestation:
         asked = self._challenges.take(request.session_id)
         known = await self._find_claim(asked.claim_uid)
         if not hmac.compare_digest(_decode(request.secret), asked.secret):
-            raise self._fail(known.claim, Why.WRONG_ANSWER, "the secret was not opened", caller)
+            raise self._fail(
+                known.claim,
+                Why.WRONG_ANSWER,
+                "the answer does not contain the secret of the challenge",
+                caller,
+            )
         area = parse_sized_public(asked.attestation_key)
         pcrs = await self._check_quote(known, request, asked, caller)
         await self._check_unique(known, asked.endorsement_hash, caller)
@@ -209,7 +214,9 @@ class TpmAttestation:
             raise Refused(Why.CLAIM_GONE, f"claim with uid {uid}")
         if known.method not in (METHOD, WITH_TOKEN):
             claim = known.claim
-            text = f"claim {claim.namespace}/{claim.name} asks for {known.method or 'no proof'}"
+            text = (
+                f"claim {claim.namespace}/{claim.name} requires {known.method or 'no attestation'}"
+            )
             raise Refused(Why.WRONG_METHOD, text)
         return known
 

@@ -56,7 +56,8 @@ class Collectors:
         if len(self._by_id) >= MAX_COLLECTORS and collector.id not in self._by_id:
             raise FleetError(
                 Code.RESOURCE_EXHAUSTED,
-                f"{MAX_COLLECTORS} collectors are registered; delete those that are gone",
+                f"limit of {MAX_COLLECTORS} collectors reached; delete collectors that are no "
+                "longer used",
             )
         self._by_id[collector.id] = collector
 
@@ -215,7 +216,7 @@ def _operate(attributes: dict[str, str], operation: Mapping[str, Any]) -> None:
             if op == "MOVE" and source != key:
                 del attributes[source]
         case other:
-            raise invalid(f"ops: {other!r} is not an operation")
+            raise invalid(f"ops: unknown operation {other!r}")
 
 
 def _require_text(value: Any, name: str) -> str:

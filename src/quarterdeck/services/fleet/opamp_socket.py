@@ -25,9 +25,9 @@ MAX_HELD = 64 * MAX_MESSAGE
 """Incomplete messages of all agents together."""
 
 _CROWDED = websocket.build_close(
-    CloseCode.TRY_AGAIN_LATER, "the server holds too much of incomplete messages"
+    CloseCode.TRY_AGAIN_LATER, "the server has too many incomplete messages"
 )
-_STOPPING = websocket.build_close(CloseCode.GOING_AWAY, "the server stops")
+_STOPPING = websocket.build_close(CloseCode.GOING_AWAY, "the server is shutting down")
 
 
 class OpampSocket:
@@ -123,9 +123,11 @@ class OpampSocket:
     def _find_silence(self) -> str | None:
         now = self._clock.monotonic()
         if not self._identity and now >= self._began + FIRST_S:
-            return f"no message came within {FIRST_S:g} s"
+            return f"no message received within {FIRST_S:g} s"
         if now >= self._heard_at + IDLE_S:
-            return f"nothing came for {IDLE_S:g} s; agents send a heartbeat or answer pings"
+            return (
+                f"no message received for {IDLE_S:g} s; agents must send heartbeats or answer pings"
+            )
         return None
 
 

@@ -9,7 +9,7 @@ from quarterdeck import __version__
 from quarterdeck.services.hub.router import Login, Route
 
 _TEXTS = {
-    400: "A parameter is missing, wrong or out of its limits.",
+    400: "A parameter is missing, invalid or out of range.",
     401: "The request has no valid credentials.",
     403: "Access policies do not allow the request.",
     404: "The path or the object does not exist.",
@@ -48,7 +48,7 @@ def build_document(routes: Sequence[Route]) -> dict[str, Any]:
         "info": {
             "title": "Quarterdeck hub",
             "version": __version__,
-            "description": "What is known of clusters; each viewer sees what policies allow.",
+            "description": "State and history of clusters; policies decide what each user sees.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,

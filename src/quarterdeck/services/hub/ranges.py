@@ -54,17 +54,19 @@ def read_range(given: RangeParameters, now: datetime) -> TimeRange:
     try:
         start = read_time(given.start, "start") if given.start else end - span
     except OverflowError as error:
-        raise BadRequest("start is before the year 1") from error
+        raise BadRequest("start is out of range") from error
     step = read_span(given.step, "step")
     if step < MIN_STEP:
-        raise BadRequest(f"step {given.step!r} is below {MIN_STEP.total_seconds():.0f} s")
+        raise BadRequest(f"step {given.step!r} must be at least {MIN_STEP.total_seconds():.0f} s")
     if end < start:
         raise BadRequest("end is before start")
     if end - start > MAX_RANGE:
         raise BadRequest(f"the range is longer than {MAX_RANGE.days} days")
     points = int((end - start) / step) + 1
     if points > MAX_POINTS:
-        raise BadRequest(f"{points} points are more than {MAX_POINTS}: choose a longer step")
+        raise BadRequest(
+            f"the range has {points} points, at most {MAX_POINTS} are allowed: choose a longer step"
+        )
     return TimeRange(start, end, step)
 
 
@@ -83,7 +85,7 @@ def read_span(text: str, name: str) -> timedelta:
     except (duration.DurationError, OverflowError) as error:
         raise BadRequest(f"{name} {text!r} is not a duration such as 90m or 7d") from error
     if span <= timedelta(0):
-        raise BadRequest(f"{name} {text!r} is not above 0")
+        raise BadRequest(f"{name} {text!r} must be greater than 0")
     return span
 
 

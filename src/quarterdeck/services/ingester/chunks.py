@@ -35,13 +35,14 @@ class Assembly:
         """
         count = self._begin(head, now)
         if self._is_evicted:
-            raise TooMuchHeld("the hub holds too many incomplete batches; send it again later")
+            raise TooMuchHeld(
+                "the hub holds too many incomplete batches; send the batch again later"
+            )
         if self._is_skipped:
             return None
         if head.chunk_index != len(self._chunks) or head.chunk_index >= count:
             raise ProtocolError(
-                f"chunk {head.chunk_index} of {count} came where chunk {len(self._chunks)} "
-                "was expected"
+                f"expected chunk {len(self._chunks)} of {count}, got chunk {head.chunk_index}"
             )
         self._check_size(self._share.size + len(data))
         self._chunks.append(data)
@@ -72,7 +73,7 @@ class Assembly:
         count = max(1, head.chunk_count)
         if count > self._options.max_chunks:
             raise ProtocolError(
-                f"a batch has {count} chunks; at most {self._options.max_chunks} are taken"
+                f"a batch has {count} chunks; at most {self._options.max_chunks} are allowed"
             )
         identity = (head.batch_id, head.sequence, head.agent_id, head.chunk_count)
         if head.chunk_index == 0:

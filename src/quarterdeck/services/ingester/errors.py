@@ -18,7 +18,7 @@ class TokenRefused(StreamRefused):
 
     def __init__(self, cluster: str) -> None:
         super().__init__(
-            f"the token is not that of cluster {cluster!r}; take the current one from the Secret "
+            f"invalid token for cluster {cluster!r}; use the current one from the Secret "
             "clusterpulse-collector-token, or run `quarterdeck clusters join` again"
         )
 

@@ -84,7 +84,8 @@ class Ingest:
     async def _ingest(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
         if batch.cluster_name not in ("", cluster):
             raise BadBatch(
-                f"the batch is about cluster {batch.cluster_name[:80]!r}; its sender is {cluster!r}"
+                f"the batch names cluster {batch.cluster_name[:80]!r}, but the collector is "
+                f"registered as {cluster!r}"
             )
         names = (tokens.get_key(cluster), marks.get_key(cluster), keys.cluster(cluster, "spec"))
         record, stored, spec = await self._state.get_many(names)

@@ -87,7 +87,7 @@ class Ingester:
             await server.start()
             if self._options.tls is None:
                 _log.warning(
-                    "collectors are served without TLS: tokens and data can be read on the way",
+                    "collectors are served without TLS: tokens and data are sent unencrypted",
                     port=self.port,
                 )
             try:
@@ -191,7 +191,9 @@ class Ingester:
                 context, grpc.StatusCode.UNAVAILABLE, "the hub's store does not answer"
             )
         if self._is_draining:
-            await _end_stream(context, grpc.StatusCode.UNAVAILABLE, "the hub stops; connect again")
+            await _end_stream(
+                context, grpc.StatusCode.UNAVAILABLE, "the hub is shutting down; reconnect"
+            )
 
     async def _serve(self, session: Session, peer: str) -> None:
         try:

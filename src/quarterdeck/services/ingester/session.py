@@ -163,7 +163,7 @@ class Session:
         elif request.health is not None:
             await self._renew(request.health)
         elif request.register is not None:
-            raise ProtocolError("the collector has registered before on this stream")
+            raise ProtocolError("the collector is already registered on this stream")
 
     async def _read(self) -> bytes | None:
         try:
@@ -210,7 +210,7 @@ class Session:
             if held is not None and held.session == self._lease.session:
                 await self._state.commit([leases.plan_release(self.cluster)])
         except HubStateError as error:
-            _log.debug("lease of a collector ends by itself", reason=str(error))
+            _log.debug("cannot delete the lease of a collector; it expires", reason=str(error))
 
     async def _send_configs(self) -> None:
         version = ""

@@ -88,7 +88,7 @@ class Poller:
             try:
                 await self.poll_due()
             except (ApiError, ClientError) as error:
-                self._warn("", f"the API server cannot be used: {type(error).__name__}")
+                self._warn("", f"request to the API server failed: {type(error).__name__}")
             await self._clock.sleep(LOOK_S)
 
     async def poll_due(self) -> None:
@@ -163,7 +163,7 @@ class Poller:
         try:
             return msgspec.json.decode(body, type=type_)
         except msgspec.DecodeError as error:
-            text = masker.mask(f"{place.url} answered something else: {error}")
+            text = masker.mask(f"the answer of {place.url} cannot be decoded: {error}")
             raise PollFailed(text) from error
 
     async def _find_place(self, pool: RunnerPool) -> Place:
@@ -184,7 +184,7 @@ class Poller:
         try:
             secret = await self._client.get(Secret, reference.name, pool.metadata.namespace)
         except NotFound:
-            raise PollFailed(f"there is no Secret {reference.name}") from None
+            raise PollFailed(f"Secret {reference.name} not found") from None
         return (secret.read(reference.key) or b"").decode().strip()
 
     async def _read_known(self, pool: RunnerPool) -> list[Job]:

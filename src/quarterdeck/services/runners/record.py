@@ -85,7 +85,7 @@ async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -
         except Conflict:
             continue
         return f"job-{job.id}" in changes
-    raise Conflict(f"ConfigMap {namespace}/{name} keeps changing")
+    raise Conflict(f"ConfigMap {namespace}/{name} was changed at every attempt")
 
 
 def _empty_record(pool: RunnerPool) -> dict[str, Any]:

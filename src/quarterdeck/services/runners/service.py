@@ -39,9 +39,9 @@ class RunnerWebhooks:
         if request.path in ("/healthz", "/readyz") and request.method == "GET":
             return _answer(200, "ok")
         if request.path.rstrip("/") != PATH:
-            return _answer(404, f"deliveries go to {PATH}")
+            return _answer(404, f"path not found: send deliveries to {PATH}")
         if request.method != "POST":
-            return _answer(405, "deliveries are POST requests")
+            return _answer(405, "method not allowed: send deliveries with POST")
         try:
             body = await request.read(LIMITS.body_bytes)
         except http.BodyTooLarge as error:
@@ -50,7 +50,7 @@ class RunnerWebhooks:
             return await self._deliver(request, body)
         except (ApiError, ClientError) as error:
             self._count("unknown", "unavailable")
-            return _answer(503, f"the API server cannot be used: {type(error).__name__}")
+            return _answer(503, f"request to the API server failed: {type(error).__name__}")
 
     async def _deliver(self, request: http.Request, body: bytes) -> http.Response:
         kind = request.headers.get(events.EVENT) or ""
@@ -86,7 +86,7 @@ class RunnerWebhooks:
         pool = serving[0]
         is_new = await write_job(self._client, pool, event.job, self._clock.now())
         self._count(event.job.status, "noted" if is_new else "known")
-        return _answer(202, f"noted for {pool.key}" if is_new else "known already")
+        return _answer(202, f"recorded for {pool.key}" if is_new else "already recorded")
 
     async def _read_pools(self) -> list[tuple[RunnerPool, Secret[str]]]:
         """Pools that listen, with their secrets; kept for a moment, so that floods cost little."""

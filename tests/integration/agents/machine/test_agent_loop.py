@@ -191,7 +191,10 @@ async def test_certificate_is_renewed_when_it_is_due(tmp_path: Path) -> None:
     assert world.waits[0] == RENEW.total_seconds(), "it wakes when the certificate is due"
     assert world.waits[1] == 3000.0, "a renewal that was refused is tried at the next heartbeat"
     assert world.waits[2] == RENEW.total_seconds()
-    assert sum("is not renewed: POST /v1/credentials/renew: 403" in line for line in world.lines)
+    assert sum(
+        "cannot renew the certificate: POST /v1/credentials/renew: 403" in line
+        for line in world.lines
+    )
     assert world.lines.count("certificate renewed") == 2
     requests = [body["csr"] for path, body in world.asked if path in (ATTEST, RENEWAL)]
     assert len(set(requests)) == 4, "each renewal has a key of its own"
@@ -215,7 +218,7 @@ async def test_workload_that_is_not_usable_is_reported(tmp_path: Path) -> None:
     phase, message = (world.asked[-1][1][name] for name in ("phase", "message"))
     assert phase == "Failed"
     assert message == (
-        "the configuration is not usable: platform 'gitlab' is not supported; use github-actions"
+        "invalid configuration: platform 'gitlab' is not supported; use github-actions"
     )
 
 

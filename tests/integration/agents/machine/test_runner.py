@@ -142,7 +142,7 @@ async def test_idle_runner_is_stopped_when_its_claim_drains(tmp_path: Path) -> N
         async with agent(tmp_path, replica, claim, method="join-token", token=token) as running:
             await running.wait_for("reported Ready")
             await world.set_phase("vm", "Draining")
-            await running.wait_for("the runner is idle: it is stopped")
+            await running.wait_for("stopping the idle runner")
             await running.wait_for("shutting down")
             assert await running.process.wait() == 0
             assert (tmp_path / "stopped").exists()
@@ -184,7 +184,7 @@ async def test_reason_of_a_workload_that_cannot_be_prepared_is_in_the_claim(tmp_
     async with bootstrap_world() as world, fake_github(tmp_path) as github:
         world.bootstrap = github.describe(tmp_path, pat=pat)
         status, text = await configure(world)
-        assert (status, text) == (503, "Bootstrapping: there is no Secret default/github")
+        assert (status, text) == (503, "Bootstrapping: Secret default/github not found")
         await add_secret(world, {"pat": PAT})
         github.status = 403
         status, text = await configure(world)
@@ -206,7 +206,7 @@ async def test_secret_of_another_namespace_is_used_only_where_it_says_so(tmp_pat
         await definitions.apply(world.client.raw, [secret])
         status, text = await configure(world)
         assert status == 503
-        assert "is not for templates of default" in text
+        assert "is not shared with namespace default" in text
         assert github.asked == []
         secret["metadata"]["annotations"] = {"hyperfleet.io/for-namespaces": "other, default"}
         await definitions.apply(world.client.raw, [secret])

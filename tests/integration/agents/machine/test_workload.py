@@ -127,7 +127,7 @@ def test_job_is_reported_and_is_not_interrupted_by_a_drain(tmp_path: Path) -> No
     assert machine.workload.rest(3600.0) == 0
     assert machine.phases == ["Busy", "JobCompleted"]
     assert "drain requested: the runner takes no new jobs" in machine.lines
-    assert "the runner is idle: it is stopped" not in machine.lines
+    assert "stopping the idle runner" not in machine.lines
 
 
 IDLE = """
@@ -149,7 +149,7 @@ def test_idle_runner_is_stopped_by_a_drain(tmp_path: Path) -> None:
     machine.steps = [machine.await_start, drain, machine.await_end]
     assert machine.workload.rest(3600.0) == 0
     assert machine.phases == ["JobCompleted"]
-    assert "the runner is idle: it is stopped" in machine.lines
+    assert "stopping the idle runner" in machine.lines
 
 
 def test_rest_ends_with_its_time_while_the_runner_waits_for_a_job(tmp_path: Path) -> None:
@@ -165,13 +165,13 @@ def test_rest_ends_with_its_time_while_the_runner_waits_for_a_job(tmp_path: Path
 
 def test_runner_that_does_not_register_hides_its_token(tmp_path: Path) -> None:
     machine = Machine(tmp_path, register='#!/bin/sh\necho "bad $4" >&2\nexit 1\n')
-    with pytest.raises(RunnerError, match=r"the runner is not registered: .*failed: bad \*\*\*"):
+    with pytest.raises(RunnerError, match=r"cannot register the runner: .*failed: bad \*\*\*"):
         machine.workload.prepare(machine.describe())
 
 
 def test_runner_without_its_script_cannot_be_started(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    with pytest.raises(RunnerError, match="the runner cannot be started") as raised:
+    with pytest.raises(RunnerError, match="cannot start the runner") as raised:
         machine.workload.prepare(machine.describe(run_script="absent.sh"))
     assert raised.value.code == 4
 
@@ -219,10 +219,10 @@ def test_program_names_what_is_wrong_with_its_file(
     assert f"{file}: url 'http://x' does not start with https://" in capsys.readouterr().err
     file.write_text(json.dumps(Machine(tmp_path).describe(run_script="absent.sh")))
     assert main(arguments) == 1
-    assert f"{file}: others may read it; run chmod 600" in capsys.readouterr().err
+    assert f"{file} is readable by other users; run chmod 600 {file}" in capsys.readouterr().err
     file.chmod(0o600)
     assert main(arguments) == RUN_FAILED
-    assert "the runner cannot be started" in capsys.readouterr().err
+    assert "cannot start the runner" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -270,14 +270,14 @@ def test_runner_is_downloaded_and_unpacked(
     assert machine.workload.rest(3600.0) == 0
 
 
-@pytest.mark.parametrize(("path", "cause"), [("/absent", "404"), ("/text", "cannot be unpacked")])
+@pytest.mark.parametrize(("path", "cause"), [("/absent", "404"), ("/text", "cannot unpack")])
 def test_download_that_fails_is_named(
     tmp_path: Path, download: tuple[str, dict[str, bytes]], path: str, cause: str
 ) -> None:
     url, files = download
     files["/text"] = b"not an archive"
     machine = Machine(tmp_path)
-    with pytest.raises(RunnerError, match=f"{url}{path} is not installed: .*{cause}") as raised:
+    with pytest.raises(RunnerError, match=f"cannot install {url}{path}: .*{cause}") as raised:
         machine.workload.prepare(machine.describe(download_url=url + path))
     assert raised.value.code == 2
     assert not list(tmp_path.glob("*.tar.gz"))

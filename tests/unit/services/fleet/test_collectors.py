@@ -123,7 +123,7 @@ def test_operations_change_remote_attributes(
             "ops: attribute 'z' not found",
         ),
         (operation("ADD", "/name", value="x"), "ops: path '/name' must be /remote_attributes/KEY"),
-        (operation("JUMP", "/remote_attributes/a"), "ops: 'JUMP' is not an operation"),
+        (operation("JUMP", "/remote_attributes/a"), "ops: unknown operation 'JUMP'"),
         (
             operation("ADD", "/remote_attributes/collector.os", value="x"),
             "remoteAttributes: 'collector.os' is reserved",

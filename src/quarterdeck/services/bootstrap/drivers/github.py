@@ -53,7 +53,7 @@ class GithubRegistrar:
         elif github.pat is not None:
             credential = await self._read(github.pat, workload.namespace)
         else:
-            raise WorkloadError("spec.bootstrap.config.github has neither app nor pat")
+            raise WorkloadError("spec.bootstrap.config.github: app or pat must be set")
         answer = await self._post(registration.token_url, credential)
         return RegistrationToken(
             token=answer.token, expires_at=answer.expires_at, registration=registration
@@ -87,14 +87,14 @@ class GithubRegistrar:
         try:
             secret = await self._client.get(Secret, selector.name, place)
         except NotFound:
-            raise WorkloadError(f"there is no Secret {place}/{selector.name}") from None
+            raise WorkloadError(f"Secret {place}/{selector.name} not found") from None
         except Forbidden:
-            text = f"the bootstrap service may not read Secret {place}/{selector.name}"
+            text = f"the bootstrap service is not allowed to read Secret {place}/{selector.name}"
             raise WorkloadError(f"{text}; give it a Role in {place}") from None
         allowed = secret.metadata.annotations.get(FOR_NAMESPACES, "").replace(",", " ").split()
         if place != namespace and namespace not in allowed and "*" not in allowed:
-            text = f"Secret {place}/{selector.name} is not for templates of {namespace}"
-            raise WorkloadError(f"{text}; its annotation {FOR_NAMESPACES} says for whom it is")
+            text = f"Secret {place}/{selector.name} is not shared with namespace {namespace}"
+            raise WorkloadError(f"{text}; add the namespace to its annotation {FOR_NAMESPACES}")
         value = (secret.read(selector.key) or b"").decode(errors="replace").strip()
         if not value:
             raise WorkloadError(f"Secret {place}/{selector.name} has no key {selector.key}")
@@ -117,4 +117,4 @@ class GithubRegistrar:
         try:
             return msgspec.json.decode(text, type=_Answer)
         except msgspec.DecodeError:
-            raise WorkloadError(f"{url} answered something else than a token") from None
+            raise WorkloadError(f"the answer of {url} has no token") from None

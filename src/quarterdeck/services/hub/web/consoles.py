@@ -167,6 +167,6 @@ async def _check_right(transport: Transport, path: ResourcePath) -> None:
     body = await transport.send(create(_REVIEWS, json.encode(review), CreateOptions()))
     if not (json.decode(body).get("status") or {}).get("allowed"):
         raise Forbidden(
-            f"you may not read the console of machine {path.name}: "
-            "that takes the verb get on machineclaims/console"
+            f"reading the console of machine {path.name} is forbidden: the verb get on "
+            "machineclaims/console is required"
         )

@@ -111,7 +111,7 @@ class OidcLogin:
             raise Unauthenticated("the ID token was issued by another issuer")
         check_binding(id_token, self._flow.registration, nonce=attempt.nonce)
         if principal.username.startswith(SYSTEM_PREFIX):
-            raise Unauthenticated(f"an issuer cannot name users {SYSTEM_PREFIX}…")
+            raise Unauthenticated(f"user names with the prefix {SYSTEM_PREFIX} are reserved")
         return principal
 
     def _check_issuer(self, given: str | None) -> None:

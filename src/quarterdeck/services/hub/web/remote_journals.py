@@ -83,7 +83,7 @@ async def _fetch(
             response = await client.request("GET", url, headers=headers)
             body = await response.read(_MAX_ANSWER_BYTES)
     except (http.HttpError, OSError, TimeoutError) as error:
-        return f"{url}: {error or 'no answer in time'}"
+        return f"{url}: {error or 'timed out'}"
     try:
         document = json.decode(body)
     except json.JsonError:

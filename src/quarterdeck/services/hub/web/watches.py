@@ -68,7 +68,7 @@ def _parse_watch(value: str) -> Wanted:
     raw, _, query = target.partition("?")
     path = paths.parse(unquote(raw))
     if path is None or form not in _FORMS or not identifier.isalnum() or not _is_plain(path):
-        raise BadRequest(f"w={value!r} is not ID~table|object~PATH of a resource")
+        raise BadRequest(f"invalid w={value!r}: expected ID~table|object~PATH of a resource")
     pairs = [each for each in parse_qsl(query) if each[0] not in ("watch", "allowWatchBookmarks")]
     pairs += [("watch", "true"), ("allowWatchBookmarks", "true")]
     return Wanted(identifier, f"{paths.build(path)}?{urlencode(pairs)}", _FORMS[form], path)
