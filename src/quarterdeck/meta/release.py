@@ -57,6 +57,7 @@ _ON_SINCE = {
     "MessagesPrintJson": (1, 33),
     "NewerMessages": (1, 33),
     "NewerTablesAndWords": (1, 36),
+    "PagesAreReadFromTheCache": (1, 36),
     "TerminatingKindsAreForbidden": (1, 36),
     "RevisionHistoryIsMutable": (1, 33),
     "RolesAreCheckedOnce": (1, 36),

@@ -73,7 +73,9 @@ share of the requests to built-in kinds:
   the object again. A whole number that is sent as a float again is no change.
 - Expressions say `invalid data, expected …` of a value that does not have its declared type, but
   not of a member that an expression reads.
-- A watch may resume across a restart of the server, where Kubernetes says `410 Expired`.
+- A watch may resume across a restart of the server, where Kubernetes says `410 Expired`. One from
+  a version that has not happened yet is answered with 504, so that its client lists again; in
+  Kubernetes it stays silent until the version comes.
 """
 RELEASES = """## Releases
 `quarterdeck server --kubernetes-version 1.36` is Kubernetes 1.36.3: the newest release whose

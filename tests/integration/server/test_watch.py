@@ -123,6 +123,16 @@ async def test_streaming_list_ends_its_initial_events_with_a_bookmark(serving: A
             assert await stream.names(1) == [("ADDED", "c")]
 
 
+async def test_streaming_list_without_bookmarks_has_no_end_of_initial_events(serving: Any) -> None:
+    async with serving() as api:
+        await api.make("a")
+        query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+        async with api.watch(f"{MAPS}?{query}") as stream:
+            assert await stream.names(1) == [("ADDED", "a")]
+            await api.make("b")
+            assert await stream.names(1) == [("ADDED", "b")]
+
+
 async def test_streaming_list_needs_its_match(serving: Any) -> None:
     async with serving() as api:
         answer = await api("GET", f"{MAPS}?watch=1&sendInitialEvents=true")

@@ -162,7 +162,7 @@ class WatchStream:
             ]
             await writer.write(b"".join(parts))
             await turns.yield_if_due()
-        if self._options.send_initial_events:
+        if self._options.send_initial_events and self._options.allow_watch_bookmarks:
             writer.write_nowait(self._encode_bookmark({INITIAL_EVENTS_END: "true"}))
         self._is_live = True
 

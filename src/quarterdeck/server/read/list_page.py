@@ -49,7 +49,9 @@ def _get_limit(selection: Selection, options: ListOptions) -> int:
     """The size of a page; a list of any version comes whole, from the cache that Kubernetes has
     for all resources but events.
     """
-    is_cached = selection.resource.stored_name != "events" and not options.continue_
+    is_cached = selection.resource.stored_name != "events" and (
+        not options.continue_ or has_feature("PagesAreReadFromTheCache")
+    )
     return 0 if options.resource_version == "0" and is_cached else options.limit
 
 
@@ -64,9 +66,9 @@ async def _open_snapshot(
     is_exact = options.resource_version_match == EXACT or (
         not options.resource_version_match and options.limit > 0
     )
-    if is_exact and version > core.store.revision:
+    if is_exact and version > core.store.revision and not has_feature("PagesAreReadFromTheCache"):
         raise ApiError("etcdserver: mvcc: required revision is a future revision", code=500)
-    await wait_for_version(core, options.resource_version)
+    await wait_for_version(core, options.resource_version, retry_after_s=0 if is_exact else 1)
     if not is_exact:
         return core.store.snapshot(), None
     try:
@@ -82,7 +84,7 @@ def _parse_list_version(selection: Selection, options: ListOptions) -> int:
     exact versions and events are read from; since 1.33 in the words of the latter.
     """
     match = options.resource_version_match
-    is_cached = match == NOT_OLDER or (not options.limit and match != EXACT)
+    is_cached = match == NOT_OLDER or (options.limit <= 0 and match != EXACT)
     try:
         return parse_version(options.resource_version)
     except ApiError as error:

@@ -50,6 +50,8 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     if options.send_initial_events is not None and match != NOT_OLDER:
         errors.append(forbidden(field, f"{initial} requires setting {field} to {NOT_OLDER}"))
     if not match:
+        if options.continue_ and _begins_with_state(options):
+            errors.append(forbidden(field, f"{field} is forbidden when continue is provided"))
         return errors
     if options.send_initial_events is None:
         errors.append(
@@ -60,3 +62,8 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     if options.continue_:
         errors.append(forbidden(field, f"{field} is forbidden when continue is provided"))
     return errors
+
+
+def _begins_with_state(options: ListOptions) -> bool:
+    """Whether Kubernetes fills in that the objects come first, newer ones too."""
+    return options.send_initial_events is None and options.resource_version in ("", "0")

@@ -33,7 +33,7 @@ def _build_version_error(text: str, problem: str) -> ApiError:
     return ApiError(message, code=500)
 
 
-async def wait_for_version(core: Core, text: str) -> int:
+async def wait_for_version(core: Core, text: str, *, retry_after_s: int = 1) -> int:
     """Wait a little for a version that has not happened yet.
 
     Raises:
@@ -48,7 +48,7 @@ async def wait_for_version(core: Core, text: str) -> int:
                 causes=(
                     Cause(reason="ResourceVersionTooLarge", message="Too large resource version"),
                 ),
-                retry_after_seconds=1,
+                retry_after_seconds=retry_after_s,
             ),
         )
     return version
