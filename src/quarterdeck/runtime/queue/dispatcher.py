@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from quarterdeck.kit.clock import Clock
-from quarterdeck.runtime.queue.timer import sleep_unless_set
 from quarterdeck.runtime.queue.workqueue import QueueItem, WorkQueue
 
 K = TypeVar("K", bound=Hashable)
@@ -91,7 +90,7 @@ class Dispatcher(Generic[K]):
                 await self._earlier.wait()
             elif delay_s > 0:
                 self._armed_for = self._clock.monotonic() + delay_s
-                await sleep_unless_set(self._clock, delay_s, self._earlier)
+                await _sleep_unless_set(self._clock, delay_s, self._earlier)
             else:
                 self._release_due()
 
@@ -124,3 +123,19 @@ class Dispatcher(Generic[K]):
             if not future.done():
                 future.set_result(None)
                 return
+
+
+async def _sleep_unless_set(clock: Clock, seconds: float, event: asyncio.Event) -> bool:
+    """Sleep, but return early when the event is set; True if it is."""
+    if seconds <= 0 or event.is_set():
+        await asyncio.sleep(0)
+        return event.is_set()
+    async with asyncio.TaskGroup() as group:
+        both = {
+            group.create_task(clock.sleep(seconds), name="sleep"),
+            group.create_task(event.wait(), name="event"),
+        }
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        for task in both:
+            task.cancel()
+    return event.is_set()
