@@ -28,6 +28,7 @@ from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import Object, get_raw
 from quarterdeck.runtime import Controller, Manager, WatchSettings
 from quarterdeck.testing import server_faults
+from quarterdeck.testing.faulty_stream import close_connection
 from quarterdeck.testing.poll import eventually
 from quarterdeck.testing.server_faults import Answer, ServerFaults
 
@@ -115,13 +116,13 @@ class _Crash:
             if request.headers.get("user-agent") != _OPERATOR:
                 return await handler(request)
             if self.crashed.is_set():
-                server_faults.close_connection()
+                close_connection()
             reply = await handler(request)
             if request.method in _WRITES:
                 self.writes += 1
                 if self.writes == self._after:
                     self.crashed.set()
-                    server_faults.close_connection()
+                    close_connection()
             return reply
 
         return handle

@@ -10,16 +10,13 @@ retries, connection pools, credentials, watches. `faults` has the same at the cl
 a socket. The first rule that matches a request decides; `chaos` injects faults at random by a seed.
 """
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import NoReturn, cast
 
 from quarterdeck.kit import http
-from quarterdeck.kit.clock import Clock, SystemClock, settle
-from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.testing.faulty_stream import FaultyWriter, break_stream, close_connection
 from quarterdeck.wire import path as paths
-from quarterdeck.wire.frame import EventType, encode_event
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError, Expired, from_status
@@ -169,7 +166,7 @@ def cut_watch(after_lines: int, *, resource: str = "", times: int | None = None)
     """Streams break in the middle of the line after so many."""
 
     async def inject(proceed: Proceed) -> Answer:
-        return _inject_into_stream(await proceed(), after_lines, _FaultyWriter.TEAR)
+        return _break_watch(await proceed(), after_lines, FaultyWriter.TEAR)
 
     return ServerRule("watch", inject, resource=resource, times=times)
 
@@ -178,7 +175,7 @@ def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1)
     """Streams stay open but deliver nothing more, not even bookmarks, after so many lines."""
 
     async def inject(proceed: Proceed) -> Answer:
-        return _inject_into_stream(await proceed(), after_lines, _FaultyWriter.FREEZE)
+        return _break_watch(await proceed(), after_lines, FaultyWriter.FREEZE)
 
     return ServerRule("watch", inject, resource=resource, times=times)
 
@@ -187,7 +184,7 @@ def expire_watch(*, after_lines: int = 0, resource: str = "", times: int | None 
     """Streams end with the ERROR event of a forgotten version after so many lines."""
 
     async def inject(proceed: Proceed) -> Answer:
-        return _inject_into_stream(await proceed(), after_lines, _FaultyWriter.EXPIRE)
+        return _break_watch(await proceed(), after_lines, FaultyWriter.EXPIRE)
 
     return ServerRule("watch", inject, resource=resource, times=times)
 
@@ -206,15 +203,20 @@ def chaos(seed: int, probability: float) -> ServerRule:
             return _build_failure(int(fault), 0 if fault == "429" else None)
         reply = await proceed()
         if isinstance(reply, http.StreamResponse):
-            return _inject_into_stream(
-                reply, lines, rng.choice((_FaultyWriter.TEAR, _FaultyWriter.EXPIRE))
-            )
+            return break_stream(reply, lines, rng.choice((FaultyWriter.TEAR, FaultyWriter.EXPIRE)))
         close_connection()
 
     return ServerRule(ANY_VERB, inject)
 
 
 # --- injection
+
+
+def _break_watch(reply: Answer, after_lines: int, fault: str) -> Answer:
+    """Break a watch; other answers stay as they are."""
+    if isinstance(reply, http.StreamResponse):
+        return break_stream(reply, after_lines, fault)
+    return reply
 
 
 def _build_failure(code: int, retry_after_s: int | None) -> http.Response:
@@ -227,76 +229,3 @@ def _build_failure(code: int, retry_after_s: int | None) -> http.Response:
     if retry_after_s is not None:
         headers.append(("retry-after", str(retry_after_s)))
     return http.Response(code, headers, error.encode())
-
-
-def close_connection() -> NoReturn:
-    """Close the connection without a response, as a server does that is killed."""
-    raise asyncio.CancelledError("cut by a fault rule")
-
-
-def _inject_into_stream(reply: Answer, after_lines: int, fault: str) -> Answer:
-    if not isinstance(reply, http.StreamResponse):
-        return reply
-    run = reply.run
-
-    async def faulty(writer: http.BodyWriter) -> None:
-        tap = _FaultyWriter(writer, after_lines, fault)
-        async with Supervisor("faulty-watch") as tasks:
-            stream = tasks.spawn(_run_stream(run, cast("http.BodyWriter", tap)), name="watch")
-            ending = tasks.spawn(tap.over.wait(), name="fault")
-            await asyncio.wait({stream, ending}, return_when=asyncio.FIRST_COMPLETED)
-            await settle(3)  # what was written before goes out
-        if tap.over.is_set() and fault == _FaultyWriter.TEAR:
-            close_connection()
-
-    return http.StreamResponse(reply.status, reply.headers, faulty)
-
-
-async def _run_stream(
-    run: Callable[[http.BodyWriter], Awaitable[None]], writer: http.BodyWriter
-) -> None:
-    await run(writer)
-
-
-class _FaultyWriter:
-    """A writer that lets so many lines through, and then its fault happens."""
-
-    TEAR, FREEZE, EXPIRE = "tear", "freeze", "expire"
-
-    def __init__(self, writer: http.BodyWriter, lines: int, fault: str) -> None:
-        self._writer = writer
-        self._lines = lines
-        self._fault = fault
-        self._is_faulty = False
-        self.over = asyncio.Event()
-        self.closing = writer.closing
-
-    @property
-    def buffered(self) -> int:
-        return self._writer.buffered
-
-    def write_nowait(self, data: bytes) -> int:
-        return self._writer.write_nowait(self._filter(data))
-
-    async def write(self, data: bytes) -> None:
-        await self._writer.write(self._filter(data))
-
-    def _filter(self, data: bytes) -> bytes:
-        if self._is_faulty or not data:
-            return b""
-        lines = data.splitlines(keepends=True)
-        if len(lines) <= self._lines:
-            self._lines -= len(lines)
-            return data
-        self._is_faulty = True
-        passed, torn = b"".join(lines[: self._lines]), lines[self._lines]
-        match self._fault:
-            case self.FREEZE:
-                return passed
-            case self.EXPIRE:
-                self.over.set()
-                gone = Expired("too old resource version (injected)")
-                return passed + encode_event(EventType.ERROR, gone.encode())
-            case _:
-                self.over.set()
-                return passed + torn[: len(torn) // 2]

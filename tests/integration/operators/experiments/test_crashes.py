@@ -27,6 +27,7 @@ from quarterdeck.operators.experiments.ports import Collected, FinishedRun, NoRe
 from quarterdeck.runtime import Manager, WatchSettings
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.testing import server_faults
+from quarterdeck.testing.faulty_stream import close_connection
 from quarterdeck.wire.status import NotFound
 
 VICTIM = "victim"
@@ -49,13 +50,13 @@ class Crash:
             if request.headers.get("user-agent") != VICTIM:
                 return await handler(request)
             if self.crashed.is_set():
-                server_faults.close_connection()
+                close_connection()
             reply = await handler(request)
             if request.method in WRITES and "/events" not in request.target:
                 self.writes += 1
                 if self.writes == self.after:
                     self.crashed.set()
-                    server_faults.close_connection()
+                    close_connection()
             return reply
 
         return handle
