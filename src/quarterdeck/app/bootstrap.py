@@ -18,7 +18,7 @@ from quarterdeck.app import bootstrap_manifests, definitions
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.machines_settings import MAX_CERTIFICATE_S, Settings
-from quarterdeck.app.manifests import HERE, NAMESPACE
+from quarterdeck.app.place import HERE, NAMESPACE
 from quarterdeck.app.ports import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client

@@ -17,7 +17,7 @@ from quarterdeck.app.workload_manifests import (
 )
 
 if TYPE_CHECKING:
-    from quarterdeck.app.manifests import Place
+    from quarterdeck.app.place import Place
 
 NAME = "quarterdeck-bootstrap"
 PORT = 8445

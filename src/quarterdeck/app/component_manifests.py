@@ -8,13 +8,8 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.app import (
-    hub_manifests,
-    ingester_deployment,
-    ingester_manifests,
-    monitoring,
-)
-from quarterdeck.app.manifests import HERE, LABELS, Place
+from quarterdeck.app import hub_manifests, ingester_deployment, ingester_manifests, monitoring
+from quarterdeck.app.place import HERE, LABELS, Place
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
 from quarterdeck.app.workload_manifests import Document
 

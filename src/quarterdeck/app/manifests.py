@@ -5,31 +5,21 @@ Names are final, so kustomize has nothing to rewrite but the image.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from quarterdeck import apis
 from quarterdeck.app import bootstrap_manifests, pod_security
 from quarterdeck.app.hub_manifests import LABELS as HUB_LABELS
 from quarterdeck.app.parts import PARTS, Part, list_kinds
+from quarterdeck.app.place import HERE, LABELS, Place
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.app.webhooks import REGISTRATION as WEBHOOK_REGISTRATION
 from quarterdeck.app.webhooks import SECRET as WEBHOOK_SECRET
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
 from quarterdeck.app.webhooks import has_webhooks
-from quarterdeck.app.workload_manifests import (
-    RBAC,
-    SCRAPERS,
-    Document,
-    Workload,
-    allow_port,
-    build_tcp_port,
-)
+from quarterdeck.app.workload_manifests import RBAC, SCRAPERS, Document, allow_port, build_tcp_port
 from quarterdeck.meta import crd
 from quarterdeck.runtime.controller import rbac
 
-NAMESPACE = "quarterdeck-system"
-IMAGE = "quarterdeck:latest"
-NAME = "quarterdeck-manager"
 METRICS_PORT = 8080
 HEALTH_PORT = 8081
 WEBHOOK_PORT = 9444
@@ -46,36 +36,6 @@ FLEET_SECRET = {
     "FLEET_MANAGEMENT_PASSWORD": "password",
 }
 """Environment of the manager, by keys of the Secret that existing guides create."""
-LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "manager"}
-
-
-class Place(NamedTuple):
-    """Where the operators will run, and as what."""
-
-    namespace: str = NAMESPACE
-    image: str = IMAGE
-    name: str = NAME
-    """Of the Deployment, its account, its roles and its lease."""
-    operators: tuple[str, ...] = ()
-    """The operators of this process; all of them without a name."""
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """What selects the pods of this process."""
-        return {**LABELS, "app.kubernetes.io/component": self.name.removeprefix("quarterdeck-")}
-
-    @property
-    def workload(self) -> Workload:
-        """The Deployment of this process."""
-        return Workload(self.name, self.namespace, self.labels)
-
-    @property
-    def prefix(self) -> str:
-        """The beginning of names that must differ between processes of one namespace."""
-        return "quarterdeck" if self.name == NAME else self.name
-
-
-HERE = Place()
 
 
 def everything(place: Place = HERE, parts: Sequence[Part] = PARTS) -> list[Document]:

@@ -10,12 +10,13 @@ from typing import Any
 
 from quarterdeck.app import definitions, manifests
 from quarterdeck.app.parts import Part
+from quarterdeck.app.place import HERE, NAME, NAMESPACE
 from quarterdeck.client.client import Client
 from quarterdeck.runtime.controller import rbac
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.server.authentication.service_accounts.tokens import build_account_user
 
-OPERATORS = build_account_user(manifests.NAMESPACE, manifests.NAME)
+OPERATORS = build_account_user(NAMESPACE, NAME)
 """Whom the operators act as, in `up` as in a cluster."""
 _SIMULATORS = "quarterdeck-simulators"
 _FILLED_BY_OPERATORS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -24,8 +25,7 @@ _FILLED_BY_OPERATORS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfig
 
 async def grant_roles(admin: Client, parts: Sequence[Part]) -> None:
     """Apply namespace, service account, roles and bindings of the operators."""
-    place = manifests.HERE
-    documents = [manifests.namespace(place), *manifests.permissions(place, parts).values()]
+    documents = [manifests.namespace(HERE), *manifests.permissions(HERE, parts).values()]
     registrations = [each for each in documents if each["kind"] in _FILLED_BY_OPERATORS]
     await definitions.apply(admin.raw, [each for each in documents if each not in registrations])
     await definitions.apply_missing(admin.raw, registrations)

@@ -21,9 +21,9 @@ async def find_pods(client: "Client", kind: str, name: str, namespace: str) -> l
         CommandError: if it has none.
         NotFound: if there is no such object.
     """
-    from quarterdeck.cli.commands.get import find
+    from quarterdeck.cli.resource_paths import find_resource
 
-    found = await find(client, kind)
+    found = await find_resource(client, kind)
     if not found.gvr.group and found.gvr.resource == "pods":
         return [await _open_pods(client).get(name, namespace)]
     owner = await client.resource(found.gvr).get(name, namespace if found.namespaced else "")

@@ -23,6 +23,7 @@ from quarterdeck.app.component_manifests import (
     build_webhook_certificate,
 )
 from quarterdeck.app.parts import PARTS, Part
+from quarterdeck.app.place import Place
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.codegen import helm_template as helm
 from quarterdeck.codegen.files import File
@@ -77,7 +78,7 @@ def _keep(definition: Mapping[str, Any]) -> dict[str, Any]:
 def _operator(part: Part) -> list[Conditional]:
     values = f".Values.operators.{part.name}"
     enabled = f"{values}.enabled"
-    place = manifests.Place(NAMESPACE, IMAGE, f"quarterdeck-{part.name}", (part.name,))
+    place = Place(NAMESPACE, IMAGE, f"quarterdeck-{part.name}", (part.name,))
     documents = [*manifests.permissions(place, [part]).values()]
     around = manifests.manager(place)
     deployment = dict(around.pop("manager"))
@@ -116,7 +117,7 @@ def _open_webhook_certificate(deployment: dict[str, Any]) -> None:
         holder[key] = [*holder[key], part]
 
 
-def _build_certificates(place: manifests.Place, enabled: str) -> Iterator[Conditional]:
+def _build_certificates(place: Place, enabled: str) -> Iterator[Conditional]:
     """The certificate of webhooks, and an issuer unless another one is named."""
     wanted = f"and {enabled} {_CERTIFIED}.enabled"
     issuer = helm.block('(include "quarterdeck.webhook.issuer" . | fromYaml)')
@@ -143,7 +144,7 @@ def _leave_collectors(deployment: Mapping[str, Any]) -> None:
 
 
 def _bootstrap() -> list[Conditional]:
-    place = manifests.Place(NAMESPACE, IMAGE, "quarterdeck-machines")
+    place = Place(NAMESPACE, IMAGE, "quarterdeck-machines")
     documents = {
         **bootstrap_manifests.permissions(place),
         **bootstrap_manifests.workload(place),
@@ -156,7 +157,7 @@ def _bootstrap() -> list[Conditional]:
 
 def _ingester() -> list[Conditional]:
     """The ingester of the clusters operator, or one with a Deployment of its own."""
-    place = manifests.Place(NAMESPACE, IMAGE, "quarterdeck-clusters")
+    place = Place(NAMESPACE, IMAGE, "quarterdeck-clusters")
     inside = ingester_manifests.build_ingester(NAMESPACE, place.labels)
     apart = deepcopy(dict(ingester_deployment.build_ingester_deployment(NAMESPACE, IMAGE)))
     _open_hub_secret(dict(apart["deployment"]), is_optional=False)

@@ -5,6 +5,7 @@ from typing import Any
 
 from quarterdeck.app import component_manifests, manifests
 from quarterdeck.app.parts import PARTS, Part
+from quarterdeck.app.place import Place
 from quarterdeck.app.workload_manifests import Document
 from quarterdeck.codegen import roles
 from quarterdeck.codegen.files import File
@@ -16,7 +17,7 @@ _KUSTOMIZE = "kustomize.config.k8s.io/v1beta1"
 
 def files() -> Iterator[File]:
     """Permissions, manager, default, components, samples."""
-    place = manifests.Place()
+    place = Place()
     permissions = manifests.permissions(place)
     people = sorted(file.path.rpartition("/")[2] for file in roles.files())
     yield from _render_folder("config/rbac", permissions, more=people)
@@ -43,7 +44,7 @@ def _render_fleet_overlay() -> Iterator[File]:
     """The pipelines operator under the names that guides for Fleet Management use."""
     name = "fleet-management-operator"
     part = next(part for part in PARTS if part.name == "pipelines")
-    place = manifests.Place(
+    place = Place(
         namespace=f"{name}-system", name=f"{name}-controller-manager", operators=(part.name,)
     )
     documents = {

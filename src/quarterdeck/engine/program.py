@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from quarterdeck.engine.aggregation import CompiledAggregation
-from quarterdeck.engine.collector import Identity
 from quarterdeck.engine.columns import Columns
 from quarterdeck.engine.expressions.compiler import Moment
 from quarterdeck.engine.extraction import Extractor
+from quarterdeck.engine.identity import Identity
 from quarterdeck.engine.paths import Key, Path
 from quarterdeck.engine.target import Target
 

@@ -11,10 +11,11 @@ from quarterdeck.apis.clusterpulse.metric_source import MetricSourceSpec
 from quarterdeck.engine.aggregation import BatchView
 from quarterdeck.engine.alerts import CompiledAlert
 from quarterdeck.engine.builder import Builder
-from quarterdeck.engine.collector import Collector, Identity
+from quarterdeck.engine.collector import Collector
 from quarterdeck.engine.definition import define
 from quarterdeck.engine.errors import SourceError
 from quarterdeck.engine.expressions.compiler import Moment
+from quarterdeck.engine.identity import Identity
 from quarterdeck.engine.program import Program
 from quarterdeck.engine.results import AggregationValue, Resource
 from quarterdeck.engine.target import Target

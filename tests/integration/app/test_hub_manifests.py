@@ -8,13 +8,8 @@ import pytest
 from quarterdeck.app import definitions, hub_manifests
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.component_manifests import build_component_patches, build_components
-from quarterdeck.app.manifests import (
-    HERE,
-    NAME,
-    manager,
-    namespace,
-    permissions,
-)
+from quarterdeck.app.manifests import manager, namespace, permissions
+from quarterdeck.app.place import HERE, NAME
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import json

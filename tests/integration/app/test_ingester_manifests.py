@@ -6,12 +6,8 @@ from quarterdeck.app import definitions, ingester_manifests
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.component_manifests import build_component_patches, build_components
-from quarterdeck.app.manifests import (
-    HERE,
-    LABELS,
-    manager,
-    namespace,
-)
+from quarterdeck.app.manifests import manager, namespace
+from quarterdeck.app.place import HERE, LABELS
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.client.interfaces import PatchType
 from quarterdeck.kit import json

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
+from quarterdeck.cli.changes import format_change, summarize
 from quarterdeck.cli.commands.metrics.preview import aggregation_rows, format_problem
-from quarterdeck.cli.commands.watch import format_change, summarize
 from quarterdeck.cli.experiments import describe
 from quarterdeck.cli.flags import Form
 from quarterdeck.cli.main import run

@@ -71,9 +71,9 @@ COMMAND = Command(delete)
 async def _find_targets(
     client: "Client", kind: str, names: list[str], namespace: str
 ) -> "list[Target]":
-    from quarterdeck.cli.commands.get import find
+    from quarterdeck.cli.resource_paths import find_resource
 
-    found = await with_progress(find(client, kind), "reading the list of resources")
+    found = await with_progress(find_resource(client, kind), "reading the list of resources")
     where = (namespace or client.namespace) if found.namespaced else ""
     return [(found, where, name) for name in names]
 

@@ -35,12 +35,12 @@ async def describe(
     context: Context = "",
 ) -> None:
     """Show metadata, spec, status, conditions and events of one object or of all of a kind."""
-    from quarterdeck.cli.commands.get import build_path, find
+    from quarterdeck.cli.resource_paths import build_path, find_resource
 
     kind, name = split_target(kind, name)
     async with connect(kubeconfig, context) as client:
         found = await with_progress(
-            find(client, kind), f"reading the list of resources of {client.config.server}"
+            find_resource(client, kind), f"reading the list of resources of {client.config.server}"
         )
         path = build_path(client, found, name, namespace, all_namespaces=False)
         objects = await _read_objects(client, path, labels)

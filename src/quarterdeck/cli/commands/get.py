@@ -18,6 +18,7 @@ from quarterdeck.cli.flags import (
 )
 from quarterdeck.cli.output_format import OutputFormat
 from quarterdeck.cli.parameters import Argument, Option
+from quarterdeck.cli.resource_paths import build_path, find_resource
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -113,7 +114,7 @@ async def _find_all(client: "Client", kinds: "list[str]") -> "list[ApiResource]"
     found: list[ApiResource] = []
     for each in kinds:
         try:
-            found.append(await find(client, each))
+            found.append(await find_resource(client, each))
         except NotFound:
             category = await client.resources_in_category(each)
             if not category:
@@ -145,32 +146,6 @@ async def _print_changes(lines: "AsyncGenerator[str, None]", count: int) -> None
                 return
 
 
-async def find(client: "Client", kind: str) -> "ApiResource":
-    """The resource of a plural, singular, kind or short name."""
-    _, found = await client.resource_named(kind)
-    return found
-
-
-def build_path(
-    client: "Client", found: "ApiResource", name: str, namespace: str, *, all_namespaces: bool
-) -> "ResourcePath":
-    """Where to read.
-
-    Raises:
-        CommandError: if a name and all namespaces are given.
-    """
-    from quarterdeck.wire.path import ResourcePath
-
-    if all_namespaces and name:
-        raise CommandError(
-            "NAME and --all-namespaces are mutually exclusive: use --namespace", REFUSED
-        )
-    where = ""
-    if found.namespaced and not all_namespaces:
-        where = namespace or client.namespace
-    return ResourcePath(*found.gvr, where, name)
-
-
 def _format_table(table: "Table", path: "ResourcePath", *, wide: bool) -> str:
     from quarterdeck.cli.output import columns
     from quarterdeck.cli.server_table import build_rows
@@ -186,7 +161,7 @@ async def _follow(
     client: "Client", path: "ResourcePath", options: "ListOptions", form: OutputFormat
 ) -> "AsyncGenerator[str, None]":
     """What --watch prints: rows of a table, or objects in another format, as they change."""
-    from quarterdeck.cli.commands.watch import format_change, iterate_changes
+    from quarterdeck.cli.changes import format_change, iterate_changes
     from quarterdeck.cli.server_table import follow_table
 
     if form.is_table:

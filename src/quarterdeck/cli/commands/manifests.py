@@ -31,8 +31,9 @@ def manifests(
     output: Output = Form.YAML,
 ) -> None:
     """Print manifests: `quarterdeck manifests | kubectl apply -f -`."""
-    from quarterdeck.app.manifests import IMAGE, NAMESPACE, Place, everything
+    from quarterdeck.app.manifests import everything
     from quarterdeck.app.parts import choose
+    from quarterdeck.app.place import IMAGE, NAMESPACE, Place
     from quarterdeck.cli.output import documents
     from quarterdeck.meta import names
 

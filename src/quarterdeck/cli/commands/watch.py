@@ -1,7 +1,8 @@
 """`quarterdeck watch`: show objects and their changes."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
+from quarterdeck.cli.changes import format_change, iterate_changes
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
 from quarterdeck.cli.flags import (
@@ -18,13 +19,6 @@ from quarterdeck.cli.flags import (
 )
 from quarterdeck.cli.parameters import Option
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from quarterdeck.client.client import Client
-    from quarterdeck.wire.path import ResourcePath
-    from quarterdeck.wire.query import ListOptions
-
 
 async def watch(
     kind: Kind,
@@ -40,8 +34,8 @@ async def watch(
     context: Context = "",
 ) -> None:
     """Show the objects of a kind, then every change, until Ctrl-C."""
-    from quarterdeck.cli.commands.get import build_path, find
     from quarterdeck.cli.output import print_document
+    from quarterdeck.cli.resource_paths import build_path, find_resource
     from quarterdeck.wire.query import ListOptions
 
     kind, name = split_target(kind, name)
@@ -49,7 +43,7 @@ async def watch(
     seen = 0
     async with connect(kubeconfig, context) as client:
         found = await with_progress(
-            find(client, kind), f"reading the list of resources of {client.config.server}"
+            find_resource(client, kind), f"reading the list of resources of {client.config.server}"
         )
         path = build_path(client, found, name, namespace, all_namespaces=all_namespaces)
         async for type_, document in iterate_changes(client, path, options):
@@ -60,60 +54,3 @@ async def watch(
 
 
 COMMAND = Command(watch)
-
-
-async def iterate_changes(
-    client: "Client", path: "ResourcePath", options: "ListOptions"
-) -> "AsyncIterator[tuple[str, dict[str, Any]]]":
-    """Every change, across the watches that the server ends.
-
-    They begin with what the server has at hand: asked for the newest state, one whose cache lags
-    behind etcd answers with a 504.
-    """
-    import msgspec
-
-    from quarterdeck.wire.frame import EventType
-
-    fields = f"metadata.name={path.name}" if path.name else ""
-    options = msgspec.structs.replace(
-        options, watch=True, field_selector=fields, resource_version="0"
-    )
-    while True:
-        async with client.resource(path.gvr).watch(path.namespace, options) as events:
-            async for type_, document in events:
-                version = document["metadata"]["resourceVersion"]
-                options = msgspec.structs.replace(options, resource_version=version)
-                if type_ is not EventType.BOOKMARK:
-                    yield type_.value, document
-
-
-def format_change(type_: str, document: dict[str, Any], form: Form) -> str:
-    """One change as text."""
-    from quarterdeck.cli.output import clean, documents
-    from quarterdeck.kit import json
-
-    if form is Form.JSON:
-        return json.encode({"type": type_, "object": clean(document)}).decode()
-    if form is Form.YAML:
-        return f"# {type_}\n---\n{documents([document], form)}"
-    metadata = document["metadata"]
-    where = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-    line = f"{type_:<9} {document.get('kind', '')} {where}{metadata['name']}"
-    return line if form is Form.NAME else f"{line}  {summarize(document)}".rstrip()
-
-
-def summarize(document: dict[str, Any]) -> str:
-    """Phase, replicas and why the object is not ready, as far as its status has them."""
-    status = document.get("status")
-    if not isinstance(status, dict):
-        return ""
-    parts = [str(status["phase"])] if status.get("phase") else []
-    desired = (document.get("spec") or {}).get("replicas")
-    if desired is not None:
-        parts.append(f"{status.get('readyReplicas', 0)}/{desired} ready")
-    parts += [
-        f"({condition.get('reason', '')}: {condition.get('message', '')})"
-        for condition in status.get("conditions") or ()
-        if condition.get("type") == "Ready" and condition.get("status") != "True"
-    ]
-    return " ".join(parts)

@@ -19,7 +19,8 @@ from quarterdeck.app.component_manifests import build_components
 from quarterdeck.app.dashboard import build_dashboard
 from quarterdeck.app.hub import build_hub
 from quarterdeck.app.hub_identity import build_identity
-from quarterdeck.app.manifests import HERE, namespace
+from quarterdeck.app.manifests import namespace
+from quarterdeck.app.place import HERE
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http

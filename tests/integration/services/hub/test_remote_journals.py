@@ -15,7 +15,8 @@ from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.component_manifests import build_components
 from quarterdeck.app.dashboard import explain_elsewhere
 from quarterdeck.app.errors import SettingError
-from quarterdeck.app.manifests import HERE, namespace
+from quarterdeck.app.manifests import namespace
+from quarterdeck.app.place import HERE
 from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.pem import load_identity
