@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from free_ports import FREE_PORTS
 
-from quarterdeck.cli.main import COMMANDS
+from quarterdeck.cli.commands import COMMANDS
 
 pytestmark = pytest.mark.slow  # real processes, on whatever machine
 

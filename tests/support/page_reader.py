@@ -22,7 +22,7 @@ from page_blocks import ROOT
 from page_steps import Command, Save, Step, matches
 from page_terminal import LIMIT_S, PageError, Terminal
 
-from quarterdeck.cli.main import COMMANDS, PACKAGE, Found, load
+from quarterdeck.cli.commands import COMMANDS, PACKAGE, Found, load
 
 PORTS = {
     "--port": 6443,

@@ -20,7 +20,7 @@ To attach an operator called `clusters`:
    over all operators), and name the module in `Part.settings`. Flags, environment, config file,
    `doctor` and the reference page follow from it. `attach` reads it with
    `host.settings_of(Settings)`. Keep this module free of other imports: `--help` loads it.
-5. Commands: `cli/commands/clusters/`, see `cli/main.py`.
+5. Commands: `cli/commands/clusters/`, see `cli/commands/__init__.py`.
 6. Run `make update`; it rewrites `config/` and `docs/reference/`.
 
 Modules are named here, not imported: a process loads only the operators it runs.

@@ -9,7 +9,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from quarterdeck.cli.main import COMMANDS, PACKAGE, Found, load
+from quarterdeck.cli.commands import COMMANDS, PACKAGE, Found, load
 from quarterdeck.cli.parameters import Parser
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.main import COMMANDS, Found, load
+from quarterdeck.cli.commands import COMMANDS, Found, load
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = (

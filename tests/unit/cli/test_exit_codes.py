@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.cli.commands import Found, walk
 from quarterdeck.cli.exit_codes import FAILED, REFUSED
-from quarterdeck.cli.main import Found, run, walk
+from quarterdeck.cli.main import run
 
 COMMANDS = [each for each in walk() if each.command is not None]
 SERVING = ("run", "bootstrap", "hub", "ingester", "collector")

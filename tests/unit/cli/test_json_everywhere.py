@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.main import Found, run, walk
+from quarterdeck.cli.commands import Found, walk
+from quarterdeck.cli.main import run
 
 _RUNS = "runs until it is stopped; its log is JSON with --log-format json"
 _TERMINAL = "connects a terminal"

@@ -10,6 +10,7 @@ from quarterdeck.app.errors import Interrupted, NotConfigured, SettingError, Sta
 from quarterdeck.app.resolution import Effective
 from quarterdeck.cli import main
 from quarterdeck.cli.command import Command, StartTime
+from quarterdeck.cli.commands import walk
 from quarterdeck.cli.exit_codes import CommandError
 from quarterdeck.cli.parameters import Argument, Option
 from quarterdeck.client.errors import ConnectionFailed
@@ -167,7 +168,7 @@ def test_groups_have_help_and_refuse_unknown_commands(capsys: pytest.CaptureFixt
 
 
 def test_every_command_has_a_description_and_a_summary() -> None:
-    for found in main.walk():
+    for found in walk():
         assert found.summary and not found.summary.endswith(".")
         assert found.command is not None or found.group
         if found.command is not None:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 from page_blocks import PAGES, ROOT, list_blocks
 
-from quarterdeck.cli.main import COMMANDS, PACKAGE, Found, load, run
+from quarterdeck.cli.commands import COMMANDS, PACKAGE, Found, load
+from quarterdeck.cli.main import run
 from quarterdeck.cli.parameters import UsageError
 
 _ENDS = {"|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"}

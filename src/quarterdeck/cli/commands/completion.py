@@ -8,7 +8,7 @@ import enum
 from typing import Annotated
 
 from quarterdeck.cli.command import Command
-from quarterdeck.cli.main import Found, walk
+from quarterdeck.cli.commands import Found, walk
 from quarterdeck.cli.parameters import Argument
 
 
