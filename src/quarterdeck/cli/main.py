@@ -1,5 +1,6 @@
 """`quarterdeck` and `qd`: find the command's module, parse its arguments, call it."""
 
+import gc
 import sys
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -17,9 +18,13 @@ _HELP = ("-h", "--help", "help")
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code; Ctrl-C while it loads ends it without a trace."""
     try:
-        sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+        code = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        code = _INTERRUPTED
+    # the interpreter would walk all objects twice at its end: half of the time that `up` stops in
+    gc.freeze()
+    gc.disable()
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

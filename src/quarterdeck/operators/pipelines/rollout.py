@@ -16,8 +16,8 @@ from quarterdeck.apis.fleetmanagement.rollout import Delivery, Rollout, RolloutS
 from quarterdeck.kit import duration, rfc3339
 from quarterdeck.operators.pipelines.ports import PartDelivery
 
-POLL_S = 10.0
 _AT_ONCE_S = 0.001
+POLL_S = 10.0
 """How often reports of collectors are looked at while a step lasts."""
 
 
