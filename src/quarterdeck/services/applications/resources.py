@@ -17,6 +17,7 @@ from quarterdeck.kit import json
 from quarterdeck.kit.backoff import Backoff
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import BodyTooLarge, Request, Response
+from quarterdeck.meta.structural.scalars import type_name
 from quarterdeck.services.applications import errors
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, DeleteOptions, GetOptions, UpdateOptions
@@ -25,6 +26,7 @@ from quarterdeck.wire.status import (
     ApiError,
     BadRequest,
     Conflict,
+    Invalid,
     NotFound,
     RequestEntityTooLarge,
 )
@@ -33,6 +35,7 @@ MAX_BODY = 1024 * 1024
 Options = TypeVar("Options", CreateOptions, UpdateOptions)
 _TRIES = 10
 _FIELD_MANAGER = "quarterdeck-http"
+_EXISTING_NAMESPACE = "default"
 
 
 class Resources:
@@ -56,11 +59,31 @@ class Resources:
         except NotFound as error:
             if not _is_namespace(error):
                 raise
+        await self._check(path, body, options)
         await self._make_namespace(path.namespace, options)
         return await self._create(path, encoded, options)
 
     async def _create(self, path: ResourcePath, body: bytes, options: CreateOptions) -> Response:
         return Response(201, errors.JSON, await self._api.create(path, body, options))
+
+    async def _check(
+        self, path: ResourcePath, body: dict[str, Any], options: CreateOptions
+    ) -> None:
+        """Refuse a bad object before a namespace is made for it.
+
+        The server looks for the namespace first, so that the object is tried in one that exists.
+        """
+        metadata = body.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("namespace") == path.namespace:
+            body = {**body, "metadata": {**metadata, "namespace": _EXISTING_NAMESPACE}}
+        tried = msgspec.structs.replace(options, dry_run=("All",))
+        try:
+            there = path._replace(namespace=_EXISTING_NAMESPACE)
+            await self._api.create(there, json.encode(body), tried)
+        except (BadRequest, Invalid):
+            raise
+        except ApiError:
+            pass  # it says something about that namespace, such as that the name is taken there
 
     async def _make_namespace(self, name: str, options: CreateOptions) -> None:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -180,7 +203,7 @@ async def _body(request: Request) -> dict[str, Any] | Response:
     except json.JsonError as error:
         return errors.invalid_json(str(error))
     if not isinstance(body, dict):
-        return errors.invalid_json(f"it is a {type(body).__name__}")
+        return errors.invalid_json(f"its type is {type_name(body)}")
     if duplicates := json.find_duplicate_keys(data):
         raise BadRequest(f"duplicate members in the body: {', '.join(duplicates[:5])}")
     return body

@@ -189,6 +189,29 @@ async def test_a_missing_namespace_is_made() -> None:
         assert (await there.ask("POST", path, application()))[0] == 400
 
 
+async def test_no_namespace_is_created_for_a_bad_application() -> None:
+    async with site(operator=False) as there:
+        path = f"{GROUP}/namespaces/test/applications"
+        bad = application("test-app")
+        bad["metadata"]["namespace"] = "test"
+        bad["spec"]["replicas"] = -1
+        status, answer = await there.ask("POST", path, bad)
+        assert (status, answer["fields"][0]["field"]) == (400, "spec.replicas")
+        bad["metadata"]["namespace"] = "other"
+        assert (await there.ask("POST", path, bad))[0] == 400
+        assert (await there.ask("GET", "/api/v1/namespaces/test"))[0] == 404
+
+
+async def test_the_type_of_a_body_that_is_no_object_is_named_as_in_json() -> None:
+    async with site(operator=False) as there:
+        path = f"{GROUP}/namespaces/default/applications"
+        status, answer = await there.ask("POST", path, b"null")
+        assert (status, answer["message"]) == (
+            400,
+            "the body is not a JSON object: its type is null",
+        )
+
+
 @pytest.mark.parametrize(
     ("body", "status", "error"),
     [
