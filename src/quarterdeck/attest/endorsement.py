@@ -49,7 +49,7 @@ def check_endorsement(
     identity = hash_key(area.key)
     if certificate is not None:
         parsed = _parse(certificate)
-        if hash_key(_public_key(parsed)) != identity:
+        if hash_key(_get_public_key(parsed)) != identity:
             raise UntrustedKey(
                 "the endorsement certificate does not belong to the endorsement key of the TPM"
             )
@@ -130,20 +130,20 @@ def _check_validity(certificate: x509.Certificate, now: datetime) -> None:
 def _parse(certificate: bytes) -> x509.Certificate:
     """Read DER; makers pad the storage of the TPM behind it."""
     try:
-        return x509.load_der_x509_certificate(_without_padding(certificate))
+        return x509.load_der_x509_certificate(_strip_padding(certificate))
     except ValueError as error:
         raise MalformedStructure(
             f"the endorsement certificate cannot be parsed: {error}"
         ) from error
 
 
-def _without_padding(data: bytes) -> bytes:
+def _strip_padding(data: bytes) -> bytes:
     if len(data) > 4 and data[0] == 0x30 and data[1] == 0x82:
         return data[: 4 + int.from_bytes(data[2:4], "big")]
     return data
 
 
-def _public_key(certificate: x509.Certificate) -> PublicKey:
+def _get_public_key(certificate: x509.Certificate) -> PublicKey:
     key = certificate.public_key()
     if not isinstance(key, PublicKey):
         raise UntrustedKey(f"endorsement keys of type {type(key).__name__} are not supported")

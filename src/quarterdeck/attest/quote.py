@@ -109,7 +109,9 @@ def verify_signature(key: PublicKey, data: bytes, signature: bytes) -> None:
     try:
         match key:
             case rsa.RSAPublicKey() if scheme in (_RSASSA, _RSAPSS):
-                key.verify(reader.read_sized(), data, _padding(scheme, algorithm()), algorithm())
+                key.verify(
+                    reader.read_sized(), data, _choose_padding(scheme, algorithm()), algorithm()
+                )
             case ec.EllipticCurvePublicKey() if scheme == _ECDSA:
                 r, s = (int.from_bytes(reader.read_sized(), "big") for _ in range(2))
                 key.verify(encode_dss_signature(r, s), data, ec.ECDSA(algorithm()))
@@ -122,7 +124,7 @@ def verify_signature(key: PublicKey, data: bytes, signature: bytes) -> None:
     reader.expect_end()
 
 
-def _padding(scheme: int, algorithm: hashes.HashAlgorithm) -> padding.AsymmetricPadding:
+def _choose_padding(scheme: int, algorithm: hashes.HashAlgorithm) -> padding.AsymmetricPadding:
     if scheme == _RSASSA:
         return padding.PKCS1v15()
     return padding.PSS(padding.MGF1(algorithm), padding.PSS.AUTO)

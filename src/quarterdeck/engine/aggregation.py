@@ -58,9 +58,9 @@ class Running:
         self._sums: dict[str, Number] = {}
         self._states: dict[str, State] = {}
         if self._spec.function != "count" and not self._spec.group_by:
-            self._states[""] = self._new()
+            self._states[""] = self._create_state()
 
-    def _new(self) -> State:
+    def _create_state(self) -> State:
         return new_state(self._spec, is_compat=self._aggregation.is_compat)
 
     def update(self, batch: "BatchView") -> None:
@@ -92,7 +92,7 @@ class Running:
             self._update_sums(present, chosen, values)
             return
         for key in present - self._states.keys():
-            self._states[key] = self._new()
+            self._states[key] = self._create_state()
         groups: defaultdict[str, list[Any]] = defaultdict(list)
         for key, value in zip(chosen, values, strict=True):
             groups[key].append(value)

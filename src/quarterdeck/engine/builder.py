@@ -104,17 +104,17 @@ class Builder:
                 self._note(f"{place}.name", "field name cannot be empty")
             elif field.name in seen:
                 self._note(f"{place}.name", "duplicate field name", name=field.name)
-            elif (path := self._path(place, field)) is not None:
+            elif (path := self._parse_path(place, field)) is not None:
                 is_list = any(isinstance(step, Every) for step in path)
-                self.fields.append(self._field(field, path, is_list=is_list))
+                self.fields.append(self._compile_field(field, path, is_list=is_list))
             seen.add(field.name)
 
-    def _path(self, place: str, field: FieldExtraction) -> Path | None:
+    def _parse_path(self, place: str, field: FieldExtraction) -> Path | None:
         try:
             path = parse_compat_path(field.path) if self.is_compat else parse_path(field.path)
         except PathError as error:
             self._declare(field, is_list=False)
-            self._positioned(f"{place}.path", field.name, field.path, error)
+            self._note_at_position(f"{place}.path", field.name, field.path, error)
             return None
         if not path:
             self._declare(field, is_list=False)
@@ -128,7 +128,7 @@ class Builder:
             kinds = LIST
         self.kinds[field.name] = kinds | NULL
 
-    def _field(self, field: FieldExtraction, path: Path, *, is_list: bool) -> CompiledField:
+    def _compile_field(self, field: FieldExtraction, path: Path, *, is_list: bool) -> CompiledField:
         self._declare(field, is_list=is_list)
         convert = compat.convert_default if self.is_compat else conversion.convert_default
         default = None if field.default is None else convert(field.type, field.default)
@@ -141,7 +141,7 @@ class Builder:
         converter = conversion.ColumnConverter(field.type, default, is_list=is_list)
         return CompiledField(field.name, path, converter)
 
-    def _positioned(
+    def _note_at_position(
         self, field: str, name: str, text: str, error: PathError | ExpressionError
     ) -> None:
         problem = Problem(
@@ -164,12 +164,12 @@ class Builder:
             if self.is_compat:
                 self._declare_computed(each.spec)
         kind = CompatExpression if self.is_compat else CompiledExpression
-        for name in self._sorted(parsed):
+        for name in self._sort_computed(parsed):
             each = parsed[name]
             try:
                 self.computed.append(CompiledComputed(name, kind(each.tree, each.spec.type)))
             except ExpressionError as error:
-                self._positioned(each.place, name, each.spec.expression, error)
+                self._note_at_position(each.place, name, each.spec.expression, error)
 
     def _declare_computed(self, each: ComputedField) -> None:
         self.kinds[each.name] = _COMPUTED_KINDS.get(each.type, NUMBER) | NULL
@@ -192,7 +192,7 @@ class Builder:
                 try:
                     tree = parse(each.expression, compat=self.is_compat)
                 except ExpressionError as error:
-                    self._positioned(place, each.name, each.expression, error)
+                    self._note_at_position(place, each.name, each.expression, error)
                     self._declare_computed(each)
                 else:
                     found[each.name] = _Parsed(place, each, tree)
@@ -202,15 +202,15 @@ class Builder:
         spec = each.spec
         if not self.is_compat:
             for error in check(each.tree, self.kinds, owner=spec.name):
-                self._positioned(each.place, spec.name, spec.expression, error)
+                self._note_at_position(each.place, spec.name, spec.expression, error)
             return
         for name, position in names_of(each.tree).items():
             if name not in self.kinds:
                 message = f"computed field '{spec.name}' references unknown field '{name}'"
                 error = ExpressionError(message, position, suggest(name, self.kinds))
-                self._positioned(each.place, spec.name, spec.expression, error)
+                self._note_at_position(each.place, spec.name, spec.expression, error)
 
-    def _sorted(self, parsed: dict[str, _Parsed]) -> list[str]:
+    def _sort_computed(self, parsed: dict[str, _Parsed]) -> list[str]:
         """The order of computation; nothing while there are problems."""
         needs = {name: frozenset(names_of(each.tree)) for name, each in parsed.items()}
         try:
@@ -251,10 +251,10 @@ class Builder:
             try:
                 tree = parse(rule.expression, compat=False)
                 for error in check(tree, kinds, what="aggregation"):
-                    self._positioned(f"{place}.expression", rule.name, rule.expression, error)
+                    self._note_at_position(f"{place}.expression", rule.name, rule.expression, error)
                 self.alerts.append(CompiledAlert(rule, CompiledExpression(tree, "boolean")))
             except ExpressionError as error:
-                self._positioned(f"{place}.expression", rule.name, rule.expression, error)
+                self._note_at_position(f"{place}.expression", rule.name, rule.expression, error)
 
     def _check_aggregation(self, place: str, each: Aggregation) -> None:
         if each.function != "count":

@@ -105,7 +105,7 @@ class Collector:
     def _keep(self, objects: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         namespaces = self._program.target.namespaces
         if not namespaces.accepts_all:
-            objects = [each for each in objects if namespaces.matches(_namespace(each))]
+            objects = [each for each in objects if namespaces.matches(_get_namespace(each))]
         room = self._limit - self.count
         if len(objects) > room:
             self.is_truncated = True
@@ -122,7 +122,7 @@ class Collector:
             self.converted.add(name)
 
 
-def _namespace(obj: Mapping[str, Any]) -> str:
+def _get_namespace(obj: Mapping[str, Any]) -> str:
     metadata = obj.get("metadata")
     found = metadata.get("namespace") if isinstance(metadata, dict) else None
     return found if isinstance(found, str) else ""

@@ -92,7 +92,7 @@ def _as_number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _equals(value: Any, wanted: str) -> bool:
+def _are_equal(value: Any, wanted: str) -> bool:
     if isinstance(value, str):
         return value == wanted
     if isinstance(value, bool):
@@ -107,9 +107,9 @@ def predicate(operator: str, wanted: str) -> Callable[[Any], bool] | None:
     limit = parse_number(wanted) or 0.0
     match operator:
         case "equals":
-            return lambda value: value is not None and _equals(value, wanted)
+            return lambda value: value is not None and _are_equal(value, wanted)
         case "notEquals":
-            return lambda value: value is not None and not _equals(value, wanted)
+            return lambda value: value is not None and not _are_equal(value, wanted)
         case "greaterThan":
             return lambda value: value is not None and _as_number(value) > limit
         case "lessThan":

@@ -206,10 +206,10 @@ class ColumnConverter:
         if self._is_list and self._type != "arrayLength":
             return [self._convert_list(value) for value in raw]
         if types <= _UNCHANGED.get(self._type, frozenset()):
-            if self._type != "integer" or type(None) in types or _fits(raw):
+            if self._type != "integer" or type(None) in types or _fits_integer(raw):
                 return raw
         elif self._type == "float" and types <= {int, float}:
-            column = _floats(raw)
+            column = _convert_to_floats(raw)
             if column is not None:
                 return column
         elif types <= _REMEMBERED:
@@ -234,11 +234,11 @@ class ColumnConverter:
         return [element for element in found if element is not MISSING]
 
 
-def _fits(raw: Column) -> bool:
+def _fits_integer(raw: Column) -> bool:
     return not raw or (min(raw) >= -_LARGEST and max(raw) < _LARGEST)
 
 
-def _floats(raw: Column) -> Column | None:
+def _convert_to_floats(raw: Column) -> Column | None:
     """The numbers as floats, or None if one of them is too large."""
     try:
         column = list(map(float, raw))

@@ -10,15 +10,15 @@ from quarterdeck.engine.target import Target
 
 def define(spec: MetricSourceSpec, target: Target, *, paths: Mapping[str, Path]) -> dict[str, Any]:
     """Everything but identity, time and hash; alerts only where there are any."""
-    alerts = {"alerts": [_alert(each) for each in spec.alerts]} if spec.alerts else {}
+    alerts = {"alerts": [_define_alert(each) for each in spec.alerts]} if spec.alerts else {}
     return {
-        "source": _source(spec, target),
-        "fields": [_field(spec, index, paths) for index in range(len(spec.fields))],
+        "source": _define_source(spec, target),
+        "fields": [_define_field(spec, index, paths) for index in range(len(spec.fields))],
         "computed": [
             {"name": each.name, "expression": each.expression, "type": each.type}
             for each in spec.computed
         ],
-        "aggregations": [_aggregation(each) for each in spec.aggregations],
+        "aggregations": [_define_aggregation(each) for each in spec.aggregations],
         "collection": {
             "intervalSeconds": spec.collection.interval_seconds,
             "timeoutSeconds": spec.collection.timeout_seconds,
@@ -27,12 +27,12 @@ def define(spec: MetricSourceSpec, target: Target, *, paths: Mapping[str, Path])
             "retryAttempts": spec.collection.retry_attempts,
             "parallelism": spec.collection.parallelism,
         },
-        "rbac": _access(spec),
+        "rbac": _define_access(spec),
         **alerts,
     }
 
 
-def _source(spec: MetricSourceSpec, target: Target) -> dict[str, Any]:
+def _define_source(spec: MetricSourceSpec, target: Target) -> dict[str, Any]:
     found: dict[str, Any] = {
         "apiVersion": spec.source.api_version,
         "kind": spec.source.kind,
@@ -48,7 +48,7 @@ def _source(spec: MetricSourceSpec, target: Target) -> dict[str, Any]:
     return found
 
 
-def _field(spec: MetricSourceSpec, index: int, paths: Mapping[str, Path]) -> dict[str, Any]:
+def _define_field(spec: MetricSourceSpec, index: int, paths: Mapping[str, Path]) -> dict[str, Any]:
     field = spec.fields[index]
     found: dict[str, Any] = {
         "name": field.name,
@@ -61,7 +61,7 @@ def _field(spec: MetricSourceSpec, index: int, paths: Mapping[str, Path]) -> dic
     return found | {"index": index}
 
 
-def _aggregation(each: Aggregation) -> dict[str, Any]:
+def _define_aggregation(each: Aggregation) -> dict[str, Any]:
     found: dict[str, Any] = {"name": each.name}
     if each.field:
         found["field"] = each.field
@@ -79,7 +79,7 @@ def _aggregation(each: Aggregation) -> dict[str, Any]:
     return found
 
 
-def _alert(each: AlertRule) -> dict[str, Any]:
+def _define_alert(each: AlertRule) -> dict[str, Any]:
     return {
         "name": each.name,
         "expression": each.expression,
@@ -89,7 +89,7 @@ def _alert(each: AlertRule) -> dict[str, Any]:
     }
 
 
-def _access(spec: MetricSourceSpec) -> dict[str, Any]:
+def _define_access(spec: MetricSourceSpec) -> dict[str, Any]:
     found: dict[str, Any] = {"resourceTypeName": spec.rbac.resource_type_name}
     if spec.rbac.filterable_fields:
         found["filterableFields"] = list(spec.rbac.filterable_fields)

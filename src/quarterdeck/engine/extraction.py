@@ -88,18 +88,18 @@ class Extractor:
 def _take(parent: Column, node: _Node) -> Column:
     match node.step:
         case Key(name=name):
-            return _member(parent, name, node)
+            return _extract_member(parent, name, node)
         case Length():
-            return [_length_or_member(value) for value in parent]
+            return [_get_length_or_member(value) for value in parent]
         case Index(at=at):
-            return _element(parent, at)
+            return _extract_element(parent, at)
         case Where():
             return [node.find(value) if type(value) is list else MISSING for value in parent]
         case Every() | Nowhere():
             return [MISSING] * len(parent)
 
 
-def _member(parent: Column, name: str, node: _Node) -> Column:
+def _extract_member(parent: Column, name: str, node: _Node) -> Column:
     if node.care == 0:
         try:
             return list(map(itemgetter(name), parent))
@@ -113,13 +113,13 @@ def _member(parent: Column, name: str, node: _Node) -> Column:
     return [value.get(name, MISSING) if type(value) is dict else MISSING for value in parent]
 
 
-def _length_or_member(value: Any) -> Any:
+def _get_length_or_member(value: Any) -> Any:
     if type(value) is list:
         return len(value)
     return value.get("length", MISSING) if type(value) is dict else MISSING
 
 
-def _element(parent: Column, at: int) -> Column:
+def _extract_element(parent: Column, at: int) -> Column:
     if set(map(type, parent)) == {list}:
         try:
             return list(map(itemgetter(at), parent))
@@ -149,19 +149,19 @@ def _find_text(elements: list[Any], name: str, wanted: str) -> Any:
 
 def _find(elements: list[Any], tests: tuple[Test, ...]) -> Any:
     for element in elements:
-        if all(_holds(element, test) for test in tests):
+        if all(_meets(element, test) for test in tests):
             return element
     return MISSING
 
 
-def _holds(element: Any, test: Test) -> bool:
+def _meets(element: Any, test: Test) -> bool:
     value = walk(element, test.path)
     if not test.operator:
         return value is not MISSING
     if test.operator == "==":
-        return _same(value, test.value)
+        return _are_same(value, test.value)
     if test.operator == "!=":
-        return not _same(value, test.value)
+        return not _are_same(value, test.value)
     is_text = isinstance(value, str) and isinstance(test.value, str)
     is_number = isinstance(test.value, float) and isinstance(value, int | float)
     if not is_text and (not is_number or isinstance(value, bool)):
@@ -169,7 +169,7 @@ def _holds(element: Any, test: Test) -> bool:
     return _COMPARE[test.operator](value, test.value)
 
 
-def _same(value: Any, wanted: Any) -> bool:
+def _are_same(value: Any, wanted: Any) -> bool:
     """Equality that keeps booleans and numbers apart; absent is null."""
     if value is MISSING:
         value = None
@@ -183,11 +183,11 @@ def walk(value: Any, path: Path) -> Any:
     for position, step in enumerate(path):
         match step:
             case Length():
-                value = _length_or_member(value)
+                value = _get_length_or_member(value)
             case Key(name=name):
                 value = value.get(name, MISSING) if type(value) is dict else MISSING
             case Index(at=at):
-                value = _element([value], at)[0]
+                value = _extract_element([value], at)[0]
             case Where(tests=tests):
                 value = _find(value, tests) if type(value) is list else MISSING
             case Every():

@@ -77,9 +77,9 @@ def compile_predicate(operator: FilterOperator, wanted: str) -> Predicate:
     """
     match operator:
         case "equals":
-            return _equals(wanted)
+            return _build_equality(wanted)
         case "notEquals":
-            is_equal = _equals(wanted)
+            is_equal = _build_equality(wanted)
             return lambda value: not is_equal(value)
         case "contains":
             return lambda value: value is not None and wanted in to_text(value)
@@ -90,13 +90,13 @@ def compile_predicate(operator: FilterOperator, wanted: str) -> Predicate:
         case "greaterThan" | "lessThan":
             return _order(wanted, is_greater=operator == "greaterThan")
         case "in":
-            tests = [_equals(part.strip()) for part in wanted.strip("[] ").split(",")]
+            tests = [_build_equality(part.strip()) for part in wanted.strip("[] ").split(",")]
             return lambda value: any(test(value) for test in tests)
         case "matches":
             return _matches(wanted)
 
 
-def _equals(wanted: str) -> Predicate:
+def _build_equality(wanted: str) -> Predicate:
     number = parse_number(wanted)
 
     def test(value: Any) -> bool:

@@ -113,7 +113,7 @@ def parse_path(text: str) -> Path:
         if text[at] == ".":
             at += 1
         elif text[at] == "[":
-            step, at = _bracket(text, at)
+            step, at = _parse_bracket(text, at)
             steps.append(step)
         else:
             name, at = _name(text, at)
@@ -135,17 +135,17 @@ def parse_compat_path(text: str) -> Path:
         for group in groups:
             inside, closed, rest = group.partition("]")
             if closed:
-                steps.append(_compat_bracket(inside))
+                steps.append(_parse_compat_bracket(inside))
                 steps.extend([Key(rest)] if rest else [])
     return tuple(steps)
 
 
 def segments(path: Path) -> list[str]:
     """The steps as the compiled definition lists them."""
-    return [_segment(step) for step in path]
+    return [_format_step(step) for step in path]
 
 
-def _segment(step: Step) -> str:
+def _format_step(step: Step) -> str:
     match step:
         case Key(name=name):
             return name
@@ -168,7 +168,7 @@ def _test_text(test: Test) -> str:
     return f"{place}{test.operator}{msgspec.json.encode(test.value).decode()}"
 
 
-def _compat_bracket(inside: str) -> Step:
+def _parse_compat_bracket(inside: str) -> Step:
     if _NUMBER.fullmatch(inside) and int(inside) >= 0:
         return Index(int(inside))
     return Nowhere(inside)
@@ -184,12 +184,12 @@ def _name(text: str, at: int) -> tuple[str, int]:
     return "".join(parts), at
 
 
-def _bracket(text: str, start: int) -> tuple[Step, int]:
+def _parse_bracket(text: str, start: int) -> tuple[Step, int]:
     inside = start + 1
     if (quoted := _QUOTED.match(text, inside)) is not None:
         return Key(_unquote(quoted)), _close(text, quoted.end(), start)
     if text.startswith("?", inside):
-        return _where(text, start)
+        return _parse_condition(text, start)
     end = text.find("]", inside)
     if end < 0:
         raise PathError("the bracket is not closed", start, "close it with ]")
@@ -214,14 +214,14 @@ def _unquote(found: "re.Match[str]") -> str:
     return re.sub(r"\\(.)", r"\1", quoted, flags=re.S)
 
 
-def _where(text: str, start: int) -> tuple[Step, int]:
+def _parse_condition(text: str, start: int) -> tuple[Step, int]:
     at = start + 2
     if not text.startswith("(", at):
         raise PathError("the condition has no parenthesis", at, _BRACKET_HINT)
     at += 1
     tests: list[Test] = []
     while True:
-        test, at = _test(text, at)
+        test, at = _parse_test(text, at)
         tests.append(test)
         if not text.startswith("&&", at):
             break
@@ -231,7 +231,7 @@ def _where(text: str, start: int) -> tuple[Step, int]:
     return Where(tuple(tests)), _close(text, at + 1, start)
 
 
-def _test(text: str, at: int) -> tuple[Test, int]:
+def _parse_test(text: str, at: int) -> tuple[Test, int]:
     place = _TEST.match(text, at)
     if place is None:
         raise PathError("a condition must begin with @", at, 'write one such as @.type=="Ready"')
@@ -247,10 +247,10 @@ def _test(text: str, at: int) -> tuple[Test, int]:
             operator.end(),
             "write a quoted text, a number, true, false or null",
         )
-    return Test(path, operator[0], _literal(literal)), literal.end()
+    return Test(path, operator[0], _parse_literal(literal)), literal.end()
 
 
-def _literal(found: "re.Match[str]") -> Any:
+def _parse_literal(found: "re.Match[str]") -> Any:
     if found[3] is not None:
         return {"true": True, "false": False, "null": None}[found[3]]
     return float(found[4]) if found[4] is not None else _unquote(found)

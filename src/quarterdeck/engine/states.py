@@ -46,7 +46,7 @@ class Sum:
         """The sum; a number that is not finite is null."""
         if not self._parts:
             return self._whole
-        return _finite(_add((self._whole, *self._parts)))
+        return _drop_infinite(_add((self._whole, *self._parts)))
 
 
 class Average:
@@ -152,7 +152,7 @@ def _add(values: Sequence[Any]) -> float:
         return float(sum(values))
 
 
-def _finite(value: float) -> float | None:
+def _drop_infinite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 

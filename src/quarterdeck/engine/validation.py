@@ -63,16 +63,18 @@ class _Judge:
 
     def judge(self) -> Iterator[FieldValidation]:
         for field in self._spec.fields:
-            yield self._verdict("fields", field.name, self._doubt_field(field))
+            yield self._judge("fields", field.name, self._find_doubt_of_field(field))
         for computed in self._spec.computed:
-            yield self._verdict("computed", computed.name, self._doubt_computed(computed.name))
+            yield self._judge(
+                "computed", computed.name, self._find_doubt_of_computed(computed.name)
+            )
         for aggregation in self._spec.aggregations:
-            doubt = self._doubt_aggregation(aggregation)
-            yield self._verdict("aggregations", aggregation.name, doubt)
+            doubt = self._find_doubt_of_aggregation(aggregation)
+            yield self._judge("aggregations", aggregation.name, doubt)
         for rule in self._spec.alerts:
-            yield self._verdict("alerts", rule.name, "")
+            yield self._judge("alerts", rule.name, "")
 
-    def _verdict(self, part: str, name: str, doubt: str) -> FieldValidation:
+    def _judge(self, part: str, name: str, doubt: str) -> FieldValidation:
         if problems := self._problems.get((part, name)):
             message = "; ".join(str(problem) for problem in problems)
             return FieldValidation(field=name, status="invalid", message=message)
@@ -80,7 +82,7 @@ class _Judge:
             return FieldValidation(field=name, status="warning", message=doubt)
         return FieldValidation(field=name, status="valid")
 
-    def _doubt_field(self, field: FieldExtraction) -> str:
+    def _find_doubt_of_field(self, field: FieldExtraction) -> str:
         path = next((each.path for each in self._builder.fields if each.name == field.name), ())
         for step in path:
             if isinstance(step, Nowhere):
@@ -100,12 +102,12 @@ class _Judge:
             return f"no value at {field.path} could be read as {field.type}; check the type"
         return ""
 
-    def _doubt_computed(self, name: str) -> str:
+    def _find_doubt_of_computed(self, name: str) -> str:
         if not self._fed or any(name in collector.converted for collector in self._fed):
             return ""
         return "the value is null for every object; check the fields it is computed from"
 
-    def _doubt_aggregation(self, aggregation: Aggregation) -> str:
+    def _find_doubt_of_aggregation(self, aggregation: Aggregation) -> str:
         if aggregation.function == "percentile" and aggregation.percentile is None:
             return "percentile is not set, so 0 (the minimum) is computed; set percentile"
         kinds = self._builder.kinds.get(aggregation.field, NUMBER)

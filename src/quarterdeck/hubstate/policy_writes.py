@@ -40,8 +40,8 @@ def plan_policy(
     yield SetFields(key, fields)
     yield AddMembers(keys.POLICIES, (key,))
     yield AddScored(keys.POLICIES_BY_PRIORITY, {key: float(policy.priority)})
-    old = set(_indexes(before)) if before is not None else set()
-    new = set(_indexes(policy))
+    old = set(_list_indexes(before)) if before is not None else set()
+    new = set(_list_indexes(policy))
     for index in sorted(old - new):
         yield from _remove(index, key)
     for index in sorted(new):
@@ -59,12 +59,12 @@ def plan_deletion(
     yield DeleteKeys((key,))
     yield RemoveMembers(keys.POLICIES, (key,))
     yield RemoveScored(keys.POLICIES_BY_PRIORITY, (key,))
-    for index in sorted(_indexes(before)) if before is not None else ():
+    for index in sorted(_list_indexes(before)) if before is not None else ():
         yield from _remove(index, key)
     yield from _publish(key, at, action="deleted", event="deleted")
 
 
-def _indexes(policy: CompiledPolicy) -> Iterator[str]:
+def _list_indexes(policy: CompiledPolicy) -> Iterator[str]:
     """The sets a policy is in; one that is switched off is in none of its subjects'."""
     if not policy.enabled:
         return

@@ -57,20 +57,20 @@ def read_info(
     if server_version is not None:
         info["version"] = str(server_version.get("gitVersion") or UNKNOWN)
     if cluster_version is not None:
-        info.update(_openshift(cluster_version))
-        info["console_url"] = _console(endpoint, console_route)
+        info.update(_describe_openshift(cluster_version))
+        info["console_url"] = _find_console(endpoint, console_route)
     return info
 
 
-def _openshift(version: Document) -> dict[str, Any]:
-    spec, status = _map(version.get("spec")), _map(version.get("status"))
-    desired = _map(status.get("desired"))
-    history = [_map(each) for each in status.get("history") or ()]
+def _describe_openshift(version: Document) -> dict[str, Any]:
+    spec, status = _to_map(version.get("spec")), _to_map(version.get("status"))
+    desired = _to_map(status.get("desired"))
+    history = [_to_map(each) for each in status.get("history") or ()]
     newest = history[0] if history else {}
-    updates = [_map(each) for each in status.get("availableUpdates") or ()]
+    updates = [_to_map(each) for each in status.get("availableUpdates") or ()]
     conditions = [
-        {_snake(name): each.get(name, "") for name in _CONDITION_FIELDS}
-        for each in map(_map, status.get("conditions") or ())
+        {_to_snake_case(name): each.get(name, "") for name in _CONDITION_FIELDS}
+        for each in map(_to_map, status.get("conditions") or ())
     ]
     truths = {each["type"]: each["status"] == "True" for each in conditions}
     return {
@@ -91,9 +91,9 @@ def _openshift(version: Document) -> dict[str, Any]:
     }
 
 
-def _console(endpoint: str, route: Document | None) -> str:
+def _find_console(endpoint: str, route: Document | None) -> str:
     """Where the console is: its Route, or what its host usually is."""
-    spec = _map((route or {}).get("spec"))
+    spec = _to_map((route or {}).get("spec"))
     if host := str(spec.get("host") or ""):
         return f"{'https' if spec.get('tls') else 'http'}://{host}"
     name = urlsplit(endpoint).hostname or ""
@@ -102,9 +102,9 @@ def _console(endpoint: str, route: Document | None) -> str:
     return endpoint
 
 
-def _map(value: object) -> Mapping[str, Any]:
+def _to_map(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _snake(name: str) -> str:
+def _to_snake_case(name: str) -> str:
     return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)

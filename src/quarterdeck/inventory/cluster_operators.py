@@ -96,18 +96,20 @@ def summarize(operators: Sequence[ClusterOperatorFacts], *, now: str) -> Cluster
 
 
 def _read(document: Document) -> ClusterOperatorFacts:
-    name = _text(_map(document.get("metadata")).get("name"))
-    status = _map(document.get("status"))
-    conditions = tuple(_condition(each) for each in map(_map, status.get("conditions") or ()))
+    name = _to_text(_to_map(document.get("metadata")).get("name"))
+    status = _to_map(document.get("status"))
+    conditions = tuple(
+        _parse_condition(each) for each in map(_to_map, status.get("conditions") or ())
+    )
     by_type = {each.type: each for each in conditions}
     versions = tuple(
-        OperandVersion(_text(each.get("name")), _text(each.get("version")))
-        for each in map(_map, status.get("versions") or ())
+        OperandVersion(_to_text(each.get("name")), _to_text(each.get("version")))
+        for each in map(_to_map, status.get("versions") or ())
     )
     failing = _find_failing(by_type)
     return ClusterOperatorFacts(
         name=name,
-        version=_version(name, versions),
+        version=_find_version(name, versions),
         available=_is_true(by_type, "Available"),
         progressing=_is_true(by_type, "Progressing"),
         degraded=_is_true(by_type, "Degraded"),
@@ -118,8 +120,8 @@ def _read(document: Document) -> ClusterOperatorFacts:
         conditions=conditions,
         versions=versions,
         related_objects=tuple(
-            RelatedObject(*(_text(each.get(key)) for key in RelatedObject.__struct_fields__))
-            for each in map(_map, status.get("relatedObjects") or ())
+            RelatedObject(*(_to_text(each.get(key)) for key in RelatedObject.__struct_fields__))
+            for each in map(_to_map, status.get("relatedObjects") or ())
         ),
     )
 
@@ -133,7 +135,7 @@ def _find_failing(by_type: Mapping[str, OperatorCondition]) -> OperatorCondition
     return None
 
 
-def _version(name: str, versions: Sequence[OperandVersion]) -> str:
+def _find_version(name: str, versions: Sequence[OperandVersion]) -> str:
     for wanted in ("operator", name):
         for each in versions:
             if each.name == wanted:
@@ -141,18 +143,18 @@ def _version(name: str, versions: Sequence[OperandVersion]) -> str:
     return versions[0].version if versions else ""
 
 
-def _condition(each: Mapping[str, Any]) -> OperatorCondition:
+def _parse_condition(each: Mapping[str, Any]) -> OperatorCondition:
     names = ("type", "status", "reason", "message", "lastTransitionTime")
-    return OperatorCondition(*(_text(each.get(name)) for name in names))
+    return OperatorCondition(*(_to_text(each.get(name)) for name in names))
 
 
 def _is_true(by_type: Mapping[str, OperatorCondition], type_: str) -> bool:
     return type_ in by_type and by_type[type_].status == "True"
 
 
-def _map(value: object) -> Mapping[str, Any]:
+def _to_map(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else ""

@@ -86,9 +86,12 @@ _WORST = (Health.UNHEALTHY, Health.DEGRADED, Health.UNKNOWN, Health.HEALTHY)
 
 def judge(seen: Observation, thresholds: Thresholds) -> Verdict:
     """The verdict on a cluster."""
-    reachable = _reachable(seen)
-    nodes, operators = _nodes(seen.nodes, thresholds), _operators(seen.cluster_operators)
-    fresh = _fresh(seen)
+    reachable = _judge_reachability(seen)
+    nodes, operators = (
+        _judge_nodes(seen.nodes, thresholds),
+        _judge_operators(seen.cluster_operators),
+    )
+    fresh = _judge_freshness(seen)
     findings = (reachable, nodes, operators, fresh)
     health = min((each.health for each in findings), key=_WORST.index)
     if health is Health.HEALTHY:
@@ -105,44 +108,44 @@ def judge(seen: Observation, thresholds: Thresholds) -> Verdict:
     )
 
 
-def _reachable(seen: Observation) -> Finding:
+def _judge_reachability(seen: Observation) -> Finding:
     if seen.failure:
         return Finding(FALSE, seen.failure_reason, seen.failure, Health.UNHEALTHY)
     return Finding(TRUE, "Connected", "the API server answers", Health.HEALTHY)
 
 
-def _nodes(nodes: Sequence[NodeFacts] | None, thresholds: Thresholds) -> Finding:
+def _judge_nodes(nodes: Sequence[NodeFacts] | None, thresholds: Thresholds) -> Finding:
     if nodes is None:
         return Finding(UNKNOWN, "NotCollected", "nodes were not read yet", Health.HEALTHY)
     down = [each.name for each in nodes if not each.is_ready]
     if down:
         share = len(down) / len(nodes)
-        text = f"{len(down)} of {len(nodes)} nodes are not ready: {_some(down)}"
+        text = f"{len(down)} of {len(nodes)} nodes are not ready: {_join_some(down)}"
         is_bad = share >= thresholds.nodes_unhealthy
         return Finding(
             FALSE, "NodesNotReady", text, Health.UNHEALTHY if is_bad else Health.DEGRADED
         )
-    if problem := _pressure(nodes, thresholds):
+    if problem := _find_pressure(nodes, thresholds):
         return Finding(TRUE, "CapacityCritical", problem, Health.DEGRADED)
-    return Finding(TRUE, "AllNodesReady", _ready_text(nodes, thresholds), Health.HEALTHY)
+    return Finding(TRUE, "AllNodesReady", _describe_ready_nodes(nodes, thresholds), Health.HEALTHY)
 
 
-def _pressure(nodes: Sequence[NodeFacts], thresholds: Thresholds) -> str:
-    for what, share, limit in _shares(nodes, thresholds):
+def _find_pressure(nodes: Sequence[NodeFacts], thresholds: Thresholds) -> str:
+    for what, share, limit in _compute_shares(nodes, thresholds):
         if share > limit[1]:
             return f"{what} requests are {share:.0f}% of what is allocatable, over {limit[1]:g}%"
     return ""
 
 
-def _ready_text(nodes: Sequence[NodeFacts], thresholds: Thresholds) -> str:
+def _describe_ready_nodes(nodes: Sequence[NodeFacts], thresholds: Thresholds) -> str:
     text = f"{len(nodes)} nodes are ready"
-    for what, share, limit in _shares(nodes, thresholds):
+    for what, share, limit in _compute_shares(nodes, thresholds):
         if share > limit[0]:
             text += f"; {what} requests are over {limit[0]:g}% of what is allocatable"
     return text
 
 
-def _shares(
+def _compute_shares(
     nodes: Sequence[NodeFacts], thresholds: Thresholds
 ) -> tuple[tuple[str, float, tuple[float, float]], ...]:
     cpu = sum(each.cpu_allocatable for each in nodes)
@@ -155,18 +158,18 @@ def _shares(
     )
 
 
-def _operators(operators: Sequence[ClusterOperatorFacts]) -> Finding:
+def _judge_operators(operators: Sequence[ClusterOperatorFacts]) -> Finding:
     if not operators:
         return Finding(
             TRUE, "NoClusterOperators", "the cluster has no ClusterOperators", Health.HEALTHY
         )
     issues = [each.issue for each in operators if each.issue]
     if issues:
-        return Finding(FALSE, "OperatorsDegraded", _some(issues, "; "), Health.DEGRADED)
+        return Finding(FALSE, "OperatorsDegraded", _join_some(issues, "; "), Health.DEGRADED)
     return Finding(TRUE, "AllHealthy", f"{len(operators)} operators are available", Health.HEALTHY)
 
 
-def _fresh(seen: Observation) -> Finding:
+def _judge_freshness(seen: Observation) -> Finding:
     if seen.age_s is None:
         return Finding(UNKNOWN, "NoData", "the cluster was never read completely", Health.UNKNOWN)
     if seen.age_s > STALE_INTERVALS * seen.interval_s:
@@ -179,6 +182,6 @@ def _fresh(seen: Observation) -> Finding:
     return Finding(TRUE, "Fresh", text, Health.HEALTHY)
 
 
-def _some(names: Sequence[str], join: str = ", ") -> str:
+def _join_some(names: Sequence[str], join: str = ", ") -> str:
     shown = join.join(names[:5])
     return shown if len(names) <= 5 else f"{shown}{join}and {len(names) - 5} more"

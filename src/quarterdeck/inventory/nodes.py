@@ -175,7 +175,7 @@ def read_node(
     capacity, allocatable = node.status.capacity or {}, node.status.allocatable or {}
     cpu, memory = tally.requested(node.metadata.name)
     phases = tally.phases(node.metadata.name)
-    info, addresses = node.status.node_info, _addresses(node)
+    info, addresses = node.status.node_info, _map_addresses(node)
     cpu_allocatable, memory_allocatable = (
         parse_cores(allocatable.get("cpu")),
         parse_whole(allocatable.get("memory")),
@@ -184,7 +184,7 @@ def read_node(
         name=node.metadata.name,
         timestamp=now,
         status=describe_status(node),
-        roles=_roles(node),
+        roles=_find_roles(node),
         conditions=tuple(
             NodeCondition(c.type, c.status, c.reason, c.message, c.last_transition_time)
             for c in node.status.conditions or ()
@@ -251,13 +251,13 @@ def summarize(nodes: Sequence[NodeFacts], *, now: str) -> NodesSummary:
     )
 
 
-def _roles(node: Node) -> tuple[str, ...]:
+def _find_roles(node: Node) -> tuple[str, ...]:
     labels = node.metadata.labels or {}
     found = (name.removeprefix(ROLE_PREFIX) for name in labels if name.startswith(ROLE_PREFIX))
     return tuple(sorted(filter(None, found)))
 
 
-def _addresses(node: Node) -> Mapping[str, str]:
+def _map_addresses(node: Node) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for each in node.status.addresses or ():
         found.setdefault(each.type, each.address)

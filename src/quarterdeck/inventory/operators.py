@@ -48,8 +48,10 @@ class OperatorsSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_installed_version(subscription: Document) -> tuple[str, str] | None:
     """Namespace and name of the ClusterServiceVersion a Subscription has installed."""
-    name = _text(_map(subscription.get("status")).get("installedCSV"))
-    return (_text(_map(subscription.get("metadata")).get("namespace")), name) if name else None
+    name = _to_text(_to_map(subscription.get("status")).get("installedCSV"))
+    return (
+        (_to_text(_to_map(subscription.get("metadata")).get("namespace")), name) if name else None
+    )
 
 
 def read_operators(
@@ -82,46 +84,46 @@ def summarize(operators: Sequence[OperatorFacts]) -> OperatorsSummary:
 
 
 def _read(subscription: Document, version: Document, namespaces: int) -> OperatorFacts:
-    spec, metadata = _map(version.get("spec")), _map(version.get("metadata"))
-    own, wanted = _map(subscription.get("metadata")), _map(subscription.get("spec"))
-    status = _map(version.get("status"))
-    namespace = _text(own.get("namespace"))
+    spec, metadata = _to_map(version.get("spec")), _to_map(version.get("metadata"))
+    own, wanted = _to_map(subscription.get("metadata")), _to_map(subscription.get("spec"))
+    status = _to_map(version.get("status"))
+    namespace = _to_text(own.get("namespace"))
     modes = tuple(
-        _text(each.get("type"))
-        for each in map(_map, spec.get("installModes") or ())
+        _to_text(each.get("type"))
+        for each in map(_to_map, spec.get("installModes") or ())
         if each.get("supported") is True
     )
-    targets = _targets(metadata, wanted)
+    targets = _list_targets(metadata, wanted)
     is_wide = ALL_NAMESPACES in modes and not targets
     reach = ("*",) if is_wide else targets or (namespace,)
     shown, rest = _shorten(reach)
     return OperatorFacts(
-        name=_text(wanted.get("name")) or _text(own.get("name")),
-        display_name=_text(spec.get("displayName")) or _text(metadata.get("name")),
-        version=_text(spec.get("version")),
-        status=_text(status.get("phase")) or "Unknown",
+        name=_to_text(wanted.get("name")) or _to_text(own.get("name")),
+        display_name=_to_text(spec.get("displayName")) or _to_text(metadata.get("name")),
+        version=_to_text(spec.get("version")),
+        status=_to_text(status.get("phase")) or "Unknown",
         namespace=namespace,
         installed_namespace=namespace,
         install_modes=modes,
         install_mode=ALL_NAMESPACES if is_wide else SINGLE_NAMESPACE,
-        provider=_text(_map(spec.get("provider")).get("name")),
-        created_at=_text(metadata.get("creationTimestamp")),
-        updated_at=_text(status.get("lastUpdateTime")),
+        provider=_to_text(_to_map(spec.get("provider")).get("name")),
+        created_at=_to_text(metadata.get("creationTimestamp")),
+        updated_at=_to_text(status.get("lastUpdateTime")),
         is_cluster_wide=is_wide,
         available_in_namespaces=shown,
         available_count=namespaces if is_wide else len(reach),
-        available_namespaces_detail=_detail(reach, is_wide=is_wide),
+        available_namespaces_detail=_describe_reach(reach, is_wide=is_wide),
         all_available_namespaces=rest,
     )
 
 
-def _targets(metadata: Mapping[str, Any], subscription: Mapping[str, Any]) -> tuple[str, ...]:
+def _list_targets(metadata: Mapping[str, Any], subscription: Mapping[str, Any]) -> tuple[str, ...]:
     """The namespaces an operator was restricted to; none if it was not."""
-    text = _text(_map(metadata.get("annotations")).get(TARGETS))
+    text = _to_text(_to_map(metadata.get("annotations")).get(TARGETS))
     if not text:
-        environment = _map(subscription.get("config")).get("env") or ()
-        watched = (e for e in map(_map, environment) if e.get("name") == _WATCH_NAMESPACE)
-        text = next((_text(each.get("value")) for each in watched), "")
+        environment = _to_map(subscription.get("config")).get("env") or ()
+        watched = (e for e in map(_to_map, environment) if e.get("name") == _WATCH_NAMESPACE)
+        text = next((_to_text(each.get("value")) for each in watched), "")
     return tuple(sorted({part.strip() for part in text.split(",") if part.strip()}))
 
 
@@ -131,7 +133,7 @@ def _shorten(
     return (reach[:SHOWN], reach) if len(reach) > SHOWN else (reach, msgspec.UNSET)
 
 
-def _detail(reach: tuple[str, ...], *, is_wide: bool) -> str:
+def _describe_reach(reach: tuple[str, ...], *, is_wide: bool) -> str:
     if is_wide:
         return "All namespaces"
     if len(reach) > SHOWN:
@@ -139,9 +141,9 @@ def _detail(reach: tuple[str, ...], *, is_wide: bool) -> str:
     return ", ".join(reach)
 
 
-def _map(value: object) -> Mapping[str, Any]:
+def _to_map(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else ""

@@ -104,7 +104,7 @@ def compile_policy(
             for each in subjects.service_accounts
         ),
         default_cluster_access=spec.scope.clusters.default,
-        cluster_rules=tuple(_rule(each) for each in spec.scope.clusters.rules),
+        cluster_rules=tuple(_compile_rule(each) for each in spec.scope.clusters.rules),
         not_before=validity.not_before if validity is not None else "",
         not_after=validity.not_after if validity is not None else "",
         compiled_at=compiled_at,
@@ -119,7 +119,7 @@ def list_custom_types(spec: MonitorAccessPolicySpec) -> tuple[str, ...]:
     return tuple(sorted(set(named) - BUILT_IN_TYPES))
 
 
-def _rule(rule: ClusterRule) -> CompiledRule:
+def _compile_rule(rule: ClusterRule) -> CompiledRule:
     selector, wanted = rule.selector, rule.permissions
     view = True if wanted is None or wanted.view is None else wanted.view
     metrics = bool(wanted is not None and wanted.view_metrics)
@@ -130,11 +130,11 @@ def _rule(rule: ClusterRule) -> CompiledRule:
             match_labels=selector.match_labels,
         ),
         permissions={"view": view, "viewMetrics": metrics},
-        resources=tuple(_resource(each) for each in rule.resources),
+        resources=tuple(_compile_resource(each) for each in rule.resources),
     )
 
 
-def _resource(rule: ResourceRule) -> CompiledResource:
+def _compile_resource(rule: ResourceRule) -> CompiledResource:
     filters = rule.filters
     names = _filter(filters.names if filters is not None else None)
     spaces = _filter(filters.namespaces if filters is not None else None)
@@ -175,11 +175,11 @@ def _filter(given: NameFilter | None) -> CompiledFilter:
 def _split(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[Pattern, ...]]:
     """Names as they are, and wildcards with the regular expressions they mean."""
     literals = tuple(name for name in names if not _WILDCARDS & set(name))
-    patterns = tuple((name, _regex(name)) for name in names if _WILDCARDS & set(name))
+    patterns = tuple((name, _compile_wildcard(name)) for name in names if _WILDCARDS & set(name))
     return literals, patterns
 
 
-def _regex(wildcard: str) -> str:
+def _compile_wildcard(wildcard: str) -> str:
     parts = {"*": ".*", "?": "."}
     escaped = (parts.get(each, f"\\{each}" if each in _SPECIAL else each) for each in wildcard)
     return f"^{''.join(escaped)}$"

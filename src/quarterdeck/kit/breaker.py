@@ -62,7 +62,7 @@ class CircuitBreaker:
         """What the next call would meet."""
         if not self._is_open:
             return State.CLOSED
-        return State.HALF_OPEN if self._remaining() <= 0 else State.OPEN
+        return State.HALF_OPEN if self._compute_remaining() <= 0 else State.OPEN
 
     def acquire(self) -> None:
         """Ask before a call; afterwards say `succeed`, `fail` or `release`.
@@ -76,7 +76,7 @@ class CircuitBreaker:
             case State.HALF_OPEN if not self._is_probing:
                 self._is_probing = True
             case _:
-                raise CircuitOpen(max(0.0, self._remaining()))
+                raise CircuitOpen(max(0.0, self._compute_remaining()))
 
     def succeed(self) -> None:
         """Record that the system answered: the breaker closes."""
@@ -115,5 +115,5 @@ class CircuitBreaker:
         else:
             self.succeed()
 
-    def _remaining(self) -> float:
+    def _compute_remaining(self) -> float:
         return self._opened_at + self._recovery - self._clock.monotonic()

@@ -35,7 +35,7 @@ def build_image(label: str, files: Mapping[str, bytes]) -> bytes:
     at, extents = directories + 2, dict[str, tuple[int, int]]()
     for name in names:
         extents[name] = (at, len(files[name]))
-        at += _sectors(len(files[name]))
+        at += _count_sectors(len(files[name]))
     image = bytearray(at * SECTOR)
 
     def put(sector: int, data: bytes) -> None:
@@ -43,10 +43,10 @@ def build_image(label: str, files: Mapping[str, bytes]) -> bytes:
 
     for index, (kind, spelled) in enumerate(((_PRIMARY, plain), (_JOLIET, joliet))):
         directory, table = directories + index, tables + 2 * index
-        put(_FIRST_DESCRIPTOR + index, _descriptor(kind, label, at, table, directory))
-        put(table, _path_table(directory, "<"))
-        put(table + 1, _path_table(directory, ">"))
-        put(directory, _directory(directory, spelled, extents))
+        put(_FIRST_DESCRIPTOR + index, _encode_descriptor(kind, label, at, table, directory))
+        put(table, _encode_path_table(directory, "<"))
+        put(table + 1, _encode_path_table(directory, ">"))
+        put(directory, _encode_directory(directory, spelled, extents))
     put(_FIRST_DESCRIPTOR + 2, bytes((_TERMINATOR,)) + b"CD001\x01")
     for name in names:
         put(extents[name][0], files[name])
@@ -63,15 +63,15 @@ def _check(label: str, files: Mapping[str, bytes]) -> None:
         raise ValueError(f"{len(files)} files do not fit into one directory sector")
 
 
-def _sectors(size: int) -> int:
+def _count_sectors(size: int) -> int:
     return -(-size // SECTOR)
 
 
-def _both16(value: int) -> bytes:
+def _encode_both16(value: int) -> bytes:
     return struct.pack("<H", value) + struct.pack(">H", value)
 
 
-def _both32(value: int) -> bytes:
+def _encode_both32(value: int) -> bytes:
     return struct.pack("<I", value) + struct.pack(">I", value)
 
 
@@ -80,18 +80,18 @@ def _record(identifier: bytes, extent: int, size: int, flags: int = 0) -> bytes:
     padding = length % 2
     return (
         bytes((length + padding, 0))
-        + _both32(extent)
-        + _both32(size)
+        + _encode_both32(extent)
+        + _encode_both32(size)
         + _EPOCH
         + bytes((flags, 0, 0))
-        + _both16(1)
+        + _encode_both16(1)
         + bytes((len(identifier),))
         + identifier
         + b"\0" * padding
     )
 
 
-def _directory(
+def _encode_directory(
     at: int, names: Mapping[str, bytes], extents: Mapping[str, tuple[int, int]]
 ) -> bytes:
     records = [_record(b"\0", at, SECTOR, _DIRECTORY), _record(b"\1", at, SECTOR, _DIRECTORY)]
@@ -100,11 +100,11 @@ def _directory(
     return b"".join(records)
 
 
-def _path_table(directory: int, order: str) -> bytes:
+def _encode_path_table(directory: int, order: str) -> bytes:
     return struct.pack(f"{order}BBIH", 1, 0, directory, 1) + b"\0\0"
 
 
-def _descriptor(kind: int, label: str, sectors: int, table: int, directory: int) -> bytes:
+def _encode_descriptor(kind: int, label: str, sectors: int, table: int, directory: int) -> bytes:
     is_joliet = kind == _JOLIET
 
     def blank(size: int) -> bytes:
@@ -120,10 +120,10 @@ def _descriptor(kind: int, label: str, sectors: int, table: int, directory: int)
             padded("LINUX", 32),
             padded(label, 32),
             b"\0" * 8,
-            _both32(sectors),
+            _encode_both32(sectors),
             (_UCS2_LEVEL_3 if is_joliet else b"").ljust(32, b"\0"),
-            _both16(1) + _both16(1) + _both16(SECTOR),
-            _both32(10),
+            _encode_both16(1) + _encode_both16(1) + _encode_both16(SECTOR),
+            _encode_both32(10),
             struct.pack("<II", table, 0),
             struct.pack(">II", table + 1, 0),
             _record(b"\0", directory, SECTOR, _DIRECTORY),

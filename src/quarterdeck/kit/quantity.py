@@ -90,10 +90,10 @@ class Quantity:
         return self.nano != 0
 
     def __add__(self, other: "Quantity") -> "Quantity":
-        return Quantity(self.nano + other.nano, _common(self, other))
+        return Quantity(self.nano + other.nano, _choose_notation(self, other))
 
     def __sub__(self, other: "Quantity") -> "Quantity":
-        return Quantity(self.nano - other.nano, _common(self, other))
+        return Quantity(self.nano - other.nano, _choose_notation(self, other))
 
     def __neg__(self) -> "Quantity":
         return Quantity(-self.nano, self.notation)
@@ -146,12 +146,12 @@ def _find_scale(suffix: str, text: str) -> tuple[int, int, Notation]:
     if (power := _BINARY.get(suffix)) is not None:
         return 1024**power, 1, Notation.BINARY
     if (exponent := _DECIMAL.get(suffix)) is not None:
-        return *_ten(exponent), Notation.DECIMAL
+        return *_compute_power_of_ten(exponent), Notation.DECIMAL
     if suffix[1:] and suffix[0] in "eE" and suffix[1:] != "i":
         exponent = int(suffix[1 : _MOST_DIGITS + 1])
         if abs(exponent) > 2**31:
             raise QuantityError(_explain_invalid(text))
-        return *_ten(max(-60, min(60, exponent))), Notation.EXPONENT
+        return *_compute_power_of_ten(max(-60, min(60, exponent))), Notation.EXPONENT
     raise QuantityError(_explain_invalid(text))
 
 
@@ -164,7 +164,7 @@ def _strip_zeros(whole: str, fraction: str) -> tuple[str, str]:
     return whole, fraction[:_MOST_DIGITS] + ("1" if rest else "")
 
 
-def _ten(exponent: int) -> tuple[int, int]:
+def _compute_power_of_ten(exponent: int) -> tuple[int, int]:
     return (10**exponent, 1) if exponent >= 0 else (1, 10**-exponent)
 
 
@@ -201,6 +201,6 @@ def _format_decimal(nano: int, *, exponent: bool) -> str:
     return f"{value}{_DECIMAL_SUFFIX[power]}"
 
 
-def _common(left: Quantity, right: Quantity) -> Notation:
+def _choose_notation(left: Quantity, right: Quantity) -> Notation:
     """Zero takes the other's notation, as in Kubernetes."""
     return right.notation if left.nano == 0 else left.notation

@@ -204,9 +204,9 @@ class _Reader:
             case "sequence":
                 return [self.construct(item, depth + 1) for item in node.value]
             case _:
-                return self._mapping(node, depth)
+                return self._construct_mapping(node, depth)
 
-    def _mapping(self, node: Any, depth: int) -> dict[str, Any]:
+    def _construct_mapping(self, node: Any, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         for key_node, value_node in node.value:

@@ -55,9 +55,9 @@ class Compactor:
         if target > self.target:
             self.target = target
             self._forget(target)
-        self._step()
+        self._compact_once()
 
-    def _step(self) -> None:
+    def _compact_once(self) -> None:
         if not self._is_running and not self._is_closed and self._reached < self.target:
             self._is_running = True
             self._log.compact(self._reached, self.target, self._on_step_done)
@@ -67,7 +67,7 @@ class Compactor:
         self._reached = reached
         self._settle(reached, error)
         if error is None:
-            self._step()
+            self._compact_once()
 
     def _settle(self, reached: int, error: StorageError | None) -> None:
         left = []

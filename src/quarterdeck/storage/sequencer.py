@@ -191,20 +191,20 @@ class Sequencer:
         self._is_scheduled = False
         if self._committing or not self._gathering:
             return
-        count = self._batch_length()
+        count = self._measure_batch()
         self._committing = self._gathering[:count]
         del self._gathering[:count]
         self._log.commit([ticket.event for ticket in self._committing], self._on_committed)
 
-    def _batch_length(self) -> int:
+    def _measure_batch(self) -> int:
         size = 0
         for number, ticket in enumerate(self._gathering[:MAX_BATCH], start=1):
             size += ticket.size
             if size >= MAX_BATCH_BYTES:
-                return self._unit_end(number)
-        return self._unit_end(min(MAX_BATCH, len(self._gathering)))
+                return self._find_unit_end(number)
+        return self._find_unit_end(min(MAX_BATCH, len(self._gathering)))
 
-    def _unit_end(self, count: int) -> int:
+    def _find_unit_end(self, count: int) -> int:
         """The length of a batch that does not cut through a unit."""
         unit = self._gathering[count - 1].unit
         while unit and count < len(self._gathering) and self._gathering[count].unit == unit:

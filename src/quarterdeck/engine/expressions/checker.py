@@ -57,18 +57,18 @@ class _Checker:
         """The kinds a node may give; notes problems on the way."""
         match node:
             case Literal(value=value):
-                return _literal_kinds(value)
+                return _find_literal_kinds(value)
             case Name(name=name):
                 return self._name(node, name)
             case Unary(operator="!", operand=operand):
                 self.kinds_of(operand)
                 return BOOL
             case Unary(operand=operand):
-                return NUMBER | self._number(operand, "-")
+                return NUMBER | self._check_number(operand, "-")
             case Binary():
-                return self._binary(node)
+                return self._check_binary(node)
             case Chain(operator="??", operands=operands):
-                return self._first(operands)
+                return self._check_coalesce(operands)
             case Chain(operands=operands):
                 for each in operands:
                     self.kinds_of(each)
@@ -91,7 +91,7 @@ class _Checker:
         self._note(f"unknown {self._what} {name!r}", node, hint)
         return NULL | NUMBER | TEXT | BOOL | LIST
 
-    def _number(self, node: Expression, where: str) -> int:
+    def _check_number(self, node: Expression, where: str) -> int:
         """Check that a node can be a number; whether it may be null."""
         kinds = self.kinds_of(node)
         if kinds & (TEXT | LIST) and not kinds & (NUMBER | BOOL):
@@ -99,20 +99,20 @@ class _Checker:
             self._note(f"{where} requires a number, got {name_kinds(kinds)}", node, hint)
         return kinds & NULL
 
-    def _binary(self, node: Binary) -> int:
+    def _check_binary(self, node: Binary) -> int:
         operator = node.operator
         if operator in ("==", "!="):
             self.kinds_of(node.left)
             self.kinds_of(node.right)
             return BOOL
         if operator in ("<", "<=", ">", ">="):
-            return self._order(node)
+            return self._check_order(node)
         if operator == "+":
-            return self._plus(node)
-        nulls = self._number(node.left, operator) | self._number(node.right, operator)
+            return self._check_plus(node)
+        nulls = self._check_number(node.left, operator) | self._check_number(node.right, operator)
         return NUMBER | nulls | (NULL if operator in "/%" else 0)
 
-    def _plus(self, node: Binary) -> int:
+    def _check_plus(self, node: Binary) -> int:
         left, right = self.kinds_of(node.left), self.kinds_of(node.right)
         if TEXT in (left, right):
             return TEXT
@@ -122,13 +122,13 @@ class _Checker:
         text = (left | right) & TEXT
         return NUMBER | text | ((left | right) & NULL)
 
-    def _order(self, node: Binary) -> int:
+    def _check_order(self, node: Binary) -> int:
         left, right = self.kinds_of(node.left), self.kinds_of(node.right)
         for kinds, side in ((left, node.left), (right, node.right)):
             if kinds & ~NULL == LIST:
                 self._note(f"{node.operator} cannot compare a list", side, "use count() or sum()")
                 return BOOL
-        if not _comparable(left, right):
+        if not _are_comparable(left, right):
             self._note(
                 f"{node.operator} cannot compare {name_kinds(left)} with {name_kinds(right)}",
                 node,
@@ -136,7 +136,7 @@ class _Checker:
             )
         return BOOL
 
-    def _first(self, operands: tuple[Expression, ...]) -> int:
+    def _check_coalesce(self, operands: tuple[Expression, ...]) -> int:
         found = [self.kinds_of(each) for each in operands]
         kinds = 0
         for each in found:
@@ -151,21 +151,21 @@ class _Checker:
             self._note(
                 f"unknown function {node.function!r}", node, suggest(node.function, FUNCTIONS)
             )
-        elif not _fits(function, len(node.arguments)):
+        elif not _accepts_count(function, len(node.arguments)):
             self._note(
                 f"{function.name} takes {describe_arity(function)}, not {len(node.arguments)}",
                 node,
                 f"write {function.signature}",
             )
         else:
-            return self._arguments(function, node)
+            return self._check_arguments(function, node)
         for each in node.arguments:
             self.kinds_of(each)
         return NULL | NUMBER | TEXT | BOOL | LIST
 
-    def _arguments(self, function: Function, node: Call) -> int:
+    def _check_arguments(self, function: Function, node: Call) -> int:
         if function.name == "coalesce":
-            return self._first(node.arguments)
+            return self._check_coalesce(node.arguments)
         if function.name == "if":
             self.kinds_of(node.arguments[0])
             return self.kinds_of(node.arguments[1]) | self.kinds_of(node.arguments[2])
@@ -173,23 +173,23 @@ class _Checker:
         for index, argument in enumerate(node.arguments):
             match function.parameter(index):
                 case "number":
-                    nulls |= self._number(argument, function.name)
+                    nulls |= self._check_number(argument, function.name)
                 case "list":
-                    nulls |= self._list(argument, function.name)
+                    nulls |= self._check_list(argument, function.name)
                 case _:
                     self.kinds_of(argument)
         if function.name == "matches":
-            self._pattern(node.arguments[1])
+            self._check_pattern(node.arguments[1])
         return function.result | nulls
 
-    def _list(self, node: Expression, where: str) -> int:
+    def _check_list(self, node: Expression, where: str) -> int:
         kinds = self.kinds_of(node)
         if kinds & ~NULL and not kinds & LIST:
             hint = "lists come from paths with [*] and from split()"
             self._note(f"{where} requires a list, got {name_kinds(kinds)}", node, hint)
         return kinds & NULL
 
-    def _pattern(self, node: Expression) -> None:
+    def _check_pattern(self, node: Expression) -> None:
         if isinstance(node, Literal) and isinstance(node.value, str):
             try:
                 compile_re2(node.value)
@@ -197,7 +197,7 @@ class _Checker:
                 self._note(f"the pattern is not a regular expression (RE2): {error}", node)
 
 
-def _literal_kinds(value: object) -> int:
+def _find_literal_kinds(value: object) -> int:
     if value is None:
         return NULL
     if isinstance(value, bool):
@@ -205,7 +205,7 @@ def _literal_kinds(value: object) -> int:
     return TEXT if isinstance(value, str) else NUMBER
 
 
-def _comparable(left: int, right: int) -> bool:
+def _are_comparable(left: int, right: int) -> bool:
     """Whether two sides have a kind in common that can be ordered; null goes with everything."""
     if NULL in (left, right):
         return True
@@ -213,5 +213,5 @@ def _comparable(left: int, right: int) -> bool:
     return bool(numbers or left & right & TEXT)
 
 
-def _fits(function: Function, count: int) -> bool:
+def _accepts_count(function: Function, count: int) -> bool:
     return count >= function.least and (function.most is None or count <= function.most)

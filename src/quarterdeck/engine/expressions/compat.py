@@ -54,11 +54,11 @@ def is_true(value: Any) -> bool:
 def text(value: Any) -> str:
     """The text of a value; large and small fractions have an exponent."""
     if isinstance(value, float) and not value.is_integer() and math.isfinite(value):
-        return _general(value)
+        return _format_general(value)
     return to_text(value)
 
 
-def _general(value: float) -> str:
+def _format_general(value: float) -> str:
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
     power = len(digits) + int(exponent) - 1
     if _EXPONENT_BELOW <= power < _EXPONENT_FROM:
@@ -94,37 +94,37 @@ class _Evaluator:
 
     def evaluate(self, tree: Expression, columns: Mapping[str, list[Any]], index: int) -> Any:
         try:
-            return self._value(tree, {name: column[index] for name, column in columns.items()})
+            return self._evaluate(tree, {name: column[index] for name, column in columns.items()})
         except _Fault:
             return None
 
-    def _value(self, node: Expression, row: Row) -> Any:
+    def _evaluate(self, node: Expression, row: Row) -> Any:
         match node:
             case Literal(value=value):
                 return value
             case Name(name=name):
                 return row[name]
             case Unary(operator="!", operand=operand):
-                return not is_true(self._value(operand, row))
+                return not is_true(self._evaluate(operand, row))
             case Unary(operand=operand):
-                return -number(self._value(operand, row))
+                return -number(self._evaluate(operand, row))
             case Binary(operator=symbol, left=left, right=right):
-                return _BINARY[symbol](self._value(left, row), self._value(right, row))
+                return _BINARY[symbol](self._evaluate(left, row), self._evaluate(right, row))
             case Chain():
-                return self._chain(node, row)
+                return self._evaluate_chain(node, row)
             case Condition():
                 raise _Fault
             case Call():
                 return self._call(node, row)
 
-    def _chain(self, node: Chain, row: Row) -> Any:
+    def _evaluate_chain(self, node: Chain, row: Row) -> Any:
         if node.operator == "&&":
-            return all(is_true(self._value(each, row)) for each in node.operands)
+            return all(is_true(self._evaluate(each, row)) for each in node.operands)
         if node.operator == "||":
-            return any(is_true(self._value(each, row)) for each in node.operands)
+            return any(is_true(self._evaluate(each, row)) for each in node.operands)
         value = None
         for each in node.operands:
-            if (value := self._value(each, row)) is not None:
+            if (value := self._evaluate(each, row)) is not None:
                 break
         return value
 
@@ -135,7 +135,7 @@ class _Evaluator:
             raise _Fault
         if function.most is not None and count > function.most:
             raise _Fault
-        arguments = [self._value(each, row) for each in node.arguments]
+        arguments = [self._evaluate(each, row) for each in node.arguments]
         if node.function == "now":
             return self._moment.text
         if node.function == "age":
@@ -143,7 +143,7 @@ class _Evaluator:
         return _CALLS[node.function](arguments)
 
 
-def _equal(left: Any, right: Any) -> bool:
+def _are_equal(left: Any, right: Any) -> bool:
     """Equality by the left side's type; whole numbers from fields never equal anything."""
     if left is None or right is None:
         return left is right
@@ -165,7 +165,7 @@ def _divide(left: Any, right: Any) -> float | None:
     return number(left) / divisor if divisor else None
 
 
-def _remainder(left: Any, right: Any) -> float | None:
+def _compute_remainder(left: Any, right: Any) -> float | None:
     divisor = number(right)
     return library.remainder(number(left), divisor) if divisor else None
 
@@ -175,8 +175,8 @@ def _numeric(apply: Callable[[float, float], Any]) -> Callable[[Any, Any], Any]:
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
+    "==": _are_equal,
+    "!=": lambda left, right: not _are_equal(left, right),
     "<": _numeric(operator.lt),
     "<=": _numeric(operator.le),
     ">": _numeric(operator.gt),
@@ -185,11 +185,11 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "-": _numeric(operator.sub),
     "*": _numeric(operator.mul),
     "/": _divide,
-    "%": _remainder,
+    "%": _compute_remainder,
 }
 
 
-def _substr(arguments: Sequence[Any]) -> str:
+def _take_substring(arguments: Sequence[Any]) -> str:
     data, start = text(arguments[0]).encode(), int(number(arguments[1]))
     if not 0 <= start < len(data):
         return ""
@@ -223,7 +223,7 @@ _CALLS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "lower": _on_texts(str.lower),
     "upper": _on_texts(str.upper),
     "len": lambda arguments: float(len(text(arguments[0]).encode())),
-    "substr": _substr,
+    "substr": _take_substring,
     "contains": _on_texts(lambda value, part: part in value),
     "startsWith": _on_texts(str.startswith),
     "endsWith": _on_texts(str.endswith),

@@ -86,16 +86,16 @@ class Emitter:
             case Unary(operand=operand):
                 return self._guard([self.number(operand)], lambda refs: f"-{refs[0]}", NUMBER)
             case Binary():
-                return self._binary(node)
+                return self._emit_binary(node)
             case Chain(operator="??", operands=operands):
-                return self._first([self.value(each) for each in operands])
+                return self._emit_coalesce([self.value(each) for each in operands])
             case Chain():
                 code = self.emit_truth(node)
                 return (
                     code if code.kinds == BOOL else Code(f"(True if {code.text} else False)", BOOL)
                 )
             case Condition(test=test, then=then, otherwise=otherwise):
-                return self._choice(test, then, otherwise)
+                return self._emit_choice(test, then, otherwise)
             case Call():
                 return self._call(node)
 
@@ -148,7 +148,7 @@ class Emitter:
             return Code(f"({write(references)})", kinds)
         return Code(f"(None if {' or '.join(tests)} else {write(references)})", kinds | NULL)
 
-    def _binary(self, node: Binary) -> Code:
+    def _emit_binary(self, node: Binary) -> Code:
         operator = node.operator
         if operator in ("==", "!="):
             left, right = self.value(node.left), self.value(node.right)
@@ -161,12 +161,12 @@ class Emitter:
                 return Code(f"({self.text(left)} + {self.text(right)})", TEXT)
             if (left.kinds | right.kinds) & TEXT:
                 return Code(f"add({left.text}, {right.text})", NUMBER | TEXT | NULL)
-            return self._arithmetic(operator, write_number(left), write_number(right))
+            return self._emit_arithmetic(operator, write_number(left), write_number(right))
         if operator in ("/", "%"):
             return self._divide(operator, self.number(node.left), self.number(node.right))
-        return self._arithmetic(operator, self.number(node.left), self.number(node.right))
+        return self._emit_arithmetic(operator, self.number(node.left), self.number(node.right))
 
-    def _arithmetic(self, operator: str, left: Code, right: Code) -> Code:
+    def _emit_arithmetic(self, operator: str, left: Code, right: Code) -> Code:
         return self._guard([left, right], lambda refs: f"{refs[0]} {operator} {refs[1]}", NUMBER)
 
     def _order(self, operator: str, left: Code, right: Code) -> Code:
@@ -200,7 +200,7 @@ class Emitter:
             return Code(f"({text})", NUMBER)
         return Code(f"({text} if {' and '.join(tests)} else None)", NUMBER | NULL)
 
-    def _first(self, candidates: list[Code]) -> Code:
+    def _emit_coalesce(self, candidates: list[Code]) -> Code:
         """The first value that is not null."""
         parts, kinds = [], 0
         for index, code in enumerate(candidates):
@@ -218,7 +218,7 @@ class Emitter:
             return Code(parts[0], kinds)
         return Code(f"({''.join(parts)})", kinds)
 
-    def _choice(self, test: Expression, then: Expression, otherwise: Expression) -> Code:
+    def _emit_choice(self, test: Expression, then: Expression, otherwise: Expression) -> Code:
         first, second = self.value(then), self.value(otherwise)
         text = f"({first.text} if {self.emit_truth(test).text} else {second.text})"
         return Code(text, first.kinds | second.kinds)
@@ -227,29 +227,29 @@ class Emitter:
         name, arguments = node.function, node.arguments
         match name:
             case "if":
-                return self._choice(*arguments)
+                return self._emit_choice(*arguments)
             case "coalesce":
-                return self._first([self.value(each) for each in arguments])
+                return self._emit_coalesce([self.value(each) for each in arguments])
             case "now":
                 return Code(NOW_TEXT, TEXT, is_atom=True)
             case "min" | "max":
-                return self._extreme("<" if name == "min" else ">", node)
+                return self._emit_extreme("<" if name == "min" else ">", node)
             case "age" if isinstance(arguments[0], Name):
                 seconds = Code(self._times[arguments[0].name], NUMBER | NULL, is_atom=True)
                 return self._guard([seconds], lambda refs: f"{NOW_SECONDS} - {refs[0]}", NUMBER)
             case "toString":
                 return Code(self.text(self.value(arguments[0])), TEXT)
             case "concat":
-                return Code(f"({' + '.join(map(self._text_of, arguments))})", TEXT)
+                return Code(f"({' + '.join(map(self._emit_text, arguments))})", TEXT)
             case "round" if len(arguments) == 1 or isinstance(arguments[1], Literal):
                 return self._round(node)
             case _:
-                return self._generic(FUNCTIONS[name], arguments)
+                return self._emit_call(FUNCTIONS[name], arguments)
 
-    def _text_of(self, node: Expression) -> str:
+    def _emit_text(self, node: Expression) -> str:
         return self.text(self.value(node))
 
-    def _extreme(self, operator: str, node: Call) -> Code:
+    def _emit_extreme(self, operator: str, node: Call) -> Code:
         """The smaller or larger of two numbers; both are named, as each is written twice."""
         left, right = (self.number(each) for each in node.arguments)
         if NULL in (left.kinds, right.kinds):
@@ -283,11 +283,11 @@ class Emitter:
             [self.number(node.arguments[0])], lambda refs: f"{name}({refs[0]})", NUMBER
         )
 
-    def _generic(self, function: Function, arguments: tuple[Expression, ...]) -> Code:
+    def _emit_call(self, function: Function, arguments: tuple[Expression, ...]) -> Code:
         """A call of the function's implementation with converted arguments."""
         name = f"f_{function.name}"
         self.helpers[name] = function.apply
-        codes = [self._argument(function, index, each) for index, each in enumerate(arguments)]
+        codes = [self._emit_argument(function, index, each) for index, each in enumerate(arguments)]
         guarded = [code for code, is_guarded in codes if is_guarded]
 
         def write(references: list[str]) -> str:
@@ -299,7 +299,7 @@ class Emitter:
 
         return self._guard(guarded, write, function.result)
 
-    def _argument(self, function: Function, index: int, node: Expression) -> tuple[Code, bool]:
+    def _emit_argument(self, function: Function, index: int, node: Expression) -> tuple[Code, bool]:
         """An argument as the parameter wants it, and whether null in it makes the result null."""
         code = self.value(node)
         match function.parameter(index):

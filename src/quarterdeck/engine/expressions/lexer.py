@@ -60,13 +60,13 @@ def tokenize(text: str, *, compat: bool = False) -> list[Token]:
             MAX_LENGTH,
             "split it into several computed fields",
         )
-    return list(_tokens(text, compat=compat))
+    return list(_iterate_tokens(text, compat=compat))
 
 
-def _tokens(text: str, *, compat: bool) -> Iterator[Token]:
+def _iterate_tokens(text: str, *, compat: bool) -> Iterator[Token]:
     at = _skip(text, 0)
     while at < len(text):
-        token, end = _token(text, at, compat=compat)
+        token, end = _read_token(text, at, compat=compat)
         yield token
         at = _skip(text, end)
     yield Token(Kind.END, "", len(text))
@@ -77,9 +77,9 @@ def _skip(text: str, at: int) -> int:
     return blank.end() if blank else at
 
 
-def _token(text: str, at: int, *, compat: bool) -> tuple[Token, int]:
+def _read_token(text: str, at: int, *, compat: bool) -> tuple[Token, int]:
     if text[at] in "'\"":
-        return _compat_text(text, at) if compat else _text(text, at)
+        return _read_compat_text(text, at) if compat else _read_text(text, at)
     if (found := (_COMPAT_NUMBER if compat else _NUMBER).match(text, at)) is not None:
         return Token(Kind.NUMBER, _number(found[0], at), at), found.end()
     if (found := _NAME.match(text, at)) is not None:
@@ -102,7 +102,7 @@ def _number(text: str, at: int) -> float:
     return value
 
 
-def _text(text: str, start: int) -> tuple[Token, int]:
+def _read_text(text: str, start: int) -> tuple[Token, int]:
     """A quoted text. Unknown escapes keep their backslash, so that patterns stay legible."""
     quote, at = text[start], start + 1
     parts: list[str] = []
@@ -120,7 +120,7 @@ def _text(text: str, start: int) -> tuple[Token, int]:
     raise ExpressionError("the string is not closed", start, f"close it with {quote}")
 
 
-def _compat_text(text: str, start: int) -> tuple[Token, int]:
+def _read_compat_text(text: str, start: int) -> tuple[Token, int]:
     """A quoted text as the original reads it: escapes stay, and the end of input closes it."""
     quote, at = text[start], start + 1
     while at < len(text) and text[at] != quote:

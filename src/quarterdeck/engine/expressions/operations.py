@@ -15,17 +15,17 @@ def add(left: Any, right: Any) -> Any:
 
 def less(left: Any, right: Any) -> bool:
     """`<` between any two values."""
-    pair = _comparable(left, right)
+    pair = _make_comparable(left, right)
     return pair is not None and pair[0] < pair[1]
 
 
 def less_or_equal(left: Any, right: Any) -> bool:
     """`<=` between any two values."""
-    pair = _comparable(left, right)
+    pair = _make_comparable(left, right)
     return pair is not None and pair[0] <= pair[1]
 
 
-def _comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
+def _make_comparable(left: Any, right: Any) -> tuple[Any, Any] | None:
     """Both as texts or both as numbers, null as the empty one; None if they do not compare."""
     if isinstance(left, str) or isinstance(right, str):
         left = "" if left is None else left

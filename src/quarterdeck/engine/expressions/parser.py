@@ -74,27 +74,27 @@ class _Parser:
         token = self._tokens[self._at]
         if depth > MAX_DEPTH:
             raise ExpressionError(_TOO_DEEP, token.position, _SPLIT)
-        test, height = self._binary(0, depth)
+        test, height = self._parse_binary(0, depth)
         question = self._tokens[self._at]
         if not self._take("?"):
             return test, height
         then, then_height = self.expression(depth + 1)
         self._expect(":", "a condition is written test ? then : otherwise")
         otherwise, other_height = self.expression(depth + 1)
-        height = self._checked(max(height, then_height, other_height) + 1, question)
+        height = self._check_depth(max(height, then_height, other_height) + 1, question)
         return Condition(question.position, test, then, otherwise), height
 
-    def _binary(self, level: int, depth: int) -> tuple[Expression, int]:
-        left, height = self._unary(depth)
+    def _parse_binary(self, level: int, depth: int) -> tuple[Expression, int]:
+        left, height = self._parse_unary(depth)
         while True:
             token = self._tokens[self._at]
             precedence = _PRECEDENCE.get(str(token.value), -1)
             if token.kind is not Kind.OPERATOR or precedence < level:
                 return left, height
             self._at += 1
-            right, right_height = self._binary(precedence + 1, depth + 1)
+            right, right_height = self._parse_binary(precedence + 1, depth + 1)
             left, grown = self._join(left, token, right)
-            height = self._checked(max(height, right_height) + grown, token)
+            height = self._check_depth(max(height, right_height) + grown, token)
 
     def _join(self, left: Expression, token: Token, right: Expression) -> tuple[Expression, int]:
         """The node of an operator, and by how much the tree grew."""
@@ -110,24 +110,26 @@ class _Parser:
             )
         return Binary(token.position, operator, left, right), 1
 
-    def _unary(self, depth: int) -> tuple[Expression, int]:
+    def _parse_unary(self, depth: int) -> tuple[Expression, int]:
         token = self._tokens[self._at]
         if token.kind is not Kind.OPERATOR or token.value not in ("!", "-"):
-            return self._primary(depth)
+            return self._parse_primary(depth)
         if depth > MAX_DEPTH:
             raise ExpressionError(_TOO_DEEP, token.position, _SPLIT)
         self._at += 1
-        operand, height = self._unary(depth + 1)
-        return Unary(token.position, str(token.value), operand), self._checked(height + 1, token)
+        operand, height = self._parse_unary(depth + 1)
+        return Unary(token.position, str(token.value), operand), self._check_depth(
+            height + 1, token
+        )
 
-    def _primary(self, depth: int) -> tuple[Expression, int]:
+    def _parse_primary(self, depth: int) -> tuple[Expression, int]:
         token = self._tokens[self._at]
         self._at += 1
         match token.kind:
             case Kind.NUMBER | Kind.TEXT:
                 return Literal(token.position, token.value), 1
             case Kind.NAME:
-                return self._named(token, depth)
+                return self._parse_name(token, depth)
             case Kind.OPERATOR if token.value == "(":
                 inner, height = self.expression(depth + 1)
                 self._expect(")", "close the parenthesis")
@@ -136,7 +138,7 @@ class _Parser:
         hint = "write a value, a field name, a function or a parenthesis here"
         raise ExpressionError(f"unexpected {_describe(token)}", token.position, hint)
 
-    def _named(self, token: Token, depth: int) -> tuple[Expression, int]:
+    def _parse_name(self, token: Token, depth: int) -> tuple[Expression, int]:
         name = str(token.value)
         if name.lower() in _KEYWORDS:
             return Literal(token.position, _KEYWORDS[name.lower()]), 1
@@ -158,7 +160,7 @@ class _Parser:
                 token.position,
             )
         node = Call(token.position, name, tuple(arguments))
-        return node, self._checked(height + 1, token)
+        return node, self._check_depth(height + 1, token)
 
     def _take(self, operator: str) -> bool:
         token = self._tokens[self._at]
@@ -173,7 +175,7 @@ class _Parser:
             raise ExpressionError(message, token.position, hint)
 
     @staticmethod
-    def _checked(height: int, token: Token) -> int:
+    def _check_depth(height: int, token: Token) -> int:
         if height > MAX_DEPTH:
             raise ExpressionError(_TOO_DEEP, token.position, _SPLIT)
         return height

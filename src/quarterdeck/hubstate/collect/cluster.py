@@ -82,7 +82,7 @@ class ClusterCollector:
         return collected
 
 
-def _others(limits: Limits) -> Iterator[tuple[str, GVR, Any, int, Callable[[Any], Any]]]:
+def _list_other_kinds(limits: Limits) -> Iterator[tuple[str, GVR, Any, int, Callable[[Any], Any]]]:
     """Short lists other than pods and deployments: name, resource, form, limit, summary."""
     yield "services", SERVICES, forms.Service, limits.services, resources.summarize_service
     yield (
@@ -119,13 +119,15 @@ class _Reading:
         began = self._clock.monotonic()
         try:
             async with asyncio.TaskGroup() as group:
-                listed = group.create_task(self._nodes(), name="nodes")
-                spaces = group.create_task(self._optional("namespaces", self._namespaces))
-                info = group.create_task(self._info(), name="info")
-                lists = group.create_task(self._optional("resources", self._lists))
-                subscribed = group.create_task(self._optional("operators", self._operators))
+                listed = group.create_task(self._read_nodes(), name="nodes")
+                spaces = group.create_task(self._read_optional("namespaces", self._read_namespaces))
+                info = group.create_task(self._read_info(), name="info")
+                lists = group.create_task(self._read_optional("resources", self._read_lists))
+                subscribed = group.create_task(
+                    self._read_optional("operators", self._read_operators)
+                )
                 openshift = group.create_task(
-                    self._optional("cluster operators", self._cluster_operators)
+                    self._read_optional("cluster operators", self._read_cluster_operators)
                 )
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from errors
@@ -168,36 +170,36 @@ class _Reading:
 
     # --- the parts
 
-    async def _nodes(self) -> tuple[list[forms.Node], Mapping[str, forms.NodeUsage]]:
+    async def _read_nodes(self) -> tuple[list[forms.Node], Mapping[str, forms.NodeUsage]]:
         found, _ = await read_all(self._api, NODES, forms.Node)
         async with contextlib.aclosing(read_pages(self._api, PODS, forms.Pod)) as pages:
             async for page in pages:
                 for pod in page:
                     self._tally.add(pod)
-                    if self._keeps(pod.metadata.namespace):
+                    if self._includes(pod.metadata.namespace):
                         self._pods.add(pod)
-        return found, await self._usage()
+        return found, await self._read_usage()
 
-    async def _usage(self) -> Mapping[str, forms.NodeUsage]:
+    async def _read_usage(self) -> Mapping[str, forms.NodeUsage]:
         async def read() -> Mapping[str, forms.NodeUsage]:
             found, _ = await read_all(self._api, NODE_USAGE, forms.NodeUsage)
             return {each.metadata.name: each for each in found}
 
-        return await self._where_served(NODE_USAGE, "node usage", read) or {}
+        return await self._read_if_served(NODE_USAGE, "node usage", read) or {}
 
-    async def _namespaces(self) -> list[str]:
+    async def _read_namespaces(self) -> list[str]:
         found, _ = await read_all(self._api, NAMESPACES, forms.Named)
         return [each.metadata.name for each in found]
 
-    async def _info(self) -> Mapping[str, Any]:
+    async def _read_info(self) -> Mapping[str, Any]:
         if self.version is None:
-            self.version = await self._optional("version", self._client.version)
-        clusters = await self._where_served(
+            self.version = await self._read_optional("version", self._client.version)
+        clusters = await self._read_if_served(
             CLUSTER_VERSIONS, "cluster version", lambda: self._get(CLUSTER_VERSIONS, "", "version")
         )
         console = None
         if clusters is not None:
-            console = await self._where_served(
+            console = await self._read_if_served(
                 ROUTES, "console", lambda: self._get(ROUTES, *_CONSOLE)
             )
         return cluster.read_info(
@@ -207,7 +209,7 @@ class _Reading:
             console_route=console,
         )
 
-    async def _lists(self) -> ResourceLists | None:
+    async def _read_lists(self) -> ResourceLists | None:
         limits = self._wanted.limits
         if limits is None:
             self._deployments = await count_all(self._api, DEPLOYMENTS)
@@ -219,21 +221,23 @@ class _Reading:
         if cut:
             self._deployments = await count_all(self._api, DEPLOYMENTS)
         found: dict[str, Any] = {}
-        for kind, gvr, form, limit, summarize in _others(limits):
+        for kind, gvr, form, limit, summarize in _list_other_kinds(limits):
             reading = functools.partial(read_all, self._api, gvr, form, limit=limit)
-            read = await self._optional(kind, reading)
+            read = await self._read_optional(kind, reading)
             listed, more = read if read is not None else ([], False)
             cut = cut or more
-            kept = (each for each in listed if self._keeps(each.metadata.namespace))
+            kept = (each for each in listed if self._includes(each.metadata.namespace))
             found[kind] = tuple(summarize(each) for each in kept)
         deployments = tuple(
             resources.summarize_workload(each, with_labels=limits.with_labels)
             for each in workloads
-            if self._keeps(each.metadata.namespace)
+            if self._includes(each.metadata.namespace)
         )
         return ResourceLists(deployments=deployments, truncated=cut, **found)
 
-    async def _operators(self) -> tuple[list[Document], dict[tuple[str, str], Document]] | None:
+    async def _read_operators(
+        self,
+    ) -> tuple[list[Document], dict[tuple[str, str], Document]] | None:
         if not self._wanted.scans_operators:
             return None
 
@@ -247,7 +251,7 @@ class _Reading:
                         versions[installed] = await self._get(SERVICE_VERSIONS, *installed)
             return subscriptions, versions
 
-        found = await self._where_served(SUBSCRIPTIONS, "operators", read)
+        found = await self._read_if_served(SUBSCRIPTIONS, "operators", read)
         return found if found is not None else ([], {})
 
     def _join(
@@ -257,16 +261,16 @@ class _Reading:
             return None
         return tuple(operators.read_operators(*found, namespaces=namespaces))
 
-    async def _cluster_operators(self) -> tuple[ClusterOperatorFacts, ...]:
+    async def _read_cluster_operators(self) -> tuple[ClusterOperatorFacts, ...]:
         async def read() -> tuple[ClusterOperatorFacts, ...]:
             found, _ = await read_all(self._api, CLUSTER_OPERATORS, Document)
             return tuple(cluster_operators.read_cluster_operators(found))
 
-        return await self._where_served(CLUSTER_OPERATORS, "cluster operators", read) or ()
+        return await self._read_if_served(CLUSTER_OPERATORS, "cluster operators", read) or ()
 
     # --- what may fail
 
-    async def _optional(self, what: str, read: Callable[[], Awaitable[T]]) -> T | None:
+    async def _read_optional(self, what: str, read: Callable[[], Awaitable[T]]) -> T | None:
         """A part without which the rest still says something."""
         try:
             return await read()
@@ -274,7 +278,7 @@ class _Reading:
             self._problems[what] = str(error)
             return None
 
-    async def _where_served(
+    async def _read_if_served(
         self, gvr: GVR, what: str, read: Callable[[], Awaitable[T]]
     ) -> T | None:
         """A part that many clusters do not have; its absence is no problem."""
@@ -292,5 +296,5 @@ class _Reading:
         document: Document = json.decode(await self._api.get(ResourcePath(*gvr, namespace, name)))
         return document
 
-    def _keeps(self, namespace: str) -> bool:
+    def _includes(self, namespace: str) -> bool:
         return self._wanted.keeps_namespace is None or self._wanted.keeps_namespace(namespace)

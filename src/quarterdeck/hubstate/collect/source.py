@@ -156,7 +156,7 @@ class SourceCollector:
         self, gvr: GVR, namespace: str, collector: "Collector", rows: list[Resource]
     ) -> None:
         path = ResourcePath(*gvr, namespace)
-        async with contextlib.aclosing(self._pages(path)) as pages:
+        async with contextlib.aclosing(self._iterate_pages(path)) as pages:
             async for page in pages:
                 rows.extend(collector.feed(_decode(page)).resources())
                 if collector.is_full and page.continue_:
@@ -164,7 +164,7 @@ class SourceCollector:
                     return
                 await asyncio.sleep(0)  # a big page must not keep other clusters waiting
 
-    async def _pages(self, path: ResourcePath) -> AsyncGenerator[ListPage, None]:
+    async def _iterate_pages(self, path: ResourcePath) -> AsyncGenerator[ListPage, None]:
         options = ListOptions(
             limit=self._limits.batch_size, label_selector=self._source.target.label_selector
         )

@@ -114,7 +114,7 @@ class EmbeddedHistory:
             if not _matches(key[1], query.labels):
                 continue
             points = reduce_points(
-                self._points(self._series[key], start - step_s, end),
+                self._iterate_points(self._series[key], start - step_s, end),
                 start=start,
                 end=end,
                 step_s=step_s,
@@ -138,14 +138,14 @@ class EmbeddedHistory:
     def _fine_from(self) -> float:
         return max(0.0, self._sealed - FINE_S)
 
-    def _points(self, tiers: Tiers, start: float, end: float) -> Iterator[Point]:
+    def _iterate_points(self, tiers: Tiers, start: float, end: float) -> Iterator[Point]:
         """The finest there is of each part of the range."""
         after = end + 1e-6
         yield from tiers.coarse.between(start, min(after, self._fine_from))
         yield from tiers.fine.between(max(start, self._fine_from), min(after, self._raw_from))
         yield from tiers.raw(max(start, self._raw_from), after)
 
-    def _tiers(self, key: Key) -> Tiers:
+    def _get_tiers(self, key: Key) -> Tiers:
         found = self._series.get(key)
         if found is None:
             found = self._series[key] = Tiers()
@@ -153,7 +153,7 @@ class EmbeddedHistory:
         return found
 
     def _add_raw(self, key: Key, numbers: Sequence[float]) -> None:
-        tiers = self._tiers(key)
+        tiers = self._get_tiers(key)
         for at, value in zip(numbers[::2], numbers[1::2], strict=True):
             if at >= self._raw_from:
                 tiers.add(at, value)
@@ -238,7 +238,7 @@ class EmbeddedHistory:
         for kind, column in ((_FINE, "fine"), (_COARSE, "coarse")):
             for entry in snapshot.range(kind):
                 for name, labels, numbers in _rows.decode(entry.value):
-                    target: Column = getattr(self._tiers((name, labels)), column)
+                    target: Column = getattr(self._get_tiers((name, labels)), column)
                     for at in range(0, len(numbers), 6):
                         target.append(Point(*numbers[at : at + 6]))
         for entry in snapshot.range(_BATCH):

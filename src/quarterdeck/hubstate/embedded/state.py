@@ -121,7 +121,7 @@ class EmbeddedState:
     async def keys(self, prefix: str) -> list[str]:
         """Names of all keys that begin with `prefix`, sorted."""
         now = self._now()
-        return [name for name, value in self._range(prefix) if values.alive(value, now)]
+        return [name for name, value in self._iterate(prefix) if values.alive(value, now)]
 
     async def commit(self, writes: Sequence[Write]) -> None:
         """Carry out all writes, or none."""
@@ -152,7 +152,7 @@ class EmbeddedState:
     def _plan(self, writes: Sequence[Write]) -> dict[str, Value | None]:
         """The value of every key that changes, after all writes; None where it goes."""
         now = self._now()
-        planned: dict[str, Value | None] = dict.fromkeys(self._expired(now))
+        planned: dict[str, Value | None] = dict.fromkeys(self._find_expired(now))
         for write in writes:
             match write:
                 case Publish():
@@ -163,7 +163,7 @@ class EmbeddedState:
                     self._plan_longer(write, planned, now)
                 case _:
                     key = write.key
-                    before = planned[key] if key in planned else self._pending(key, now)
+                    before = planned[key] if key in planned else self._get_pending(key, now)
                     planned[key] = values.change(before, write, now)
         return planned
 
@@ -171,7 +171,7 @@ class EmbeddedState:
         self, write: ProlongKeys, planned: dict[str, Value | None], now: float
     ) -> None:
         for key in write.keys:
-            value = planned[key] if key in planned else self._pending(key, now)
+            value = planned[key] if key in planned else self._get_pending(key, now)
             if value is not None:
                 planned[key] = values.prolong(value, now + write.ttl_s)
 
@@ -187,12 +187,12 @@ class EmbeddedState:
             where = StoreKey(_RESOURCE, "", key)
             if value is not None:
                 data = values.encode(value)
-                yield self._store.put(where, _always(data), facts=value)
+                yield self._store.put(where, _build_encoder(data), facts=value)
                 self._note_deadline(key, value)
             elif self._store.get_pending(where) is not None:
                 yield self._store.delete(where, lambda _: b"")
 
-    def _expired(self, now: float) -> Iterator[str]:
+    def _find_expired(self, now: float) -> Iterator[str]:
         while self._deadlines and self._deadlines[0][0] <= now:
             _, key = heapq.heappop(self._deadlines)
             entry = self._store.get_pending(StoreKey(_RESOURCE, "", key))
@@ -205,7 +205,7 @@ class EmbeddedState:
 
     # --- reads
 
-    def _pending(self, key: str, now: float) -> Value | None:
+    def _get_pending(self, key: str, now: float) -> Value | None:
         entry = self._store.get_pending(StoreKey(_RESOURCE, "", key))
         return values.alive(_value(entry.facts), now) if entry is not None else None
 
@@ -221,7 +221,7 @@ class EmbeddedState:
             else:
                 self._entries.pop(event.key.name, None)
 
-    def _range(self, prefix: str) -> Iterator[tuple[str, Value]]:
+    def _iterate(self, prefix: str) -> Iterator[tuple[str, Value]]:
         snapshot = self._store.snapshot()
         first = snapshot.get(StoreKey(_RESOURCE, "", prefix))
         if first is not None:
@@ -235,7 +235,7 @@ class EmbeddedState:
         return self._clock.now().timestamp()
 
 
-def _always(data: bytes) -> Callable[[int], bytes]:
+def _build_encoder(data: bytes) -> Callable[[int], bytes]:
     return lambda _: data
 
 

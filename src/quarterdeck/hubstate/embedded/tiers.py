@@ -149,10 +149,10 @@ def reduce_points(
         if index < len(moments) and point.at > moments[index] - step_s:
             before = found.get(index)
             found[index] = point if before is None else _join(before, point)
-    return tuple((moments[index], _value(found[index], how)) for index in sorted(found))
+    return tuple((moments[index], _reduce_point(found[index], how)) for index in sorted(found))
 
 
-def _value(point: Point, how: Reduction) -> float:
+def _reduce_point(point: Point, how: Reduction) -> float:
     match how:
         case "avg":
             return point.total / point.weight

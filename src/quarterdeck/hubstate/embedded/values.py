@@ -113,22 +113,22 @@ def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
     """
     match write:
         case SetValue():
-            return Text(_deadline(write.ttl_s, now, None), write.value)
+            return Text(_compute_deadline(write.ttl_s, now, None), write.value)
         case SetFields():
             before = expect(value, Hash, write.key)
             fields = {**(before.fields if before else {}), **write.fields}
-            return Hash(_deadline(write.ttl_s, now, before), fields) if fields else None
+            return Hash(_compute_deadline(write.ttl_s, now, before), fields) if fields else None
         case AddMembers() | RemoveMembers():
             return _change_members(value, write)
         case ReplaceMembers():
-            deadline = _deadline(write.ttl_s, now, None)
+            deadline = _compute_deadline(write.ttl_s, now, None)
             return Members(deadline, frozenset(write.members)) if write.members else None
         case AddScored() | RemoveScored():
             return _change_scored(value, write, now)
         case PushItem():
             held = expect(value, Items, write.key)
             items = (write.value, *(held.items if held else ()))[: write.keep]
-            return Items(_deadline(write.ttl_s, now, held), items)
+            return Items(_compute_deadline(write.ttl_s, now, held), items)
 
 
 def prolong(value: Value, deadline: float) -> Value:
@@ -159,11 +159,11 @@ def _change_scored(
         members.update(write.members)
         if write.keep_from is not None:
             members = {each: score for each, score in members.items() if score >= write.keep_from}
-        deadline = _deadline(write.ttl_s, now, before)
+        deadline = _compute_deadline(write.ttl_s, now, before)
     return Scored(deadline, members) if members else None
 
 
-def _deadline(ttl_s: int | None, now: float, before: Value | None) -> float | None:
+def _compute_deadline(ttl_s: int | None, now: float, before: Value | None) -> float | None:
     if ttl_s is not None:
         return now + ttl_s
     return before.expires_at if before is not None else None

@@ -96,18 +96,18 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
                 "a redis+sentinel URL must name the master: redis+sentinel://host/master"
             )
         return cls(
-            hosts=_hosts(place, SENTINEL_PORT if chosen is Mode.SENTINEL else DEFAULT_PORT),
+            hosts=_parse_hosts(place, SENTINEL_PORT if chosen is Mode.SENTINEL else DEFAULT_PORT),
             mode=chosen,
-            db=_database(path, chosen),
+            db=_parse_database(path, chosen),
             master=master,
             username=unquote(name),
             password=Secret(unquote(password)),
-            tls=_tls(options) if base == "rediss" else None,
+            tls=_parse_tls(options) if base == "rediss" else None,
             replicas=_count_replicas(options, chosen),
         )
 
 
-def _hosts(text: str, default: int) -> tuple[tuple[str, int], ...]:
+def _parse_hosts(text: str, default: int) -> tuple[tuple[str, int], ...]:
     found = []
     for part in text.split(","):
         try:
@@ -123,7 +123,7 @@ def _hosts(text: str, default: int) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _database(path: list[str], mode: Mode) -> int:
+def _parse_database(path: list[str], mode: Mode) -> int:
     if not path:
         return 0
     if len(path) > 1 or not path[0].isdigit():
@@ -142,7 +142,7 @@ def _count_replicas(options: Mapping[str, str], mode: Mode) -> int:
     return int(text)
 
 
-def _tls(options: Mapping[str, str]) -> Tls:
+def _parse_tls(options: Mapping[str, str]) -> Tls:
     verify = options.get("verify", "true").lower() not in ("false", "0", "no")
     return Tls(
         ca=options.get("ca", ""),

@@ -46,10 +46,10 @@ def find_expected_types(planned: Sequence[Command]) -> dict[str, bytes]:
 def commands(writes: Sequence[Write]) -> Iterator[Command]:
     """The commands that carry out the writes, in their order."""
     for write in writes:
-        yield from _commands(write)
+        yield from _build_command(write)
 
 
-def _commands(write: Write) -> Iterator[Command]:
+def _build_command(write: Write) -> Iterator[Command]:
     match write:
         case SetValue():
             ttl = () if write.ttl_s is None else ("EX", write.ttl_s)

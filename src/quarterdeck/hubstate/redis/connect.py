@@ -27,7 +27,7 @@ def connect(address: RedisAddress) -> Any:
         raise StoreUnavailable(
             "the Redis driver is not installed: pip install 'quarterdeck[redis]'"
         ) from error
-    options = _options(address)
+    options = _build_options(address)
     retry = Retry(ExponentialBackoff(cap=1.0, base=0.05), RETRIES)
     match address.mode:
         case Mode.SINGLE:
@@ -63,7 +63,7 @@ async def close(client: Any) -> None:
         await close(sentinel)
 
 
-def _options(address: RedisAddress) -> dict[str, Any]:
+def _build_options(address: RedisAddress) -> dict[str, Any]:
     options: dict[str, Any] = {
         "username": address.username or None,
         "password": address.password.reveal() or None,

@@ -189,23 +189,23 @@ class RedisState:
 
     @contextlib.asynccontextmanager
     async def _subscribe(self, channels: Sequence[str]) -> AsyncIterator[AsyncIterator[Message]]:
-        client = await self._subscriber()
+        client = await self._get_subscriber()
         pubsub = client.pubsub()
         try:
-            with self._translated():
+            with self._translate_errors():
                 await pubsub.subscribe(*channels)
-            async with contextlib.aclosing(self._messages(pubsub)) as messages:
+            async with contextlib.aclosing(self._iterate_messages(pubsub)) as messages:
                 yield messages
         finally:
             await pubsub.aclose()
             if client is not self._redis:
                 await close(client)
 
-    async def _subscriber(self) -> Any:
+    async def _get_subscriber(self) -> Any:
         """A client that can subscribe: on a cluster one of its servers, which hears them all."""
         if not self._is_cluster:
             return self._redis
-        with self._translated():
+        with self._translate_errors():
             await self._redis.initialize()
             node = self._redis.get_random_node()
         single = RedisAddress(
@@ -216,9 +216,9 @@ class RedisState:
         )
         return connect(single)
 
-    async def _messages(self, pubsub: Any) -> AsyncGenerator[Message, None]:
+    async def _iterate_messages(self, pubsub: Any) -> AsyncGenerator[Message, None]:
         while True:
-            with self._translated():
+            with self._translate_errors():
                 found = await pubsub.get_message(ignore_subscribe_messages=True, timeout=_POLL_S)
             if found is not None and found["type"] == "message":
                 yield Message(found["channel"].decode(), found["data"])
@@ -227,11 +227,11 @@ class RedisState:
     async def _call(self) -> AsyncIterator[None]:
         """Wait for a connection to be free: the library would fail instead."""
         async with self._slots:
-            with self._translated():
+            with self._translate_errors():
                 yield
 
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """No exception of the library leaves this module."""
         from redis import exceptions
 

@@ -41,7 +41,7 @@ class VictoriaMetrics:
 
     async def write(self, samples: Sequence[Sample]) -> None:
         """Keep samples; NaN and infinities are skipped."""
-        for body in _bodies(samples):
+        for body in _encode_bodies(samples):
             await self._send(body)
 
     async def query_range(self, query: RangeQuery) -> list[Series]:
@@ -56,10 +56,10 @@ class VictoriaMetrics:
         url = f"{self._endpoint}/api/v1/query_range?{urlencode(parameters)}"
         status, body = await self._request("GET", url, timeout_s=READ_TIMEOUT_S)
         if status != 200:
-            raise HistoryUnavailable(f"GET {self._endpoint}: {status} {_shown(body)}")
+            raise HistoryUnavailable(f"GET {self._endpoint}: {status} {_shorten(body)}")
         try:
             found = json.decode(body)["data"]["result"]
-            series = [_series(query.name, each) for each in found]
+            series = [_parse_series(query.name, each) for each in found]
         except (ValueError, KeyError, TypeError) as error:
             raise HistoryUnavailable(
                 f"cannot decode the series of {self._endpoint}: {error}"
@@ -84,7 +84,7 @@ class VictoriaMetrics:
             else:
                 if status < 300:
                     return
-                problem = f"POST {url}: {status} {_shown(answer)}"
+                problem = f"POST {url}: {status} {_shorten(answer)}"
                 if status < 500 and status != 429:
                     raise HistoryUnavailable(problem)
             if number == TRIES:
@@ -114,18 +114,18 @@ class VictoriaMetrics:
 _HEADERS = (("Content-Type", "text/plain"), ("Content-Encoding", "gzip"))
 
 
-def _bodies(samples: Sequence[Sample]) -> Iterator[bytes]:
+def _encode_bodies(samples: Sequence[Sample]) -> Iterator[bytes]:
     for start in range(0, len(samples), BATCH):
         text = "".join(encode_samples(samples[start : start + BATCH]))
         if text:
             yield gzip.compress(text.encode(), compresslevel=1)
 
 
-def _series(name: str, found: dict[str, Any]) -> Series:
+def _parse_series(name: str, found: dict[str, Any]) -> Series:
     labels = {key: value for key, value in found["metric"].items() if key != "__name__"}
     points = tuple((float(at), float(value)) for at, value in found["values"])
     return Series(name, tuple(sorted(labels.items())), points)
 
 
-def _shown(body: bytes) -> str:
+def _shorten(body: bytes) -> str:
     return redact(body[:_SHOWN].decode(errors="replace").strip())

@@ -84,12 +84,12 @@ def _explain_steps(
     for program in viewer.policies:
         judgement = program.judge(cluster, labels, viewer.now)
         decides = judgement.verdict.decides and not is_decided
-        found.append(_step(viewer, program, judgement, type_=type_, decides=decides))
+        found.append(_explain_policy(viewer, program, judgement, type_=type_, decides=decides))
         is_decided = is_decided or decides
     return found
 
 
-def _step(
+def _explain_policy(
     viewer: Viewer, program: PolicyProgram, judgement: Judgement, *, type_: str, decides: bool
 ) -> Step:
     policy, rule = program.policy, judgement.rule

@@ -101,8 +101,8 @@ class TypeFilter:
         if self.is_hidden or self.is_open:
             return self.is_open
         return (
-            self._passes_name(item.name)
-            and self._passes_namespaces(item.namespaces)
+            self._includes_name(item.name)
+            and self._includes_namespaces(item.namespaces)
             and all(item.labels.get(name) == text for name, text in self.rule.labels.items())
             and all(
                 test.passes(to_text(item.values.get(name))) for name, test in self._fields.items()
@@ -115,10 +115,10 @@ class TypeFilter:
         include = rules.get("include", ())
         return name not in rules.get("exclude", ()) and (not include or name in include)
 
-    def _passes_name(self, name: str) -> bool:
+    def _includes_name(self, name: str) -> bool:
         return self._names.accepts_all or (bool(name) and self._names.passes(name))
 
-    def _passes_namespaces(self, namespaces: Sequence[str]) -> bool:
+    def _includes_namespaces(self, namespaces: Sequence[str]) -> bool:
         if self._ignores_namespaces or not namespaces or EVERYWHERE in namespaces:
             return True
         return any(map(self._namespaces.passes, namespaces))

@@ -34,7 +34,7 @@ def decode_request(data: bytes) -> ConnectRequest:
     Raises:
         ProtobufError: if the bytes are not such a message.
     """
-    return _checked(decode("ConnectRequest", data), ConnectRequest)
+    return _check(decode("ConnectRequest", data), ConnectRequest)
 
 
 def decode_request_head(data: bytes) -> ConnectRequest:
@@ -62,7 +62,7 @@ def decode_response(data: bytes) -> ConnectResponse:
     Raises:
         ProtobufError: if the bytes are not such a message.
     """
-    return _checked(decode("ConnectResponse", data), ConnectResponse)
+    return _check(decode("ConnectResponse", data), ConnectResponse)
 
 
 def encode_request(message: ConnectRequest) -> bytes:
@@ -147,9 +147,9 @@ def _plan(name: str) -> _Plan:
     for number, field, type_ in message.fields:
         label, _, scalar = type_.rpartition(" ")
         is_message = scalar in MESSAGES or scalar == "Timestamp"
-        read, write = _scalar(scalar)
+        read, write = _find_codec(scalar)
         if label == "map":
-            read, write = _entry_reader(read, scalar), _entry_writer(write)
+            read, write = _build_entry_reader(read, scalar), _build_entry_writer(write)
         fields.append(_Field(number, field, label, is_message, read, write))
         default = _default(label, scalar, known[field])
         if default is not msgspec.UNSET:
@@ -175,7 +175,7 @@ def _default(label: str, scalar: str, field: msgspec.structs.FieldInfo) -> Any:
     return zeros.get(scalar)
 
 
-def _scalar(type_: str) -> tuple[Read, Write]:
+def _find_codec(type_: str) -> tuple[Read, Write]:
     match type_:
         case "string":
             return protowire.read_text, lambda n, v: protowire.write_bytes(n, v.encode())
@@ -195,7 +195,7 @@ def _scalar(type_: str) -> tuple[Read, Write]:
     )
 
 
-def _entry_reader(read: Read, scalar: str) -> Read:
+def _build_entry_reader(read: Read, scalar: str) -> Read:
     zero: Any = 0.0 if scalar == "double" else ""
 
     def read_entry(raw: Any) -> tuple[str, Any]:
@@ -210,7 +210,7 @@ def _entry_reader(read: Read, scalar: str) -> Read:
     return read_entry
 
 
-def _entry_writer(write: Write) -> Write:
+def _build_entry_writer(write: Write) -> Write:
     def write_entry(number: int, entry: tuple[str, Any]) -> bytes:
         key, value = entry
         body = protowire.write_bytes(1, key.encode()) + write(2, value)
@@ -244,6 +244,6 @@ def _append(found: dict[str, Any], name: str, value: Any) -> None:
     found[name].append(value)
 
 
-def _checked(value: Any, type_: type[T]) -> T:
+def _check(value: Any, type_: type[T]) -> T:
     assert isinstance(value, type_)
     return value

@@ -171,7 +171,7 @@ class Message(NamedTuple):
     reserved: str = ""
 
 
-def _fields(*groups: tuple[int, str, str]) -> tuple[Field, ...]:
+def _list_fields(*groups: tuple[int, str, str]) -> tuple[Field, ...]:
     """Fields from (first number, type, names): names of a group are numbered in order."""
     return tuple(
         Field(first + index, name, type_)
@@ -183,7 +183,7 @@ def _fields(*groups: tuple[int, str, str]) -> tuple[Field, ...]:
 MESSAGES: dict[str, Message] = {
     "ConnectRequest": Message(
         ConnectRequest,
-        _fields(
+        _list_fields(
             (1, "MetricsBatch", "metrics"),
             (2, "HealthReport", "health"),
             (3, "RegisterRequest", "register"),
@@ -192,15 +192,15 @@ MESSAGES: dict[str, Message] = {
     ),
     "ConnectResponse": Message(
         ConnectResponse,
-        _fields((1, "ConfigUpdate", "config"), (2, "Ack", "ack")),
+        _list_fields((1, "ConfigUpdate", "config"), (2, "Ack", "ack")),
         oneof="payload",
     ),
     "RegisterRequest": Message(
-        RegisterRequest, _fields((1, "string", "cluster_name token version agent_id"))
+        RegisterRequest, _list_fields((1, "string", "cluster_name token version agent_id"))
     ),
     "MetricsBatch": Message(
         MetricsBatch,
-        _fields(
+        _list_fields(
             (1, "string", "cluster_name batch_id"),
             (3, "Timestamp", "collected_at"),
             (4, "ClusterMetrics", "cluster_metrics"),
@@ -218,7 +218,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "ClusterMetrics": Message(
         ClusterMetrics,
-        _fields(
+        _list_fields(
             (1, "int32", "nodes nodes_ready"),
             (4, "int32", "namespaces"),
             (5, "repeated string", "namespace_list"),
@@ -231,7 +231,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "NodeMetrics": Message(
         NodeFacts,
-        _fields(
+        _list_fields(
             (1, "string", "name status"),
             (3, "repeated string", "roles"),
             (10, "double", "cpu_capacity"),
@@ -258,15 +258,15 @@ MESSAGES: dict[str, Message] = {
     ),
     "NodeCondition": Message(
         NodeCondition,
-        _fields(
+        _list_fields(
             (1, "string", "type status reason message"),
             (5, "optional string", "last_transition_time"),
         ),
     ),
-    "NodeTaint": Message(NodeTaint, _fields((1, "string", "key value effect"))),
+    "NodeTaint": Message(NodeTaint, _list_fields((1, "string", "key value effect"))),
     "CustomResourceBatch": Message(
         CustomResourceBatch,
-        _fields(
+        _list_fields(
             (1, "string", "source_id"),
             (2, "int32", "resource_count"),
             (3, "bool", "truncated"),
@@ -280,7 +280,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "CustomCollectedResource": Message(
         CustomCollectedResource,
-        _fields(
+        _list_fields(
             (1, "string", "id namespace name"),
             (4, "map string", "labels"),
             (5, "bytes", "values_json"),
@@ -288,7 +288,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "OperatorInfo": Message(
         OperatorFacts,
-        _fields(
+        _list_fields(
             (1, "string", "name display_name version status installed_namespace install_mode"),
             (7, "string", "provider"),
             (8, "bool", "is_cluster_wide"),
@@ -301,7 +301,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "ClusterOperatorInfo": Message(
         ClusterOperatorFacts,
-        _fields(
+        _list_fields(
             (1, "string", "name version"),
             (3, "bool", "available progressing degraded upgradeable"),
             (7, "string", "message reason"),
@@ -312,22 +312,23 @@ MESSAGES: dict[str, Message] = {
         ),
     ),
     "ClusterOperatorCondition": Message(
-        OperatorCondition, _fields((1, "string", "type status reason message last_transition_time"))
+        OperatorCondition,
+        _list_fields((1, "string", "type status reason message last_transition_time")),
     ),
-    "OperandVersion": Message(OperandVersion, _fields((1, "string", "name version"))),
+    "OperandVersion": Message(OperandVersion, _list_fields((1, "string", "name version"))),
     "RelatedObject": Message(
-        RelatedObject, _fields((1, "string", "group resource namespace name"))
+        RelatedObject, _list_fields((1, "string", "group resource namespace name"))
     ),
     "ClusterInfo": Message(
         ClusterInfo,
-        _fields(
+        _list_fields(
             (1, "string", "api_url version platform console_url channel cluster_id"),
             (7, "bytes", "details_json"),
         ),
     ),
     "HealthReport": Message(
         HealthReport,
-        _fields(
+        _list_fields(
             (1, "string", "cluster_name"),
             (2, "Timestamp", "timestamp"),
             (3, "int64", "uptime_seconds"),
@@ -337,13 +338,13 @@ MESSAGES: dict[str, Message] = {
     ),
     "ConfigUpdate": Message(
         ConfigUpdate,
-        _fields(
+        _list_fields(
             (1, "repeated bytes", "metric_sources_json"), (2, "int32", "default_interval_seconds")
         ),
     ),
     "Ack": Message(
         Ack,
-        _fields((1, "string", "batch_id"), (2, "bool", "success"), (3, "string", "error"))
-        + _fields((4, "bool", "is_permanent")),
+        _list_fields((1, "string", "batch_id"), (2, "bool", "success"), (3, "string", "error"))
+        + _list_fields((4, "bool", "is_permanent")),
     ),
 }
