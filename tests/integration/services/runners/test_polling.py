@@ -1,0 +1,100 @@
+"""A poller whose pools or GitHub are not as they should be."""
+
+from typing import Any
+
+from tests.integration.operators.machines.world import RunnerPool, World, open_world
+
+from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.apis.hypervisor.jobs import read_jobs
+from quarterdeck.kit import http
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.services.runners.polling import Poller
+
+URL = "http://github.svc"
+
+
+class Github:
+    """Answers with one run and the jobs of the test."""
+
+    def __init__(self, jobs: bytes = b'{"jobs": []}', status: int = 200) -> None:
+        self.jobs, self.status = jobs, status
+        self.asked: list[tuple[str, str]] = []
+
+    async def handle(self, request: http.Request) -> http.Response:
+        token = request.headers.get("Authorization") or ""
+        self.asked.append((request.path, token))
+        runs = b'{"workflow_runs": [{"id": 1}]}'
+        return http.Response(self.status, [], self.jobs if request.path.endswith("/jobs") else runs)
+
+
+async def make_pool(world: World, name: str, github: dict[str, Any] | None, **polling: Any) -> None:
+    workload: dict[str, Any] = {"type": "github-actions"}
+    if github is not None:
+        workload["config"] = {"github": github}
+    spec = {
+        "templateRef": {"name": "small"},
+        "workload": workload,
+        "polling": {"enabled": True, "url": URL, **polling},
+    }
+    await world.create(RunnerPool, name, spec)
+
+
+async def poll(world: World, github: Github) -> list[tuple[str, str]]:
+    """Ask once for every pool; what was warned of."""
+    warnings: list[tuple[str, str]] = []
+    network = http.MemoryNetwork(clock=world.clock)
+    server = http.Server(github.handle, clock=world.clock)
+    network.serve(server, "github.svc")
+    async with network.client(name="poller") as client:
+        poller = Poller(world.client, client, world.clock, warn=lambda *each: warnings.append(each))
+        await poller.poll_due()
+    await server.close()
+    return warnings
+
+
+async def test_jobs_of_an_organization_and_unknown_states_are_told_apart() -> None:
+    jobs = (
+        b'{"jobs": [{"id": 7, "status": "in_progress", "labels": ["linux"], "runner_name": "r"},'
+        b' {"id": 8, "status": "waiting", "labels": ["linux"]}]}'
+    )
+    async with open_world() as world:
+        await make_pool(
+            world, "ci", {"repository": "web", "organization": "acme", "labels": ["linux"]}
+        )
+        await make_pool(world, "off", {"repository": "acme/web"}, enabled=False)
+        github = Github(jobs)
+        assert await poll(world, github) == []
+        record = await world.client.get(ConfigMap, "ci-jobs", "default")
+        (job,) = read_jobs(record.data)
+        assert (job.id, job.status, job.runner) == ("7", "in_progress", "r")
+        assert {path.partition("/actions")[0] for path, _ in github.asked} == {"/repos/acme/web"}
+        assert {token for _, token in github.asked} == {""}
+
+
+async def test_a_pool_that_cannot_be_asked_for_is_warned_of() -> None:
+    async with open_world() as world:
+        await make_pool(world, "nameless", None)
+        await make_pool(world, "owner", {"organization": "acme"})
+        reference = {"name": "none", "key": "key"}
+        await make_pool(world, "secret", {"repository": "acme/web"}, tokenRef=reference)
+        assert sorted(await poll(world, Github())) == [
+            ("default/nameless", "spec.workload.config.github.repository must be OWNER/NAME"),
+            ("default/owner", "spec.workload.config.github.repository must be OWNER/NAME"),
+            ("default/secret", "there is no Secret none"),
+        ]
+
+
+async def test_bad_answers_are_told_without_the_token() -> None:
+    async with open_world() as world:
+        metadata = ObjectMeta(name="token", namespace="default")
+        await world.client.create(Secret(metadata=metadata, string_data={"key": " t0ken\n"}))
+        reference = {"name": "token", "key": "key"}
+        await make_pool(world, "ci", {"repository": "acme/web"}, tokenRef=reference)
+        refused, broken = Github(status=502), Github(b'{"jobs": "t0ken"}')
+        assert await poll(world, refused) == [
+            ("default/ci", f"{URL} answered 502 for acme/web"),
+        ]
+        assert {token for _, token in refused.asked} == {"Bearer t0ken"}
+        [(_, problem)] = await poll(world, broken)
+        assert problem.startswith(f"{URL} answered something else: ")
+        assert "t0ken" not in problem
