@@ -123,6 +123,20 @@ async def test_a_change_is_offered_with_the_next_poll() -> None:
         assert b"logs/new" in body
 
 
+async def test_an_unknown_agent_may_leave_and_flags_become_text() -> None:
+    async with serving() as (fleet, agent):
+        assert "flags" not in await agent.send(agentDisconnect={})
+        assert fleet.collectors.find(str(UID)) is None
+        entries = [
+            {"key": "spot", "value": {"boolValue": True}},
+            {"key": "edge", "value": {"boolValue": False}},
+            {"key": "cores", "value": {"intValue": 4}},
+        ]
+        await agent.send(agentDescription={"nonIdentifyingAttributes": entries})
+        found = fleet.collectors.get(str(UID)).local_attributes
+        assert (found["spot"], found["edge"], found["cores"]) == ("true", "false", "4")
+
+
 async def test_bad_messages_and_strangers_are_refused() -> None:
     async with serving() as (_, agent):
         proto = [("content-type", "application/x-protobuf")]

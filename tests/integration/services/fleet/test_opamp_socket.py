@@ -75,9 +75,25 @@ class SocketAgent:
 class Fleet:
     """A fleet server on a clock of the test."""
 
-    def __init__(self, url: str, clock: VirtualClock) -> None:
+    def __init__(self, url: str, server: FleetServer, clock: VirtualClock) -> None:
         self._url = urlsplit(url)
+        self._server = server
         self.clock = clock
+
+    def store_pipeline(self, name: str) -> None:
+        """Give a pipeline to agents of production."""
+        contents = (
+            "receivers: {otlp: {protocols: {grpc: {}}}}\nexporters: {debug: {}}\n"
+            f"service: {{pipelines: {{{name}: {{receivers: [otlp], exporters: [debug]}}}}}}\n"
+        )
+        message = {
+            "name": "prod",
+            "contents": contents,
+            "matchers": ["env=prod"],
+            "configType": "CONFIG_TYPE_OTEL",
+        }
+        pipelines = self._server.pipelines
+        pipelines.store(pipelines.plan_create(message, "2026-01-01T00:00:00Z"), "now")
 
     @contextlib.asynccontextmanager
     async def connect(self) -> AsyncIterator[SocketAgent]:
@@ -104,7 +120,7 @@ async def serving() -> AsyncIterator[Fleet]:
     server = http.Server(fleet.handle)
     listener = await server.listen("127.0.0.1", 0)
     try:
-        yield Fleet(listener.url, clock)
+        yield Fleet(listener.url, fleet, clock)
     finally:
         await server.close()
 
@@ -165,3 +181,41 @@ async def test_unfinished_messages_of_all_agents_are_bounded(
         await greedy.expect_close(CloseCode.TRY_AGAIN_LATER)
         modest.writer.write(b"x" * (90_000 - 40_000))
         await modest.expect_close(CloseCode.POLICY)  # complete now, and not a message
+
+
+@pytest.mark.parametrize("opcode", [Opcode.TEXT, Opcode.CONTINUATION])
+async def test_messages_that_are_not_binary_are_refused(opcode: Opcode) -> None:
+    async with serving() as fleet, fleet.connect() as agent:
+        await agent.send(opcode, b"hello")
+        received, data = await agent.receive()
+        assert received is Opcode.CLOSE
+        code = CloseCode.UNSUPPORTED if opcode is Opcode.TEXT else CloseCode.PROTOCOL_ERROR
+        assert struct.unpack("!H", data[:2]) == (code,)
+
+
+async def test_an_agent_that_leaves_is_answered_with_its_own_code() -> None:
+    async with serving() as fleet, fleet.connect() as agent:
+        await agent.say_hello()
+        await agent.send(Opcode.CLOSE, struct.pack("!H", CloseCode.NORMAL) + b"bye")
+        await agent.expect_close(CloseCode.NORMAL)
+
+
+async def test_a_change_of_pipelines_is_pushed_to_agents_that_accept_it() -> None:
+    async with serving() as fleet, fleet.connect() as agent, fleet.connect() as stranger:
+        attribute = {"key": "env", "value": {"stringValue": "prod"}}
+        message = {
+            "instanceUid": uuid.UUID(int=8).bytes,
+            "capabilities": 2,
+            "agentDescription": {"identifyingAttributes": [attribute]},
+        }
+        data = protobuf.encode("opamp.AgentToServer", message)
+        await agent.send(Opcode.BINARY, b"\0" + data)
+        assert (await agent.receive())[0] is Opcode.BINARY
+        await stranger.settle()
+        fleet.store_pipeline("logs/web")
+        opcode, data = await agent.receive()
+        assert opcode is Opcode.BINARY
+        offered = protobuf.decode("opamp.ServerToAgent", data.removeprefix(b"\0"))
+        [file] = offered["remoteConfig"]["config"]["configMap"].values()
+        assert b"logs/web" in file["body"]
+        await stranger.settle()

@@ -53,8 +53,8 @@ class Api:
 
     async def handle(self, request: http.Request) -> http.Response | http.StreamResponse:
         if request.path.endswith("/selfsubjectaccessreviews"):
-            body = {"status": {"allowed": self.is_allowed}}
-            return http.Response(201, [JSON], json.encode(body))
+            review = {"status": {"allowed": self.is_allowed}}
+            return http.Response(201, [JSON], json.encode(review))
         if request.path.endswith("/log"):
             return http.StreamResponse(200, [("content-type", "text/plain")], self._write_log)
         if request.path == CLAIM:
