@@ -2,6 +2,8 @@
 
 import msgspec
 
+SYSTEM_PREFIX = "system:"
+"""Names of Kubernetes itself: an OpenID issuer cannot give them."""
 SERVICE_ACCOUNT = "system:serviceaccount:"
 MASTERS = "system:masters"
 """Members may see everything, as in Kubernetes; only the API server itself can name them."""

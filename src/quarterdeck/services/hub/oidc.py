@@ -5,11 +5,10 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.inventory.access.principal import Principal
+from quarterdeck.inventory.access.principal import SYSTEM_PREFIX, Principal
 from quarterdeck.kit import jws
 from quarterdeck.kit.oidc import Issuer, KeysNotFetched, OidcError
 from quarterdeck.services.hub.errors import Unauthenticated, Unavailable
-from quarterdeck.services.hub.identity import remove_masters
 
 _EMAIL = "email"
 
@@ -60,11 +59,14 @@ def build_principal(claims: Mapping[str, Any], wanted: Claims) -> Principal:
     """The principal that verified claims stand for.
 
     Raises:
-        Unauthenticated: if the name is absent, or an address that is not verified.
+        Unauthenticated: if the name is absent, one of Kubernetes itself, or an address that is
+            not verified.
     """
     name = claims.get(wanted.username)
     if not isinstance(name, str) or not name:
         raise Unauthenticated(f"the bearer token has no claim {wanted.username!r}")
+    if name.startswith(SYSTEM_PREFIX):
+        raise Unauthenticated(f"user names with the prefix {SYSTEM_PREFIX} are reserved")
     is_verified = claims.get("email_verified", True) is True
     if wanted.username == _EMAIL and not is_verified:
         raise Unauthenticated("the e-mail address of the bearer token is not verified")
@@ -74,5 +76,7 @@ def build_principal(claims: Mapping[str, Any], wanted: Claims) -> Principal:
     return Principal(
         username=name,
         email=email if isinstance(email, str) and is_verified else "",
-        groups=remove_masters(each for each in given if isinstance(each, str)),
+        groups=tuple(
+            each for each in given if isinstance(each, str) and not each.startswith(SYSTEM_PREFIX)
+        ),
     )

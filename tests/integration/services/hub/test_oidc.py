@@ -51,7 +51,9 @@ async def ask(hub: HubServer, token: str) -> tuple[int, object]:
 
 async def test_an_id_token_names_its_user(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as (provider, hub, _):
-        token = provider.sign(email="a@example.com", groups=["devs", "system:masters"])
+        token = provider.sign(
+            email="a@example.com", groups=["devs", "system:masters", "system:nodes"]
+        )
         expected = {"username": "a@example.com", "email": "a@example.com", "groups": ["devs"]}
         assert await ask(hub, token) == (200, expected)
 
@@ -71,6 +73,7 @@ async def test_tokens_that_are_not_good_are_refused(tmp_path: Path) -> None:
             provider.sign(email="a@example.com", email_verified=False),
             provider.sign(iss="https://evil.example.com", email="a@example.com"),
             provider.sign(),
+            provider.sign(email="system:serviceaccount:default:robot"),
         ):
             status, body = await ask(hub, token)
             assert status == 401, body

@@ -25,7 +25,6 @@ from quarterdeck.services.hub.identity import TokenVerifier
 from quarterdeck.services.hub.web.assets import SECURITY
 from quarterdeck.services.hub.web.cookies import name_cookie, read_cookie
 from quarterdeck.services.hub.web.sessions import Sessions
-from quarterdeck.services.hub.web.viewer import SYSTEM_PREFIX
 
 BEGIN = "/login/oidc"
 CALLBACK = "/login/callback"
@@ -110,8 +109,6 @@ class OidcLogin:
         if principal is None:
             raise Unauthenticated("the ID token was issued by another issuer")
         check_binding(id_token, self._flow.registration, nonce=attempt.nonce)
-        if principal.username.startswith(SYSTEM_PREFIX):
-            raise Unauthenticated(f"user names with the prefix {SYSTEM_PREFIX} are reserved")
         return principal
 
     def _check_issuer(self, given: str | None) -> None:

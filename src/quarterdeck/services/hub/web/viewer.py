@@ -7,7 +7,7 @@ import msgspec
 
 from quarterdeck.client.config.cluster import ClusterConfig, Impersonation, Material
 from quarterdeck.client.transport import Transport
-from quarterdeck.inventory.access.principal import SERVICE_ACCOUNT
+from quarterdeck.inventory.access.principal import SERVICE_ACCOUNT, SYSTEM_PREFIX
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.wire.status import Forbidden
@@ -15,8 +15,6 @@ from quarterdeck.wire.status import Forbidden
 MAX_TRANSPORTS = 256
 IsValid = Callable[[], Awaitable[bool]]
 """Whether the viewer of a stream is still logged in; asked while the stream goes on."""
-SYSTEM_PREFIX = "system:"
-"""Names of Kubernetes itself: an identity provider cannot give them."""
 
 
 class Viewer(msgspec.Struct, frozen=True, kw_only=True):
