@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from quarterdeck import apis
 from quarterdeck.codegen.files import NOTICE, File
+from quarterdeck.kit import json
 from quarterdeck.meta import crd
-from quarterdeck.meta.field import show
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.schema import Node
@@ -149,7 +149,7 @@ def _format_limits(node: Node, *, is_required: bool = False) -> str:
     if node.items is not None and (inner := _format_limits(node.items)):
         texts.append(f"each {inner}")
     if node.has_default:
-        texts.append(f"default `{show(node.default)}`")
+        texts.append(f"default `{json.encode(node.default).decode()}`")
     return "; ".join(texts)
 
 
