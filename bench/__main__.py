@@ -20,7 +20,8 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [name for name in options.names if name not in known]
     if unknown:
         print(
-            f"bench: no suite {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr
+            f"bench: unknown suite {', '.join(unknown)}; expected one of: {', '.join(known)}",
+            file=sys.stderr,
         )
         return 2
     scale = Scale.QUICK if options.quick else Scale.FULL if options.full else Scale.STANDARD

@@ -143,7 +143,7 @@ def main() -> int:
         shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(str(folder / "src"), quiet=2)
         if _run_tests(folder, tests):
-            print("mutate: the tests fail without a change: mend them first", file=sys.stderr)
+            print("mutate: the tests fail without a mutation: fix them first", file=sys.stderr)
             return 2
         survivors = 0
         for mutant in mutants:

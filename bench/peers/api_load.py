@@ -100,10 +100,10 @@ class Load:
     async def _discover(self) -> None:
         groups = json.loads(await self.send("GET", "/apis"))["groups"]
         if not any(group["name"] == GROUP for group in groups):
-            raise RuntimeError(f"discovery does not know {GROUP} yet")
+            raise RuntimeError(f"discovery does not list {GROUP} yet")
         found = json.loads(await self.send("GET", f"/apis/{GROUP}/{VERSION}"))["resources"]
         if not any(each["name"] == f"{PLURAL}/status" for each in found):
-            raise RuntimeError(f"discovery does not know the status of {PLURAL} yet")
+            raise RuntimeError(f"discovery does not list the status of {PLURAL} yet")
 
     async def namespace(self, name: str) -> dict[str, Any]:
         """Make a namespace."""

@@ -154,7 +154,7 @@ class ServerLoad(Load):
         await asyncio.sleep(_DRAIN_S)
         await self._soaking.aclose()
         if not self._counts[0] or len(set(self._counts)) > 1:
-            raise RuntimeError(f"watchers were told of {sorted(set(self._counts))} events")
+            raise RuntimeError(f"watchers received {sorted(set(self._counts))} events")
         return {}
 
     @asynccontextmanager
@@ -181,7 +181,7 @@ class ServerLoad(Load):
             for sleeper in sleepers:
                 sleeper.close()
         if sleepers and not any(heard):
-            raise RuntimeError("the watchers that sleep were told nothing")
+            raise RuntimeError("the sleeping watchers received no event")
 
     async def _sleeper(self, path: str) -> Sleeper:
         loop = asyncio.get_running_loop()

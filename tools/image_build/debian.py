@@ -43,7 +43,7 @@ def find_python_version() -> str:
     text = _run("apt-cache", "depends", "python3-minimal")
     found = re.search(r"Depends: python(3\.\d+)-minimal", text)
     if found is None:
-        raise SystemExit("image: apt-cache knows no python3-minimal; run apt-get update first")
+        raise SystemExit("image: apt-cache does not list python3-minimal; run apt-get update first")
     return found.group(1)
 
 

@@ -137,7 +137,9 @@ def read_blob(layout: Path, descriptor: Mapping[str, Any]) -> bytes:
     algorithm, _, digest = descriptor["digest"].partition(":")
     content: bytes = (layout / "blobs" / algorithm / digest).read_bytes()
     if hashlib.sha256(content).hexdigest() != digest or len(content) != descriptor["size"]:
-        raise ValueError(f"blob {digest} in {layout} has another content than its digest says")
+        raise ValueError(
+            f"blob {digest} in {layout} does not match its digest; build the image again"
+        )
     return content
 
 

@@ -29,7 +29,7 @@ def parse_version(block: str) -> str:
     """The version of a pin."""
     found = re.match(r"[\w.-]+==([^\s;\\]+)", block)
     if found is None:
-        raise ValueError(f"{block!r} is no pin; expected NAME==VERSION")
+        raise ValueError(f"{block!r} is not a pin; expected NAME==VERSION")
     return found.group(1)
 
 

@@ -94,7 +94,7 @@ class TokenRequestStatus(Struct, frozen=True, kw_only=True):
 
 
 class TokenRequest(Object, frozen=True, kw_only=True):
-    """The wish for a token of a service account."""
+    """A request for a token of a service account."""
 
     KIND = KindInfo(
         group="authentication.k8s.io",

@@ -9,8 +9,8 @@ class Identity:
     __slots__ = ("labels", "names", "namespaces")
 
     def __init__(self, names: list[Any], namespaces: list[Any], labels: list[Any]) -> None:
-        self.names = _texts(names)
-        self.namespaces = _texts(namespaces)
+        self.names = _to_texts(names)
+        self.namespaces = _to_texts(namespaces)
         self.labels = labels
 
     def lists(self) -> tuple[list[str], list[str], list[dict[str, str]]]:
@@ -19,7 +19,7 @@ class Identity:
         return self.names, self.namespaces, labels
 
 
-def _texts(column: list[Any]) -> list[str]:
+def _to_texts(column: list[Any]) -> list[str]:
     if set(map(type, column)) <= {str}:
         return column
     return [value if type(value) is str else "" for value in column]

@@ -247,7 +247,7 @@ def test_bad_manifests_name_what_is_missing(
 # --- commands that need no server
 
 
-def told(capture: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+def run_command(capture: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
     assert run(list(arguments)) == code
     done = capture.readouterr()
     return done.out if code == 0 else done.err
@@ -256,41 +256,41 @@ def told(capture: pytest.CaptureFixture[str], *arguments: str, code: int = 0) ->
 def test_usage_is_printed_and_unknown_commands_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "commands:" in told(capsys, "--help")
-    assert told(capsys, "--version").startswith("quarterdeck ")
-    assert "nonsense" in told(capsys, "nonsense", code=2)
+    assert "commands:" in run_command(capsys, "--help")
+    assert run_command(capsys, "--version").startswith("quarterdeck ")
+    assert "nonsense" in run_command(capsys, "nonsense", code=2)
 
 
 def test_definitions_and_manifests_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    names = told(capsys, "crds", "--operators", "applications", "-o", "name")
+    names = run_command(capsys, "crds", "--operators", "applications", "-o", "name")
     assert names == "applications.cloudnative.elide.dev\n"
-    assert "openAPIV3Schema" in told(capsys, "crds")
-    assert "Deployment/quarterdeck-manager" in told(capsys, "manifests", "-o", "name")
-    assert "mine:1" in told(capsys, "manifests", "--image", "mine:1", "-n", "here")
-    assert "kind: Application" in told(capsys, "manifests", "--samples")
-    assert "applications" in told(capsys, "crds", "--operators", "x", code=2)
-    assert "'A B'" in told(capsys, "manifests", "-n", "A B", code=2)
+    assert "openAPIV3Schema" in run_command(capsys, "crds")
+    assert "Deployment/quarterdeck-manager" in run_command(capsys, "manifests", "-o", "name")
+    assert "mine:1" in run_command(capsys, "manifests", "--image", "mine:1", "-n", "here")
+    assert "kind: Application" in run_command(capsys, "manifests", "--samples")
+    assert "applications" in run_command(capsys, "crds", "--operators", "x", code=2)
+    assert "'A B'" in run_command(capsys, "manifests", "-n", "A B", code=2)
 
 
 def test_expressions_are_evaluated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "self.yaml").write_text("a: [1, 2]\n")
     name = str(tmp_path / "self.yaml")
-    assert "value  2" in told(capsys, "cel", "size(self.a)", "-f", name)
-    assert json.loads(told(capsys, "cel", "1 + 1", "-o", "json"))["value"] == 2
-    told(capsys, "cel", "1 +", code=1)
-    assert "--filename" in told(capsys, "cel", "self.a", code=1)
-    told(capsys, "cel", "self", "-f", "/nowhere", code=2)
+    assert "value  2" in run_command(capsys, "cel", "size(self.a)", "-f", name)
+    assert json.loads(run_command(capsys, "cel", "1 + 1", "-o", "json"))["value"] == 2
+    run_command(capsys, "cel", "1 +", code=1)
+    assert "--filename" in run_command(capsys, "cel", "self.a", code=1)
+    run_command(capsys, "cel", "self", "-f", "/nowhere", code=2)
 
 
 @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
 def test_completion_scripts_are_printed(
     shell_name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "__complete" in told(capsys, "completion", shell_name)
+    assert "__complete" in run_command(capsys, "completion", shell_name)
 
 
 def test_completion_knows_its_shells(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "fish" in told(capsys, "completion", "tcsh", code=2)
+    assert "fish" in run_command(capsys, "completion", "tcsh", code=2)
 
 
 def test_the_reference_page_names_every_flag() -> None:
@@ -311,15 +311,15 @@ def test_doctor_checks_the_installation(
     table = capsys.readouterr().out
     assert "file quarterdeck.yaml" in table and "flag --http-port" in table
     (tmp_path / "quarterdeck.yaml").write_text("port: x\n")
-    assert "'x'" in told(capsys, "doctor", code=2)
+    assert "'x'" in run_command(capsys, "doctor", code=2)
 
 
 def test_why_needs_somebody_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--limit" in told(capsys, "why", "application", "x", "--limit", "0", code=2)
-    line = told(capsys, "why", "application/web", "--health", "http://127.0.0.1:9", code=1)
+    assert "--limit" in run_command(capsys, "why", "application", "x", "--limit", "0", code=2)
+    line = run_command(capsys, "why", "application/web", "--health", "http://127.0.0.1:9", code=1)
     assert "--health" in line
-    assert "NAME" in told(capsys, "why", "application", code=2)
-    line = told(capsys, "why", "application/web", "--health", "zebra", code=2)
+    assert "NAME" in run_command(capsys, "why", "application", code=2)
+    line = run_command(capsys, "why", "application/web", "--health", "zebra", code=2)
     assert "invalid --health 'zebra': expected an address such as http://127.0.0.1:8081" in line
 
 

@@ -408,11 +408,11 @@ async def test_conditions_of_ones_own_and_events_reach_the_server() -> None:
         assert [c.type for c in widget.status.conditions] == ["Painted"]
         events = at.client.resource(GVR("", "v1", "events"))
 
-        async def told() -> bool:
+        async def is_recorded() -> bool:
             found = await events.list("default")
             return [event["message"] for event in found] == ["painted red, token=***"]
 
-        await eventually(told)
+        await eventually(is_recorded)
 
 
 async def test_objects_deleted_and_recreated_under_one_name_are_two_objects() -> None:

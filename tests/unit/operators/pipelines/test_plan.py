@@ -1,4 +1,4 @@
-"""The plan: which call follows from what is wished, known and remembered."""
+"""The plan: which call follows from what is desired, known and remembered."""
 
 from typing import Any
 
@@ -45,12 +45,12 @@ def pipeline(name: str = "web", *, created: str = "2026-01-01T00:00:00Z", **more
     )
 
 
-def wished(obj: Pipeline) -> Desired:
+def desire(obj: Pipeline) -> Desired:
     return build_desired(obj, Contents(obj.spec.contents), url=URL)
 
 
 def remote_of(obj: Pipeline, identity: str = "7", **changes: Any) -> Remote:
-    desired = wished(obj)
+    desired = desire(obj)
     found = Remote(
         id=identity,
         name=desired.name,
@@ -71,12 +71,12 @@ def status_of(obj: Pipeline, *, synced: bool = True, reason: str = "Synced") -> 
         message="said before",
         observed_generation=1,
     )
-    desired = wished(obj)
+    desired = desire(obj)
     return PipelineStatus(id="7", name=desired.name, applied_hash=desired.hash, conditions=(said,))
 
 
 def decided(obj: Pipeline, known: plan.Known = UNKNOWN) -> plan.Action:
-    return plan.decide(obj, wished(obj), known)
+    return plan.decide(obj, desire(obj), known)
 
 
 def test_what_is_new_is_created() -> None:
@@ -170,11 +170,11 @@ def test_what_the_server_makes_of_our_words_is_no_drift() -> None:
 )
 def test_only_what_matters_differs(changes: dict[str, Any], fields: tuple[str, ...]) -> None:
     obj = pipeline()
-    assert differences(wished(obj), remote_of(obj, **changes)) == fields
+    assert differences(desire(obj), remote_of(obj, **changes)) == fields
 
 
 def test_a_preview_shows_lines_but_no_secret() -> None:
-    desired, remote = wished(pipeline()), remote_of(pipeline(), contents="old\n", enabled=False)
+    desired, remote = desire(pipeline()), remote_of(pipeline(), contents="old\n", enabled=False)
     shown = format_preview(desired, remote, is_secret=False)
     assert "-old" in shown and "enabled: False -> True" in shown
     assert "old" not in format_preview(desired, remote, is_secret=True)
@@ -211,17 +211,17 @@ def test_ownership_is_by_object_not_by_name() -> None:
     obj = pipeline()
     assert is_ours(obj, remote_of(obj))
     assert not is_ours(obj, remote_of(obj, owner="another"))
-    namespace = wished(obj).source_namespace
+    namespace = desire(obj).source_namespace
     assert is_ours(obj, remote_of(obj, owner="", source_namespace=namespace))
     assert not is_ours(obj, remote_of(obj, owner=""))
 
 
 def test_the_hash_covers_everything_that_is_sent_and_where_to() -> None:
     variants = [
-        wished(pipeline()),
-        wished(pipeline(enabled=False)),
-        wished(pipeline(matchers=("env=test",))),
-        wished(pipeline("other")),
+        desire(pipeline()),
+        desire(pipeline(enabled=False)),
+        desire(pipeline(matchers=("env=test",))),
+        desire(pipeline("other")),
         build_desired(pipeline(), Contents(CONTENTS + "\n"), url=URL),
         build_desired(pipeline(), Contents(CONTENTS), url="https://other.example.com"),
     ]
@@ -230,9 +230,9 @@ def test_the_hash_covers_everything_that_is_sent_and_where_to() -> None:
 
 def test_a_kubernetes_source_is_never_sent() -> None:
     for kind in ("Kubernetes", "Unspecified", "Grafana"):
-        message = wished(pipeline(source=PipelineSource(type=kind))).message()
+        message = desire(pipeline(source=PipelineSource(type=kind))).message()
         assert message["source"]["type"] == "SOURCE_TYPE_UNSPECIFIED"
-    git = wished(pipeline(source=PipelineSource(type="Git", namespace="repo"))).message()
+    git = desire(pipeline(source=PipelineSource(type="Git", namespace="repo"))).message()
     assert git["source"] == {"type": "SOURCE_TYPE_GIT", "namespace": "repo"}
 
 
@@ -275,4 +275,4 @@ def test_a_changed_pipeline_that_is_gone_is_created_again() -> None:
 
 
 def test_what_is_not_there_differs_in_nothing() -> None:
-    assert plan.Known(is_complete=True).differences(wished(pipeline())) == ()
+    assert plan.Known(is_complete=True).differences(desire(pipeline())) == ()

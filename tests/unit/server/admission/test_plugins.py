@@ -83,15 +83,15 @@ async def test_a_pod_without_its_account_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("account_wish", "pod_wish", "mounted"),
+    ("of_account", "of_pod", "mounted"),
     [(None, None, True), (False, None, False), (False, True, True), (True, False, False)],
 )
 async def test_the_pod_decides_about_its_token_then_the_account(
-    account_wish: bool | None, pod_wish: bool | None, mounted: bool
+    of_account: bool | None, of_pod: bool | None, mounted: bool
 ) -> None:
-    wish = {} if account_wish is None else {"automountServiceAccountToken": account_wish}
-    store = await store_of(account(**wish))
-    own = {} if pod_wish is None else {"automountServiceAccountToken": pod_wish}
+    default = {} if of_account is None else {"automountServiceAccountToken": of_account}
+    store = await store_of(account(**default))
+    own = {} if of_pod is None else {"automountServiceAccountToken": of_pod}
     made = admit(store, "pods", pod(**own))
     assert ("volumeMounts" in made["spec"]["containers"][0]) is mounted
     assert ("volumes" in made["spec"]) is mounted
@@ -178,12 +178,12 @@ async def test_an_address_is_free_again_when_its_service_is_gone() -> None:
     taken = service("a", clusterIP="10.96.0.50", clusterIPs=["10.96.0.50"])
     store = await store_of(("services", taken))
     addresses = ServiceAddresses(store)
-    wish = service("b", clusterIP="10.96.0.50")
+    request = service("b", clusterIP="10.96.0.50")
     with pytest.raises(Invalid, match="provided IP is already allocated"):
-        addresses.admit(attributes("services", wish))
+        addresses.admit(attributes("services", request))
     await store.delete(StoreKey("services", "g", "a"), lambda revision: b"{}")
-    addresses.admit(attributes("services", wish))
-    assert wish["spec"]["clusterIPs"] == ["10.96.0.50"]
+    addresses.admit(attributes("services", request))
+    assert request["spec"]["clusterIPs"] == ["10.96.0.50"]
     await store.close()
 
 

@@ -37,18 +37,18 @@ def deployment(replicas: int) -> Object:
     }
 
 
-def told(view: View) -> dict[str, str]:
+def find_reasons(view: View) -> dict[str, str]:
     (said, *_) = Autoscalers().plan(view, KEY)
     assert isinstance(said, Update)
     return {each["type"]: each["reason"] for each in said.value["status"]["conditions"]}
 
 
 def test_an_autoscaler_without_a_target_cannot_scale(look: Look) -> None:
-    assert told(look([scaler("100")])) == {"AbleToScale": "FailedGetScale"}
+    assert find_reasons(look([scaler("100")])) == {"AbleToScale": "FailedGetScale"}
 
 
 def test_an_autoscaler_without_a_load_has_no_metrics(look: Look) -> None:
-    reasons = told(look([scaler(), deployment(2)]))
+    reasons = find_reasons(look([scaler(), deployment(2)]))
     assert reasons["ScalingActive"] == "FailedGetResourceMetric"
 
 
@@ -64,7 +64,7 @@ def test_an_autoscaler_scales_within_its_bounds(
     load: str, replicas: int, reason: str, look: Look
 ) -> None:
     view = look([scaler(load), deployment(3)])
-    assert told(view)["ScalingLimited"] == reason
+    assert find_reasons(view)["ScalingLimited"] == reason
     _, scaled, *_ = Autoscalers().plan(view, KEY)
     assert isinstance(scaled, Update)
     assert scaled.value["spec"]["replicas"] == replicas
