@@ -12,10 +12,13 @@ from typing import Any
 import hypothesis
 import pytest
 
+from quarterdeck.kit import http
 from quarterdeck.testing.blocking import BlockingCallDetector
 from quarterdeck.testing.descriptors import find_leaked_descriptors, list_descriptors
 
-SLOW_TIMEOUT_S = 900
+SLOW_TIMEOUT_S = 1500
+CLIENT_TIMEOUTS = {"connect_timeout_s": 240.0, "read_timeout_s": 300.0}
+"""A loaded machine may stop a process for longer than the seconds that the product waits."""
 FOREIGN_TIMEOUT_S = 60
 _blocking = BlockingCallDetector(
     packages=("quarterdeck",),
@@ -33,6 +36,8 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if http.Client.__init__.__kwdefaults__:
+        http.Client.__init__.__kwdefaults__.update(CLIENT_TIMEOUTS)
     # A red run must be somebody's change: CI repeats its examples, developers search for new ones;
     # how long that takes says more about the machine than about the change.
     hypothesis.settings.register_profile(

@@ -42,7 +42,7 @@ class Up:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -131,7 +131,7 @@ def test_a_shipped_tutorial_waits_for_its_reader(start: Callable[[], Up], tmp_pa
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert "results: configmap://experiments/gateway-tutorial-results" in done.stdout

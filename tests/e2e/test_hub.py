@@ -24,7 +24,7 @@ from quarterdeck.testing import programs
 pytestmark = pytest.mark.slow
 
 COMMAND = (*PYTHON, "-m", "quarterdeck.cli")
-LIMIT_S = 120.0
+LIMIT_S = 240.0
 
 
 class Process:
@@ -152,7 +152,7 @@ def test_a_hub_serves_tls_and_shows_its_metrics(start: Start, tmp_path: Path) ->
         )
         trust = ssl.create_default_context(cadata=certificate.decode())
         trust.check_hostname = False
-        with urllib.request.urlopen(f"{url}/readyz", timeout=30, context=trust) as response:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=240, context=trust) as response:
             assert json.load(response) == {"status": "ready"}
         with urllib.request.urlopen(f"{metrics}/metrics", timeout=240) as response:
             page = response.read().decode()

@@ -67,7 +67,7 @@ class Demo:
             input=given,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr

@@ -33,7 +33,7 @@ RUN = (
     *("--lease-namespace", "default", "--log-format", "json"),
 )
 CLUSTERS = tuple(f"cluster-{number}" for number in range(12))
-LIMIT_S = 120.0
+LIMIT_S = 240.0
 Replicas = dict[str, asyncio.subprocess.Process]
 FAILOVER_S = 30.0
 CLOSE_NOTIFY = 64

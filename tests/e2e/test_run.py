@@ -72,7 +72,7 @@ def until(process: "subprocess.Popen[str]", pattern: str) -> str:
 def call(kubeconfig: str, *arguments: str, given: str = "") -> str:
     more = [] if arguments[0] in ("crds", "manifests") else ["--kubeconfig", kubeconfig]
     done = subprocess.run(
-        [*COMMAND, *arguments, *more], capture_output=True, text=True, input=given, timeout=60
+        [*COMMAND, *arguments, *more], capture_output=True, text=True, input=given, timeout=240
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

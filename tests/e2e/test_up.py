@@ -206,7 +206,7 @@ def test_kubectl_works_on_it(start: Start, tmp_path: Path) -> None:
 
     def run(*arguments: str, given: str | None = None) -> str:
         done = subprocess.run(
-            [*base, *arguments], capture_output=True, text=True, input=given, timeout=60
+            [*base, *arguments], capture_output=True, text=True, input=given, timeout=240
         )
         assert done.returncode == 0, done.stderr
         assert "Warning" not in done.stderr

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-LIMIT_S = 90
+LIMIT_S = 240
 """How long a reader looks again before a page counts as wrong. It only matters for failures."""
 
 

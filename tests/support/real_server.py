@@ -22,7 +22,7 @@ from bench.peers.api_servers import ApiServer
 
 from quarterdeck.kit import yaml
 
-LIMIT_S = 120
+LIMIT_S = 240
 QUARTERDECK = (sys.executable, "-m", "quarterdeck.cli")
 NAMESPACE = "quarterdeck-system"
 ACCOUNT = "quarterdeck-manager"

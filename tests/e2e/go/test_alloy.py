@@ -187,7 +187,7 @@ class World:
             input=given,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -38,7 +38,7 @@ def tool(name: str, kubeconfig: Path) -> Tool:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         assert done.returncode == 0, done

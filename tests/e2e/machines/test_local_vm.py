@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow  # a whole machine boots, in emulation
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
 IMAGES = Path(__file__).parents[3] / ".tools/vm"
-TRIES = 150
+TRIES = 600
 STEP_S = 0.5
 CLUSTER = """
 apiVersion: hypervisor.hyperfleet.io/v1alpha1

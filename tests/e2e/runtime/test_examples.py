@@ -73,6 +73,7 @@ async def test_an_example_runs_as_a_script_and_ends_gracefully(
     assert "manager started" in told
 
 
+@pytest.mark.slow  # longer than one of its tests may take, so that a hang shows where
 @pytest.mark.parametrize("folder", sorted(EXAMPLES.glob("*/")), ids=lambda each: str(each.name))
 def test_the_tests_of_examples_pass_on_their_own(folder: Path, tmp_path: Path) -> None:
     assert list(folder.glob("test_*.py")), "every example has tests"

@@ -16,7 +16,7 @@ KILLS = int(os.environ.get("QUARTERDECK_KILLS", "25"))
 MAPS = "/api/v1/namespaces/default/configmaps"
 WORKERS = 16
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60 + 10 * KILLS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300 + 20 * KILLS)]
 
 
 class Server:
