@@ -1,19 +1,17 @@
-"""Our runtime with its defaults."""
+"""Our runtime with its defaults.
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+What only some workloads need is loaded by them: see the text of the package.
+"""
+
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from msgspec import structs
-
-from bench.peers.kind import BONUS, GROUP, PLURAL, VERSION
+from bench.peers.kind import GROUP, PLURAL, VERSION
 from bench.peers.operators import life
-from quarterdeck.apis.core import ConfigMap
 from quarterdeck.client import Client, load_config
-from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, Struct, replace
-from quarterdeck.runtime import Context, Controller, Lookup, Manager, Watch
+from quarterdeck.runtime import Context, Controller, Manager
 
 if TYPE_CHECKING:
     from quarterdeck.runtime import LeaderElection, Webhooks
@@ -47,20 +45,12 @@ async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
     ctx.status.set(seen=widget.spec.size)
 
 
-async def reconcile_with_bonus(widget: Widget, ctx: Context[Widget]) -> None:
-    bonus = await ctx.find(ConfigMap, BONUS)
-    ctx.status.set(seen=widget.spec.size + (int(bonus.data["size"]) if bonus is not None else 0))
-
-
-def everybody(config: ConfigMap, lookup: Lookup) -> Iterable[Key]:
-    """All objects beside the configuration they share."""
-    if config.metadata.name != BONUS:
-        return ()
-    return [each.key for each in lookup.list(Widget, namespace=config.metadata.namespace)]
-
-
 def webhooks(port: str, folder: str) -> "Webhooks":
     """Sizes are not below zero, and there is always a mode."""
+    from pathlib import Path
+
+    from msgspec import structs
+
     from quarterdeck.runtime import BindAddress, CertificateFiles, Denied, Review, Webhooks
 
     def check(review: Review[Widget]) -> None:
@@ -90,12 +80,9 @@ def elect(timing: str) -> "LeaderElection":
 def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
     controller = Controller(reconcile=reconcile, for_=Widget, workers=life.WORKERS)
     if "fan-out" in settings:
-        controller = Controller(
-            reconcile=reconcile_with_bonus,
-            for_=Widget,
-            watches=[Watch(ConfigMap, everybody)],
-            workers=life.WORKERS,
-        )
+        from bench.peers.operators import ours_fan_out
+
+        controller = ours_fan_out.build_controller()
     election = elect(settings["lease"]) if "lease" in settings else None
 
     served = None
