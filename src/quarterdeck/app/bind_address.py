@@ -2,6 +2,8 @@
 
 import ssl
 
+import msgspec
+
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.ports import HOST
 from quarterdeck.app.settings import Settings
@@ -56,4 +58,4 @@ def metrics_page(
     if settings.metrics_cert_path is not None:
         files = CertificateFiles.within(settings.metrics_cert_path)
         return MetricsPage(bind, certificate=files)
-    return MetricsPage(bind._replace(tls=own))
+    return MetricsPage(msgspec.structs.replace(bind, tls=own))

@@ -51,7 +51,7 @@ class Event(NamedTuple):
     object: Any
 
 
-class Scale(NamedTuple):
+class Scale(msgspec.Struct, frozen=True):
     """How many replicas something has, whatever its kind."""
 
     wanted: int

@@ -11,7 +11,9 @@ Every call raises a class of `wire.status` when the server answered with a failu
 import enum
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
+
+import msgspec
 
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.wire.path import ResourcePath
@@ -42,7 +44,7 @@ class PatchType(enum.Enum):
     APPLY = "application/apply-patch+yaml"
 
 
-class ListPage(NamedTuple):
+class ListPage(msgspec.Struct, frozen=True):
     """One page of a list; `items` are the encoded objects, undecoded.
 
     Items of a list carry no `apiVersion` and `kind` of their own on some servers: `api_version`
@@ -57,7 +59,7 @@ class ListPage(NamedTuple):
     kind: str = ""
 
 
-class ApiResource(NamedTuple):
+class ApiResource(msgspec.Struct, frozen=True):
     """What discovery says of one kind."""
 
     gvr: GVR
@@ -69,7 +71,7 @@ class ApiResource(NamedTuple):
     """Names of groups of kinds, such as `all`."""
 
 
-class Exchange(NamedTuple):
+class Exchange(msgspec.Struct, frozen=True):
     """One finished request, for metrics, traces and the recorder of permissions."""
 
     verb: str

@@ -7,12 +7,14 @@ what a user writes goes in as arguments, never as code.
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 Test = Callable[[Any], bool]
 
 
-class Term(NamedTuple):
+class Term(msgspec.Struct, frozen=True):
     """One comparison: an expression over `it`, `{key}` and `{value}`, and what those two are."""
 
     expression: str

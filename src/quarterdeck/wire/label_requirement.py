@@ -3,7 +3,8 @@
 import enum
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from quarterdeck.meta import field, names
 
@@ -26,7 +27,7 @@ class Operator(enum.StrEnum):
     LESS_THAN = "lt"
 
 
-class Requirement(NamedTuple):
+class Requirement(msgspec.Struct, frozen=True):
     """One term of a selector."""
 
     key: str

@@ -97,7 +97,7 @@ def _parse_cached(text: str) -> Selector:
 
 def _to_term(requirement: Requirement) -> Term:
     """A requirement as an expression over a set of labels."""
-    key, operator, values = requirement
+    key, operator, values = requirement.key, requirement.operator, requirement.values
     match operator:
         case Operator.EXISTS:
             return Term("it.get({key}) is not None", key)

@@ -1,7 +1,8 @@
 """Media types: what a client accepts, and what a body is."""
 
 import functools
-from typing import NamedTuple
+
+import msgspec
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -12,7 +13,7 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 
-class MediaRange(NamedTuple):
+class MediaRange(msgspec.Struct, frozen=True):
     """One entry of an Accept header, or a Content-Type."""
 
     type: str

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from quarterdeck.kit.metrics.series import Counter, Gauge, Histogram
 from quarterdeck.kit.metrics.text import encode_header, encode_labels, encode_series
@@ -15,7 +17,7 @@ _OVERFLOW_METRIC = "quarterdeck_metrics_overflow_total"
 S = TypeVar("S", Counter, Gauge, Histogram)
 
 
-class Limit(NamedTuple):
+class Limit(msgspec.Struct, frozen=True):
     """How many series a family may have."""
 
     max_series: int

@@ -5,6 +5,8 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from quarterdeck.apis.clusterpulse.v1alpha1 import (
     FINALIZER,
     ClusterConnection,
@@ -79,7 +81,7 @@ def register(
     )
     if shared is not None:
         hub.share(add_sharder(manager, shared.group, identity=shared.identity))
-    manager.set_scope(SecretHead, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
+    manager.set_scope(SecretHead, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces)))
     manager.set_scope(AuthorityMap, build_scope(hub.options.collector.authority_map))
     sources = Sources(hub)
     for each in _controllers(hub, sources, registry or DockerRegistry()):

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit.clock import SystemClock
@@ -57,8 +59,10 @@ def register(
         folder=folder,
         config_namespace=config_namespace,
     )
-    manager.set_scope(SecretHead, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
-    manager.set_scope(ConfigRecord, OURS_ONLY._replace(namespaces=tuple(namespaces)))
+    manager.set_scope(SecretHead, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces)))
+    manager.set_scope(
+        ConfigRecord, msgspec.structs.replace(OURS_ONLY, namespaces=tuple(namespaces))
+    )
 
     def wake_users(key: Key) -> None:
         for template in manager.informers.list(

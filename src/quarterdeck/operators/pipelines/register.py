@@ -4,6 +4,8 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from quarterdeck.apis.fleetmanagement.names import SET_FINALIZER
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     FINALIZER,
@@ -68,7 +70,7 @@ def register(
         rng=rng if rng is not None else random.Random(),
     )
     for kind in (ConfigMapHead, SecretHead):
-        manager.set_scope(kind, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
+        manager.set_scope(kind, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces)))
     manager.add(pipeline_controller(fleets, metrics, workers=workers))
     manager.add(count_reconciles(connection_controller(sweeps), metrics))
     manager.add(tenant_policy_controller())

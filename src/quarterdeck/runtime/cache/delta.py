@@ -1,32 +1,33 @@
 """What a reflector received from the server, for the cache."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot
 
 
-class Upsert(NamedTuple):
+class Upsert(msgspec.Struct, frozen=True):
     """An object was added or changed; the snapshot is its new state."""
 
     snapshot: Snapshot
     metadata: Metadata
 
 
-class Remove(NamedTuple):
+class Remove(msgspec.Struct, frozen=True):
     """An object was deleted; the snapshot is its last state."""
 
     snapshot: Snapshot
     metadata: Metadata
 
 
-class Progress(NamedTuple):
+class Progress(msgspec.Struct, frozen=True):
     """All events up to a version have been received."""
 
     version: int
 
 
-class Replace(NamedTuple):
+class Replace(msgspec.Struct, frozen=True):
     """All objects at a version: an object that is not listed does not exist (R2)."""
 
     snapshots: Sequence[Snapshot]

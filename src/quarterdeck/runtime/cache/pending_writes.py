@@ -1,7 +1,8 @@
 """Own writes whose events have not come yet: which states they hide, which events they cause."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.cache.event import Author
@@ -10,7 +11,7 @@ from quarterdeck.runtime.cache.snapshot import UNORDERED, Snapshot
 _MAX_WRITES = 8
 
 
-class _Write(NamedTuple):
+class _Write(msgspec.Struct, frozen=True):
     author: Author | None
     version: int  # UNORDERED for a deletion
     uid: str
@@ -47,7 +48,7 @@ class PendingWrites(dict[Key, tuple[_Write, ...]]):
     def mark_unprovable(self) -> None:
         """Mark all writes: writes of others may lie between them, of which no event came."""
         for key, writes in self.items():
-            self[key] = tuple(write._replace(is_provable=False) for write in writes)
+            self[key] = tuple(msgspec.structs.replace(write, is_provable=False) for write in writes)
 
     def may_be_overdue(self, version: int) -> bool:
         """Whether a watch at `version` should have reported the first of them. Cheap."""

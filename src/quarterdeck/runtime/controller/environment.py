@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit.clock import Clock
@@ -13,7 +14,7 @@ from quarterdeck.runtime.observability.tracing import Tracer
 from quarterdeck.runtime.reconcile.context import EventSink
 
 
-class Environment(NamedTuple):
+class Environment(msgspec.Struct, frozen=True):
     """What a manager gives to every controller."""
 
     api: Api

@@ -3,7 +3,9 @@
 import random
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit import http
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class BindAddress(NamedTuple):
+class BindAddress(msgspec.Struct, frozen=True):
     """Where a page listens; port 0 is any free one."""
 
     host: str = "127.0.0.1"
@@ -27,7 +29,7 @@ class BindAddress(NamedTuple):
     tls: ssl.SSLContext | None = None
 
 
-class MetricsPage(NamedTuple):
+class MetricsPage(msgspec.Struct, frozen=True):
     """How metrics are served: over TLS to callers that are checked, or insecure on loopback.
 
     Without `certificate`, and without `bind.tls`, a certificate is made.
@@ -78,7 +80,7 @@ class Endpoints:
             from quarterdeck.runtime.endpoints.certificate import PageCertificate
 
             self.certificate = PageCertificate(page.certificate, clock=clock, log=log)
-            bind = bind._replace(tls=self.certificate.context)
+            bind = msgspec.structs.replace(bind, tls=self.certificate.context)
         authorizer = DelegatingAuthorizer(api, clock, rng)
         self.metrics_url = await self._serve(authorizer.protect(self._show_guarded), bind)
 

@@ -5,6 +5,8 @@ import random
 from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
+import msgspec
+
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
@@ -64,8 +66,8 @@ class InformerFactory:
         """The informer of a kind, made now if need be; started at once if the others run."""
         informer = self._informers.get(kind)
         if informer is None:
-            default = ALL_OBJECTS._replace(
-                namespaces=self._namespaces if kind.KIND.is_namespaced else ()
+            default = msgspec.structs.replace(
+                ALL_OBJECTS, namespaces=self._namespaces if kind.KIND.is_namespaced else ()
             )
             informer = self._informers[kind] = Informer(
                 self._api,

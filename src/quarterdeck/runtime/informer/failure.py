@@ -1,14 +1,12 @@
 """Why a request or a watch failed, as the reflector needs to know it."""
 
-from typing import NamedTuple
-
 import msgspec
 
 from quarterdeck.kit.backoff import bound_retry_after
 from quarterdeck.wire.status import ApiError
 
 
-class Failure(NamedTuple):
+class Failure(msgspec.Struct, frozen=True):
     """Why a request or stream failed; `code` 0 means no answer came."""
 
     code: int

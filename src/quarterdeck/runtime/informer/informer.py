@@ -7,7 +7,7 @@ reflector for each. The reflector decides what to do; no failure is fatal.
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -33,7 +33,7 @@ from quarterdeck.wire.status import ApiError
 T = TypeVar("T", bound=Object)
 
 
-class Scope(NamedTuple):
+class Scope(msgspec.Struct, frozen=True):
     """Which objects of a kind are watched."""
 
     namespaces: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class ListerWatcher(Reader, Watcher, Protocol):
     """What an informer asks of a client."""
 
 
-class SourceState(NamedTuple):
+class SourceState(msgspec.Struct, frozen=True):
     """How one reflector is doing, for health, metrics and people."""
 
     namespace: str

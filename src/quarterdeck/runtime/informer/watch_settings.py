@@ -1,9 +1,9 @@
 """The numbers of list and watch: pages, streams, silence, delays."""
 
-from typing import NamedTuple
+import msgspec
 
 
-class WatchSettings(NamedTuple):
+class WatchSettings(msgspec.Struct, frozen=True):
     """The reflector's numbers; the defaults are client-go's unless a reason is given."""
 
     page_size: int = 500

@@ -8,7 +8,8 @@ finish the request it had begun, which is why a lost lease ends the process at o
 """
 
 from datetime import datetime
-from typing import NamedTuple
+
+import msgspec
 
 from quarterdeck.apis.coordination import Lease
 from quarterdeck.kit import rfc3339
@@ -17,7 +18,7 @@ JITTER = 1.2
 """A candidate waits between 1 and 1 + JITTER times `retry_s`, as in client-go."""
 
 
-class LeaseTiming(NamedTuple):
+class LeaseTiming(msgspec.Struct, frozen=True):
     """The three numbers of an election."""
 
     lease_s: float = 15.0
@@ -36,7 +37,7 @@ class LeaseTiming(NamedTuple):
             )
 
 
-class LeaderElectionRecord(NamedTuple):
+class LeaderElectionRecord(msgspec.Struct, frozen=True):
     """The content of a lease; times are strings, because no code computes with them."""
 
     holder: str
@@ -75,7 +76,7 @@ class ElectionState:
             return LeaderElectionRecord(self.identity, length, stamp, stamp, 0)
         self.observe(record, now)
         if record.holder == self.identity:
-            return record._replace(duration_s=length, renewed=stamp)
+            return msgspec.structs.replace(record, duration_s=length, renewed=stamp)
         if record.holder and now < self._seen_at + record.duration_s:
             return None
         return LeaderElectionRecord(self.identity, length, stamp, stamp, record.transitions + 1)
@@ -101,7 +102,9 @@ class ElectionState:
         if record.holder != self.identity:
             return None
         stamp = rfc3339.format_micro(wall)
-        return record._replace(holder="", duration_s=1, acquired=stamp, renewed=stamp)
+        return msgspec.structs.replace(
+            record, holder="", duration_s=1, acquired=stamp, renewed=stamp
+        )
 
 
 def parse_record(lease: Lease) -> LeaderElectionRecord:

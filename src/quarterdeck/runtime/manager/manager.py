@@ -13,7 +13,9 @@ import contextlib
 import random
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from quarterdeck.client.interfaces import HasApi
 from quarterdeck.kit.clock import Clock, SystemClock
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 _SLOW_CACHES_S = 10.0
 
 
-class LeaderElection(NamedTuple):
+class LeaderElection(msgspec.Struct, frozen=True):
     """Run only while holding this lease."""
 
     name: str

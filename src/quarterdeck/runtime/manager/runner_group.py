@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.controller.controller import Controller
@@ -11,7 +13,7 @@ from quarterdeck.runtime.controller.runner import Runner
 from quarterdeck.runtime.observability.logging import Logger
 
 
-class Runnable(NamedTuple):
+class Runnable(msgspec.Struct, frozen=True):
     """Something else that lives and ends with the manager."""
 
     name: str

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.runner import Runner
 from quarterdeck.runtime.informer.factory import InformerFactory
@@ -60,7 +62,8 @@ def describe(informers: InformerFactory, runners: Iterable[Runner[Any]]) -> dict
                 "objects": len(informer.cache),
                 "bytes": informer.cache.size_bytes,
                 "sources": [
-                    {**state._asdict(), "health": state.health.value} for state in informer.states()
+                    {**msgspec.structs.asdict(state), "health": state.health.value}
+                    for state in informer.states()
                 ],
             }
             for informer in informers

@@ -4,7 +4,9 @@ Dashboards and alerts written for Go operators work unchanged. What is our own h
 `quarterdeck_`.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from quarterdeck.client.interfaces import Exchange
 from quarterdeck.kit.metrics import OVERFLOW, Counter, Gauge, Histogram, Registry
@@ -307,7 +309,7 @@ class RequestMetrics:
         return bound
 
 
-class _Bound(NamedTuple):
+class _Bound(msgspec.Struct, frozen=True):
     """The metrics of one kind of request, found once."""
 
     requests: Counter

@@ -9,7 +9,9 @@ keys wait in a heap; the earliest deadline wins, and an add without a delay canc
 
 import heapq
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter, RateLimiter
@@ -26,7 +28,7 @@ LOW_PRIORITY = -100
 _KEPT_CAUSES = 4
 
 
-class QueueItem(NamedTuple, Generic[K]):
+class QueueItem(msgspec.Struct, Generic[K], frozen=True):
     """A key handed to a worker."""
 
     key: K

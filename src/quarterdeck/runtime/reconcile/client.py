@@ -8,7 +8,7 @@ returns: the next read of that object is never older than the write.
 import contextlib
 import re
 from collections.abc import Coroutine, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -50,7 +50,7 @@ Objects = list[T]
 """A list of objects; inside `ReconcileClient` the name `list` is a verb."""
 
 
-class Shared(NamedTuple):
+class Shared(msgspec.Struct, frozen=True):
     """What all reconciles of a controller use to reach the API."""
 
     api: Api

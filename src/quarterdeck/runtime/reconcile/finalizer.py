@@ -5,7 +5,9 @@ the next one runs. A step that is not finished raises `Waiting` and is called ag
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
+
+import msgspec
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
@@ -18,7 +20,7 @@ T = TypeVar("T", bound=Object)
 _TRIES = 5
 
 
-class Finalizer(NamedTuple, Generic[T]):
+class Finalizer(msgspec.Struct, Generic[T], frozen=True):
     """One step of a clean-up, by the name that stands in `metadata.finalizers`."""
 
     name: str

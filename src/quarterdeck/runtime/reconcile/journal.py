@@ -10,7 +10,9 @@ import functools
 from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.identity import Key
@@ -21,7 +23,7 @@ _SHOWN_BODY = 1024
 _SECRET_KINDS = frozenset({"Secret"})
 
 
-class Cause(NamedTuple):
+class Cause(msgspec.Struct, frozen=True):
     """One event that started a reconcile; formatted only when it is shown."""
 
     change: Change | None
@@ -52,7 +54,7 @@ def _initial(kind: type[Object], mapping: str) -> Cause:
     return Cause(None, kind, None, None, None, mapping)
 
 
-class Read(NamedTuple):
+class Read(msgspec.Struct, frozen=True):
     """One read: `source` is cache or live."""
 
     kind: str
@@ -61,7 +63,7 @@ class Read(NamedTuple):
     source: str
 
 
-class Write(NamedTuple):
+class Write(msgspec.Struct, frozen=True):
     """One write, sent or skipped as a no-op."""
 
     verb: str
@@ -72,7 +74,7 @@ class Write(NamedTuple):
     """What was sent, cut short; empty for secrets."""
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, frozen=True):
     """One reconcile from cause to outcome."""
 
     reconcile_id: str

@@ -5,17 +5,19 @@ when it will run again.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 
 
-class Done(NamedTuple):
+class Done(msgspec.Struct, frozen=True):
     """The object is as desired; runs again when something changes."""
 
 
-class RequeueAfter(NamedTuple):
+class RequeueAfter(msgspec.Struct, frozen=True):
     """No failure; runs again in `seconds`, or earlier when something changes."""
 
     seconds: float
@@ -23,7 +25,7 @@ class RequeueAfter(NamedTuple):
     """The priority of that run; None keeps the priority of this one."""
 
 
-class WaitFor(NamedTuple):
+class WaitFor(msgspec.Struct, frozen=True):
     """Run again when another object meets a condition: by its event, not by polling.
 
     The kind must be among what the controller watches or owns. `until` gets the object, or None

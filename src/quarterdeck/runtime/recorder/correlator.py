@@ -7,14 +7,16 @@ about one object cut. `SeriesTracker` serves events.k8s.io/v1: repetitions becom
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
+
+import msgspec
 
 V = TypeVar("V")
 
 COMBINED = "(combined from similar events): "
 
 
-class Note(NamedTuple):
+class Note(msgspec.Struct, frozen=True):
     """Something that happened to an object."""
 
     api_version: str
@@ -34,7 +36,7 @@ class Note(NamedTuple):
         return (self.api_version, self.kind, self.namespace, self.name, self.uid)
 
 
-class Limits(NamedTuple):
+class Limits(msgspec.Struct, frozen=True):
     """The numbers of the correlator."""
 
     cache_size: int = 4096
@@ -44,7 +46,7 @@ class Limits(NamedTuple):
     refill_s: float = 300.0
 
 
-class Send(NamedTuple):
+class Send(msgspec.Struct, frozen=True):
     """An event to create, or to patch when `name` is known already."""
 
     message: str
@@ -157,7 +159,7 @@ class Correlator:
         return True
 
 
-class SeriesSend(NamedTuple):
+class SeriesSend(msgspec.Struct, frozen=True):
     """An events.k8s.io/v1 event to create (`times` 1) or whose series to patch."""
 
     note: Note

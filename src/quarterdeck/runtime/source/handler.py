@@ -5,7 +5,9 @@ are synchronous: they run on the watch path.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from quarterdeck.meta.identity import GroupKind, Key
 from quarterdeck.meta.objects import DecodeError, Object
@@ -38,7 +40,7 @@ class Lookup(Protocol):
         ...
 
 
-class Owns(NamedTuple):
+class Owns(msgspec.Struct, frozen=True):
     """A kind whose objects the reconciled object owns: their changes wake the owner."""
 
     kind: type[Object]
@@ -47,7 +49,7 @@ class Owns(NamedTuple):
     """Look at the managing owner reference alone."""
 
 
-class Watch(NamedTuple):
+class Watch(msgspec.Struct, frozen=True):
     """Any other kind whose changes concern the reconciled one."""
 
     kind: type[Object]

@@ -2,6 +2,8 @@
 
 import random
 
+import msgspec
+
 from quarterdeck.runtime.informer.failure import Failure
 from quarterdeck.runtime.informer.retry_schedule import RetrySchedule
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
@@ -31,7 +33,7 @@ def test_delays_grow_to_their_cap_and_start_anew_after_a_quiet_time() -> None:
 
 def test_what_the_server_asks_for_is_the_least_and_a_cap_the_most() -> None:
     schedule = build_schedule()
-    schedule.delay(BROKEN._replace(retry_after_s=60.0), 0.0)
+    schedule.delay(msgspec.structs.replace(BROKEN, retry_after_s=60.0), 0.0)
     assert schedule.get_wait_s(0.0) == 60.0
     schedule.delay(BROKEN, 0.0, cap_s=0.5)
     assert schedule.get_wait_s(0.0) == 0.5
@@ -53,5 +55,9 @@ def test_a_failure_is_passing_if_the_server_answered_since_the_last_one() -> Non
     assert not schedule.is_passing(BROKEN, 10.5, last_heard_at=10.2), "within the interval"
     assert not schedule.is_passing(BROKEN, 20.0, last_heard_at=9.0), "no answer in between"
     assert schedule.is_passing(BROKEN, 20.0, last_heard_at=15.0)
-    assert not schedule.is_passing(BROKEN._replace(code=429), 20.0, last_heard_at=15.0)
-    assert not schedule.is_passing(BROKEN._replace(retry_after_s=5.0), 20.0, last_heard_at=15.0)
+    assert not schedule.is_passing(
+        msgspec.structs.replace(BROKEN, code=429), 20.0, last_heard_at=15.0
+    )
+    assert not schedule.is_passing(
+        msgspec.structs.replace(BROKEN, retry_after_s=5.0), 20.0, last_heard_at=15.0
+    )
