@@ -2,11 +2,11 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import cProfile
+    from pathlib import Path
 
 _WANTED = "QUARTERDECK_BENCH_PROFILE"
 _LINES = 25
@@ -35,6 +35,6 @@ def show(profile: "cProfile.Profile | Path") -> None:
     """The functions most time was spent in, on standard error."""
     import pstats
 
-    source = str(profile) if isinstance(profile, Path) else profile
+    source = os.fspath(profile) if isinstance(profile, os.PathLike) else profile
     stats = pstats.Stats(source, stream=sys.stderr)
     stats.sort_stats("tottime").print_stats(_LINES)

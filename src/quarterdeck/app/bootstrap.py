@@ -209,7 +209,8 @@ def build_inviter(client: Client, namespace: str = NAMESPACE) -> BootstrapClient
 
     def read_token() -> str:
         if config.token_file is not None:
-            return config.token_file.read_text(encoding="ascii").strip()
+            with open(config.token_file, encoding="ascii") as file:
+                return file.read().strip()
         return config.token.reveal() if config.token is not None else ""
 
     return BootstrapClient(client, namespace, read_token=read_token)

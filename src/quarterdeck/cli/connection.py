@@ -6,13 +6,13 @@ The client is imported when a command connects, so that `--help` does not pay fo
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from quarterdeck.client.client import Client
-    from quarterdeck.client.config.cluster import ClusterConfig
+    from quarterdeck.client.config.cluster import ClusterConfig, FilePath
     from quarterdeck.client.sender import Sender
 
 Result = TypeVar("Result")
@@ -30,7 +30,7 @@ def find_config(kubeconfig: str = "", context: str = "") -> "ClusterConfig":
     from quarterdeck.client.config.locate import load_config
 
     if kubeconfig:
-        return load_config(Path(kubeconfig).expanduser(), context=context)
+        return load_config(os.path.expanduser(kubeconfig), context=context)
     if not os.environ.get("KUBECONFIG") and LOCAL.is_file():
         return load_config(LOCAL, context=context)
     return load_config(context=context)
@@ -46,7 +46,7 @@ def list_contexts(kubeconfig: str = "") -> list[str]:
     from quarterdeck.client.config.locate import list_files
 
     if kubeconfig:
-        files = [Path(kubeconfig).expanduser()]
+        files: Sequence[FilePath] = [os.path.expanduser(kubeconfig)]
     elif not os.environ.get("KUBECONFIG") and LOCAL.is_file():
         files = [LOCAL]
     else:

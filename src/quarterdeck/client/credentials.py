@@ -8,12 +8,11 @@ import asyncio
 import base64
 import os
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig
+from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, FilePath
 from quarterdeck.client.errors import CredentialError
 from quarterdeck.kit import json, rfc3339
 from quarterdeck.kit.clock import Clock
@@ -80,7 +79,7 @@ class StaticProvider:
 class TokenFileProvider:
     """A token in a file that somebody else rotates; read anew every minute, as client-go does."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: FilePath, clock: Clock) -> None:
         self._path = path
         self._clock = clock
         self._read_at = float("-inf")
@@ -95,7 +94,7 @@ class TokenFileProvider:
     async def refresh(self) -> bool:
         """Read the file now; True if it holds another token."""
         try:
-            token = (await asyncio.to_thread(self._path.read_text)).strip()
+            token = await asyncio.to_thread(self._read)
         except OSError as error:
             raise CredentialError(f"cannot read the token file {self._path}") from error
         fresh = Credentials(authorization=f"Bearer {token}")
@@ -103,6 +102,10 @@ class TokenFileProvider:
         self._credentials = fresh
         self._read_at = self._clock.monotonic()
         return changed
+
+    def _read(self) -> str:
+        with open(self._path, encoding="utf-8") as file:
+            return file.read().strip()
 
 
 class CertificateFilesProvider:

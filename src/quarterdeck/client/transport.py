@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 from quarterdeck.client import retry
 from quarterdeck.client.config.cluster import ClusterConfig
@@ -50,7 +49,7 @@ class Transport:
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
-        self.host = urlsplit(config.server).netloc
+        self.host = config.server.partition("://")[2].partition("/")[0]
         self._provider = credentials or build_provider(config, self.clock)
         self._network = network
         self._http: http.Client | None = None

@@ -1,6 +1,5 @@
 """JSON text: the one place that knows which library reads and writes it."""
 
-import json
 from typing import Any
 
 import msgspec
@@ -87,6 +86,8 @@ def find_duplicate_keys(text: bytes | str) -> list[str]:
 
     Fast readers keep the last value silently; strict field validation must not.
     """
+    import json  # the slower reader, which tells of every pair
+
     try:
         document = json.loads(text, object_pairs_hook=_collect_pairs)
     except (ValueError, RecursionError):
@@ -102,6 +103,8 @@ def decode_merged(text: bytes | str) -> Any:
     Raises:
         JsonError: if it is not JSON.
     """
+    import json
+
     try:
         return json.loads(text, object_pairs_hook=_merge_pairs)
     except (ValueError, RecursionError) as error:

@@ -2,10 +2,8 @@
 
 import base64
 import functools
-import json
 import re
 from typing import Any, Generic, NoReturn, TypeVar
-from urllib.parse import quote, quote_plus
 
 Value = TypeVar("Value")
 MASK = "***"
@@ -95,6 +93,8 @@ class Masker:
 
 def _unescape(data: bytes) -> bytes:
     """JSON with as few escapes as possible; what is not JSON as it is."""
+    import json  # loaded when something goes wrong, as below
+
     try:
         text = json.dumps(json.loads(data), ensure_ascii=False, separators=(",", ":"))
     except ValueError:
@@ -121,6 +121,9 @@ def _list_forms(secret: str) -> list[str]:
     """A secret as it is, in base64, in hexadecimal, quoted for URLs and for JSON."""
     if len(secret) < MIN_SECRET:
         return []
+    import json
+    from urllib.parse import quote, quote_plus
+
     encoded = base64.b64encode(secret.encode())
     forms = [
         secret,

@@ -7,8 +7,8 @@ at `/api/v1/namespaces/NAME`, so the words after `namespaces` decide by their nu
 import functools
 import re
 from typing import NamedTuple
-from urllib.parse import quote
 
+from quarterdeck.kit.percent import quote
 from quarterdeck.meta.identity import GVR, Key
 
 _PLAIN = re.compile(r"[a-zA-Z0-9.:-]*")

@@ -7,11 +7,10 @@ are. Checks that answer 422 belong to the server; what cannot even be read is a 
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Self
-from urllib.parse import parse_qsl, quote
 
 import msgspec
 
-from quarterdeck.meta import builtins
+from quarterdeck.kit.percent import quote
 from quarterdeck.meta.identity import GVK
 from quarterdeck.wire.status import BadRequest
 
@@ -134,6 +133,8 @@ class DeleteOptions(_Options, frozen=True):
         try:
             return msgspec.convert(dict(body), cls)
         except msgspec.ValidationError as error:
+            from quarterdeck.meta import builtins  # only to say what is wrong
+
             problem = builtins.decode(body, _DELETE_OPTIONS).error
             raise BadRequest(problem or "cannot decode DeleteOptions") from error
 
@@ -149,12 +150,14 @@ def _build(options: _Options) -> str:
     pairs: list[str] = []
     for name, value in msgspec.to_builtins(options).items():
         values = value if isinstance(value, list | tuple) else [value]
-        pairs.extend(f"{name}={quote(_format_value(each), safe='')}" for each in values)
+        pairs.extend(f"{name}={quote(_format_value(each))}" for each in values)
     return "&".join(pairs)
 
 
 def parse_query(query: str) -> dict[str, list[str]]:
     """A raw query string as a multi-map; blank values count."""
+    from urllib.parse import parse_qsl  # for servers; clients only build queries
+
     parameters: dict[str, list[str]] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         parameters.setdefault(name, []).append(value)

@@ -99,7 +99,7 @@ def test_relative_paths_are_relative_to_their_file(tmp_path: Path) -> None:
     )
     config = load_config(path)
     assert config.certificate_authority.read() == b"pem"
-    assert config.token_file == tmp_path / "tok"
+    assert config.token_file == str(tmp_path / "tok")
     assert config.exec is not None
     assert config.exec.command == str(tmp_path / "bin" / "login")
 
@@ -177,6 +177,6 @@ def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     config = load_config(environment=environment, service_account=tmp_path)
     assert config.server == "https://[fd00::1]:6443"
     assert config.namespace == "ops"
-    assert config.token_file == tmp_path / "token"
+    assert config.token_file == str(tmp_path / "token")
     with pytest.raises(ConfigError, match="not running in a pod"):
         load_in_cluster({}, tmp_path)

@@ -1,13 +1,16 @@
 """Everything needed to reach one API server, resolved and validated."""
 
+import os
 from base64 import b64encode
 from collections.abc import Mapping
-from pathlib import Path
-from urllib.parse import quote
 
 import msgspec
 
+from quarterdeck.kit.percent import quote
 from quarterdeck.kit.redaction import Secret
+
+FilePath = str | os.PathLike[str]
+"""Names a file; a text where no `Path` was given, since `pathlib` takes long to load."""
 
 _HEADER_SAFE = "!#$&'*+-.^_`|~"
 """What a header's name may hold besides letters and digits; `%` stands for the rest."""
@@ -29,13 +32,16 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     """A PEM document, in a file or in memory; the file is read anew when it changes."""
 
     data: Secret[bytes] | None = None
-    file: Path | None = None
+    file: FilePath | None = None
 
     def read(self) -> bytes:
         """The PEM text."""
         if self.data is not None:
             return self.data.reveal()
-        return self.file.read_bytes() if self.file is not None else b""
+        if self.file is None:
+            return b""
+        with open(self.file, "rb") as file:
+            return file.read()
 
     def __bool__(self) -> bool:
         return self.data is not None or self.file is not None
@@ -80,7 +86,7 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     client_certificate: Material = Material()
     client_key: Material = Material()
     token: Secret[str] | None = None
-    token_file: Path | None = None
+    token_file: FilePath | None = None
     username: str = ""
     password: Secret[str] | None = None
     exec: ExecConfig | None = None

@@ -7,13 +7,19 @@ to the file they stand in.
 import base64
 import binascii
 import contextlib
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Impersonation, Material
+from quarterdeck.client.config.cluster import (
+    ClusterConfig,
+    ExecConfig,
+    FilePath,
+    Impersonation,
+    Material,
+)
 from quarterdeck.client.config.proxy import check_proxy
 from quarterdeck.client.errors import ConfigError
 from quarterdeck.kit import json
@@ -30,16 +36,16 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
     users: Mapping[str, Mapping[str, Any]] = {}
     contexts: Mapping[str, Mapping[str, Any]] = {}
     current_context: str = ""
-    files: tuple[Path, ...] = ()
+    files: tuple[FilePath, ...] = ()
 
 
-def read(files: Sequence[Path]) -> Kubeconfig:
+def read(files: Sequence[FilePath]) -> Kubeconfig:
     """Read and merge; files that do not exist are passed over, as kubectl does.
 
     Raises:
         ConfigError: if none exists, or one cannot be read; names the file and the place.
     """
-    present = [file for file in files if file.exists()]
+    present = [file for file in files if os.path.exists(file)]
     if not present:
         listed = ", ".join(str(file) for file in files)
         raise ConfigError(f"no kubeconfig at {listed}: set KUBECONFIG or pass --kubeconfig")
@@ -66,12 +72,13 @@ def parse_inline(text: bytes, *, origin: str) -> Kubeconfig:
     return parsed
 
 
-def _read_one(file: Path) -> Kubeconfig:
+def _read_one(file: FilePath) -> Kubeconfig:
     try:
-        text = file.read_bytes()
+        with open(file, "rb") as opened:
+            text = opened.read()
     except OSError as error:
         raise ConfigError(f"cannot read the kubeconfig {file}: {error.strerror}") from error
-    parsed, folder = _parse(text, f"the kubeconfig {file}"), file.parent
+    parsed, folder = _parse(text, f"the kubeconfig {file}"), os.path.dirname(file)
     return msgspec.structs.replace(
         parsed,
         clusters={
@@ -120,14 +127,17 @@ def _read_entries(
     return found
 
 
-def _with_absolute_paths(body: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+def _with_absolute_paths(body: Mapping[str, Any], folder: str) -> Mapping[str, Any]:
     resolved = dict(body)
     for name in _PATHS:
         if resolved.get(name):
-            resolved[name] = str((folder / str(resolved[name])).resolve())
+            resolved[name] = os.path.realpath(os.path.join(folder, str(resolved[name])))
     command = (resolved.get("exec") or {}).get("command", "")
     if "/" in command and not command.startswith("/"):
-        resolved["exec"] = {**resolved["exec"], "command": str((folder / command).resolve())}
+        resolved["exec"] = {
+            **resolved["exec"],
+            "command": os.path.realpath(os.path.join(folder, command)),
+        }
     return resolved
 
 
@@ -191,7 +201,7 @@ def _build_cluster_config(
         client_certificate=_read_material(user, "client-certificate", name),
         client_key=_read_material(user, "client-key", name),
         token=Secret(str(user["token"])) if user.get("token") else None,
-        token_file=Path(user["tokenFile"]) if user.get("tokenFile") else None,
+        token_file=str(user["tokenFile"]) if user.get("tokenFile") else None,
         username=str(user.get("username") or ""),
         password=Secret(str(user["password"])) if user.get("password") else None,
         exec=_read_exec(user["exec"], name) if user.get("exec") else None,
@@ -211,8 +221,8 @@ def _read_material(entry: Mapping[str, Any], member: str, context: str) -> Mater
         except binascii.Error as error:
             raise ConfigError(f"context {context!r}: {member}-data is not base64") from error
     if path := entry.get(member):
-        file = Path(path)
-        if not file.is_file():
+        file = str(path)
+        if not os.path.isfile(file):
             raise ConfigError(f"context {context!r}: {member} {file} does not exist")
         return Material(file=file)
     return Material()

@@ -2,24 +2,23 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 
 from quarterdeck.client.config import kubeconfig
-from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.client.config.cluster import ClusterConfig, FilePath, Material
 from quarterdeck.client.config.proxy import find_proxy
 from quarterdeck.client.errors import ConfigError
 
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def load_config(
-    path: str | Path | None = None,
+    path: FilePath | None = None,
     *,
     context: str = "",
     environment: Mapping[str, str] = os.environ,
-    service_account: Path = SERVICE_ACCOUNT,
+    service_account: FilePath = SERVICE_ACCOUNT,
 ) -> ClusterConfig:
     """The configuration in force: `path`, KUBECONFIG, the pod's own, or `~/.kube/config`.
 
@@ -35,31 +34,37 @@ def load_config(
 
 
 def _find(
-    path: str | Path | None, context: str, environment: Mapping[str, str], service_account: Path
+    path: FilePath | None,
+    context: str,
+    environment: Mapping[str, str],
+    service_account: FilePath,
 ) -> ClusterConfig:
     if path is not None:
-        return kubeconfig.resolve(kubeconfig.read([Path(path)]), context)
+        return kubeconfig.resolve(kubeconfig.read([path]), context)
     if not environment.get("KUBECONFIG") and is_in_cluster(environment, service_account):
         return load_in_cluster(environment, service_account)
     return kubeconfig.resolve(kubeconfig.read(list_files(environment)), context)
 
 
-def list_files(environment: Mapping[str, str] = os.environ) -> list[Path]:
+def list_files(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The kubeconfig files in force: those of KUBECONFIG, or `~/.kube/config`."""
     if listed := environment.get("KUBECONFIG"):
-        return [Path(each).expanduser() for each in listed.split(os.pathsep) if each]
-    return [Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"]
+        return [os.path.expanduser(each) for each in listed.split(os.pathsep) if each]
+    home = os.path.expanduser(environment.get("HOME", "~"))
+    return [os.path.join(home, ".kube", "config")]
 
 
 def is_in_cluster(
-    environment: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT
+    environment: Mapping[str, str] = os.environ, folder: FilePath = SERVICE_ACCOUNT
 ) -> bool:
     """Whether this process runs in a pod with a service account."""
-    return bool(environment.get("KUBERNETES_SERVICE_HOST")) and (folder / "token").is_file()
+    return bool(environment.get("KUBERNETES_SERVICE_HOST")) and os.path.isfile(
+        os.path.join(folder, "token")
+    )
 
 
 def load_in_cluster(
-    environment: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT
+    environment: Mapping[str, str] = os.environ, folder: FilePath = SERVICE_ACCOUNT
 ) -> ClusterConfig:
     """The configuration of the pod this process runs in; the token file is read anew as it rotates.
 
@@ -70,13 +75,20 @@ def load_in_cluster(
     port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise ConfigError("not running in a pod: KUBERNETES_SERVICE_HOST is not set")
-    if not (folder / "token").is_file():
-        raise ConfigError(f"{folder}/token is missing: mount the service account's token")
-    namespace = folder / "namespace"
+    token = os.path.join(folder, "token")
+    if not os.path.isfile(token):
+        raise ConfigError(f"{token} is missing: mount the service account's token")
     return ClusterConfig(
         name="in-cluster",
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
-        namespace=namespace.read_text().strip() if namespace.is_file() else "default",
-        certificate_authority=Material(file=folder / "ca.crt"),
-        token_file=folder / "token",
+        namespace=_read_namespace(os.path.join(folder, "namespace")),
+        certificate_authority=Material(file=os.path.join(folder, "ca.crt")),
+        token_file=token,
     )
+
+
+def _read_namespace(file: str) -> str:
+    if not os.path.isfile(file):
+        return "default"
+    with open(file, encoding="utf-8") as text:
+        return text.read().strip()

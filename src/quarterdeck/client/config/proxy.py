@@ -5,11 +5,13 @@ reached without it: host names with their subdomains, addresses, networks, optio
 or `*`. Loopback is never proxied.
 """
 
-import ipaddress
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from quarterdeck.client.errors import ConfigError
+
+if TYPE_CHECKING:
+    import ipaddress
 
 
 def find_proxy(server: str, environment: Mapping[str, str]) -> str:
@@ -18,12 +20,16 @@ def find_proxy(server: str, environment: Mapping[str, str]) -> str:
     Raises:
         ConfigError: if the environment names one of a kind that is not supported.
     """
-    parts = urlsplit(server)
-    name = f"{parts.scheme}_proxy"
+    name = f"{server.partition('://')[0].lower()}_proxy"
     proxy = environment.get(name.upper()) or environment.get(name) or ""
+    if not proxy:
+        return ""
+    from urllib.parse import urlsplit  # few programs have a proxy
+
+    parts = urlsplit(server)
     excluded = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    if not proxy or _is_loopback(host) or _is_excluded(host, port, excluded):
+    if _is_loopback(host) or _is_excluded(host, port, excluded):
         return ""
     return check_proxy(proxy if "://" in proxy else f"http://{proxy}", name.upper())
 
@@ -34,6 +40,8 @@ def check_proxy(proxy: str, origin: str) -> str:
     Raises:
         ConfigError: for SOCKS proxies, proxies behind TLS, and what is no URL.
     """
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(proxy)
         is_usable = parts.scheme == "http" and bool(parts.hostname) and parts.port != 0
@@ -63,6 +71,8 @@ def _matches(host: str, port: int, pattern: str) -> bool:
         pattern = name.strip("[]")
     address = _parse_address(host)
     if address is not None:
+        import ipaddress
+
         try:
             return address in ipaddress.ip_network(pattern, strict=False)
         except (ValueError, TypeError):
@@ -72,7 +82,9 @@ def _matches(host: str, port: int, pattern: str) -> bool:
     return is_below or (not pattern.startswith((".", "*.")) and host.lower() == suffix)
 
 
-def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse_address(host: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
+    import ipaddress
+
     try:
         return ipaddress.ip_address(host)
     except ValueError:

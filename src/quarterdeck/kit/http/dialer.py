@@ -6,7 +6,6 @@ import os
 import re
 import ssl
 from typing import Protocol
-from urllib.parse import unquote, urlsplit
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http.errors import (
@@ -47,6 +46,8 @@ class Proxy:
     __slots__ = ("authorization", "host", "port")
 
     def __init__(self, url: str) -> None:
+        from urllib.parse import unquote, urlsplit  # few programs have a proxy
+
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
             raise ValueError("a proxy must be given as http://[user:password@]host:port")

@@ -2,9 +2,10 @@
 
 import re
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
 _TARGET = re.compile(r"[!-~]*")
+_PLAIN = re.compile(r"(https?)://([a-z0-9.-]+)(?::([1-9][0-9]{0,4}))?")
+_MAX_PORT = 65535
 _PORTS = {"http": 80, "https": 443, "http+unix": 0}
 
 
@@ -55,6 +56,10 @@ def parse_origin(text: str) -> Origin:
     Raises:
         ValueError: the scheme is unknown, the host is missing, or the port is no port.
     """
+    if (plain := _PLAIN.fullmatch(text)) is not None and int(plain[3] or 0) <= _MAX_PORT:
+        return _build_origin(plain[1], plain[2], int(plain[3] or 0))
+    from urllib.parse import unquote, urlsplit  # most servers have plain names
+
     parts = urlsplit(text)
     if parts.scheme not in _PORTS:
         raise ValueError(f"{text!r}: the scheme must be http, https or http+unix")
@@ -65,7 +70,11 @@ def parse_origin(text: str) -> Origin:
     host = parts.hostname
     if not host:
         raise ValueError(f"{text!r} has no host")
-    port = parts.port or _PORTS[parts.scheme]
+    return _build_origin(parts.scheme, host, parts.port or 0)
+
+
+def _build_origin(scheme: str, host: str, port: int) -> Origin:
+    default = _PORTS[scheme]
     shown = f"[{host}]" if ":" in host else host
-    authority = shown if port == _PORTS[parts.scheme] else f"{shown}:{port}"
-    return Origin(parts.scheme, host, port, authority)
+    authority = shown if port in (0, default) else f"{shown}:{port}"
+    return Origin(scheme, host, port or default, authority)

@@ -11,7 +11,7 @@ type, and the scalars `string bool int32 int64 uint32 float64 bytes`.
 """
 
 import functools
-from pathlib import Path
+import os
 from typing import Any
 
 import msgspec
@@ -96,7 +96,8 @@ def _load_file() -> _File:
 
 
 def _read(name: str) -> bytes:
-    return Path(__file__).with_name(name).read_bytes()
+    with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
+        return file.read()
 
 
 @functools.cache

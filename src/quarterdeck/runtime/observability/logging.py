@@ -5,7 +5,6 @@ else is imported, because start-up time is a feature. `configure` is called once
 never by the library.
 """
 
-import json
 import logging
 import os
 import sys
@@ -76,6 +75,8 @@ class JsonFormatter(logging.Formatter):
         line |= _get_trace_fields() | getattr(record, "fields", {})
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
+        import json  # loaded with the first line
+
         return json.dumps(line, default=str)
 
 
@@ -95,7 +96,11 @@ class ConsoleFormatter(logging.Formatter):
 
 def _format_value(value: object) -> str:
     text = str(value)
-    return json.dumps(text) if not text or any(c in text for c in ' "=\n') else text
+    if text and not any(c in text for c in ' "=\n'):
+        return text
+    import json
+
+    return json.dumps(text)
 
 
 def _get_trace_fields() -> dict[str, object]:

@@ -97,6 +97,10 @@ def test_a_url_is_split_at_its_origin(url: str, prefix: str, target: str) -> Non
         ("http://a", "a", 80, "a"),
         ("https://a", "a", 443, "a"),
         ("https://a:8443", "a", 8443, "a:8443"),
+        ("http://a:80", "a", 80, "a"),
+        ("https://A.b:443", "a.b", 443, "a.b"),
+        ("http://10.0.0.1:65535", "10.0.0.1", 65535, "10.0.0.1:65535"),
+        ("http://a:0081", "a", 81, "a:81"),
         ("http://[::1]:80", "::1", 80, "[::1]"),
         ("http://[::1]:81", "::1", 81, "[::1]:81"),
         ("http+unix://%2Ftmp%2Fx.sock", "/tmp/x.sock", 0, "localhost"),
@@ -115,7 +119,9 @@ def test_a_url_that_cannot_be_sent_is_refused(url: str) -> None:
         split_url(url)
 
 
-@pytest.mark.parametrize("text", ["ftp://a", "http://", "http://a:99999", "http://u:p@a"])
+@pytest.mark.parametrize(
+    "text", ["ftp://a", "http://", "http://a:65536", "http://a:99999", "http://a:x", "http://u:p@a"]
+)
 def test_an_origin_that_cannot_be_reached_is_refused(text: str) -> None:
     with pytest.raises(ValueError) as refusal:
         parse_origin(text)
