@@ -48,6 +48,18 @@ def test_verification_can_be_skipped_by_name_only() -> None:
     assert context.verify_mode is ssl.CERT_NONE and not context.check_hostname
 
 
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "::1", "A.example", "bücher.example"])
+def test_names_of_servers_are_read_as_python_reads_them(name: str) -> None:
+    context = build_client_context(ClusterConfig(server="https://h"))
+    plain = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    assert context is not None
+    shown = [
+        each.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name).server_hostname
+        for each in (context, plain)
+    ]
+    assert shown[0] == shown[1] != ""
+
+
 @pytest.mark.parametrize("where", ["files", "memory", "credential"])
 def test_a_client_certificate_is_loaded_from_anywhere(
     certificates: Certificates, where: str
