@@ -1,13 +1,13 @@
 """The verbs on bytes: what the typed client, the untyped one and the runtime stand on."""
 
+import functools
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from quarterdeck.client import requests
-from quarterdeck.client.discovery import Discovery
 from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import (
     ApiResource,
@@ -27,6 +27,9 @@ from quarterdeck.wire.query import (
     PatchOptions,
     UpdateOptions,
 )
+
+if TYPE_CHECKING:
+    from quarterdeck.client.discovery import Discovery
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -50,7 +53,13 @@ class RawApi:
 
     def __init__(self, transport: Sender) -> None:
         self.transport = transport
-        self.discovery = Discovery(transport)
+
+    @functools.cached_property
+    def discovery(self) -> "Discovery":
+        """What the server serves, asked for when it is first needed."""
+        from quarterdeck.client.discovery import Discovery
+
+        return Discovery(self.transport)
 
     def observe(self, observer: Observer, /) -> None:
         """Add an observer of all later requests."""

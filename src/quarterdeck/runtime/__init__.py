@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.informer.informer import Scope
     from quarterdeck.runtime.informer.watch_settings import WatchSettings
     from quarterdeck.runtime.leaderelection.elector import LostLeadership
-    from quarterdeck.runtime.leaderelection.state import LeaseTiming
+    from quarterdeck.runtime.leaderelection.timing import LeaseTiming
     from quarterdeck.runtime.manager.manager import LeaderElection, Manager
     from quarterdeck.runtime.manager.program import run_operator
     from quarterdeck.runtime.observability.logging import Logger, get_logger
@@ -93,7 +93,7 @@ _HOMES = {
     "reconcile.finalizer": ("Finalizer",),
     "informer.informer": ("Scope",),
     "leaderelection.elector": ("LostLeadership",),
-    "leaderelection.state": ("LeaseTiming",),
+    "leaderelection.timing": ("LeaseTiming",),
     "observability.logging": ("Logger", "get_logger"),
     "manager.manager": ("LeaderElection", "Manager"),
     "manager.program": ("run_operator",),

@@ -155,6 +155,7 @@ async def test_a_rotated_certificate_is_served_without_a_restart(tmp_path: Path)
         url = manager.metrics_url
         assert (await read(url, "prometheus-token", trusting(first)))[0] == 200
         second = write(files)
+        assert manager._endpoints is not None
         certificate = manager._endpoints.certificate
         assert certificate is not None
         assert certificate.refresh()

@@ -8,14 +8,16 @@ the controller of its kind reports it.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import DecodeError, Object
 from quarterdeck.runtime.cache.index import Index, IndexFunction
 from quarterdeck.runtime.cache.retention import RetentionPolicy
 from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot
-from quarterdeck.wire.label_selector import Selector
+
+if TYPE_CHECKING:
+    from quarterdeck.wire.label_selector import Selector
 
 T = TypeVar("T", bound=Object)
 
@@ -66,7 +68,7 @@ class Indexer(Generic[T]):
         self,
         *,
         namespace: str | None = None,
-        selector: Selector | None = None,
+        selector: "Selector | None" = None,
         index: tuple[str, str] | None = None,
     ) -> list[T]:
         """Objects of a namespace, matching labels, or found by `index=(name, value)`."""
@@ -76,7 +78,7 @@ class Indexer(Generic[T]):
     def select(
         self,
         namespace: str | None = None,
-        selector: Selector | None = None,
+        selector: "Selector | None" = None,
         index: tuple[str, str] | None = None,
     ) -> Iterator[Snapshot]:
         """`list` without decoding."""

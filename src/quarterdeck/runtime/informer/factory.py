@@ -11,10 +11,10 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.cache.labels import parse_selector
 from quarterdeck.runtime.informer.informer import ALL_OBJECTS, Informer, ListerWatcher, Scope
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.runtime.observability.logging import Logger
-from quarterdeck.wire.label_selector import Selector
 
 T = TypeVar("T", bound=Object)
 
@@ -115,7 +115,7 @@ class InformerFactory:
         index: tuple[str, str] | None = None,
     ) -> list[T]:
         """Objects from the cache."""
-        selector = Selector.parse(labels) if labels else None
+        selector = parse_selector(labels) if labels else None
         return self._watched(kind).cache.list(namespace=namespace, selector=selector, index=index)
 
     def _watched(self, kind: type[T]) -> Informer[T]:

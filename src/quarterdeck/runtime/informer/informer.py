@@ -16,6 +16,7 @@ from quarterdeck.client.interfaces import Form, Reader, Watcher
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.cache import Cache
+from quarterdeck.runtime.cache.labels import parse_selector
 from quarterdeck.runtime.cache.retention import RetentionPolicy
 from quarterdeck.runtime.cache.snapshot import Metadata
 from quarterdeck.runtime.cache.transform import Transform, keep_all, keep_managed_fields_of
@@ -25,7 +26,6 @@ from quarterdeck.runtime.informer.failure import StreamBroken, classify_failure
 from quarterdeck.runtime.informer.reflector import Health, Reflector
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.runtime.observability.logging import Logger, get_logger
-from quarterdeck.wire.label_selector import Selector
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError
@@ -92,7 +92,7 @@ class Informer(Generic[T]):
         self.scope = scope
         self._api = api
         self._clock = clock
-        self._labels = Selector.parse(scope.labels) if scope.labels else None
+        self._labels = parse_selector(scope.labels) if scope.labels else None
         self._settings = settings
         retention = RetentionPolicy(_make_transform(scope, field_manager))
         self.cache: Cache[T] = Cache(kind, in_scope=self._is_in_scope, retention=retention)

@@ -11,12 +11,11 @@ from quarterdeck.client.interfaces import Reader, Writer
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.objects import ObjectMeta, decode, encode, replace, with_metadata
 from quarterdeck.runtime.leaderelection.state import (
-    JITTER,
     ElectionState,
     LeaderElectionRecord,
-    LeaseTiming,
     parse_record,
 )
+from quarterdeck.runtime.leaderelection.timing import JITTER, LeaseTiming
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, GetOptions, UpdateOptions

@@ -25,12 +25,10 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.environment import Environment
-from quarterdeck.runtime.endpoints.health import Check, HealthPages, ping
-from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsPage
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.informer.informer import Scope
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
-from quarterdeck.runtime.leaderelection.state import LeaseTiming
+from quarterdeck.runtime.leaderelection.timing import LeaseTiming
 from quarterdeck.runtime.manager import summary
 from quarterdeck.runtime.manager.lifetime import cancel_on_failure, stop_on_signals
 from quarterdeck.runtime.manager.runner_group import Runnable, RunnerGroup
@@ -41,6 +39,8 @@ from quarterdeck.runtime.reconcile.journal import Journal
 from quarterdeck.runtime.recorder.recorder import DiscardingRecorder, EventApi, EventRecorder
 
 if TYPE_CHECKING:
+    from quarterdeck.runtime.endpoints.health import Check
+    from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsPage
     from quarterdeck.runtime.leaderelection.elector import LeaderElector
     from quarterdeck.runtime.observability.watchdog import LoopWatchdog
     from quarterdeck.runtime.webhooks import Webhooks
@@ -71,8 +71,8 @@ class Manager:
         field_manager: str = "",
         service_name: str = "",
         election: LeaderElection | None = None,
-        health: BindAddress | None = None,
-        metrics: MetricsPage | None = None,
+        health: "BindAddress | None" = None,
+        metrics: "MetricsPage | None" = None,
         webhooks: "Webhooks | None" = None,
         events: EventApi | Literal["off"] = "v1",
         grace_s: float = 30.0,
@@ -103,7 +103,7 @@ class Manager:
         self._election = self._make_election(election) if election is not None else None
         self._environment = self._make_environment(tracing.create_tracer(service_name or name))
         self._runners = RunnerGroup(self._log)
-        self._live: dict[str, Check] = {"ping": ping}
+        self._live: dict[str, Check] = {}
         self._ready: dict[str, Check] = {}
         self.webhooks = webhooks
         """Where webhooks are added; None without any."""
@@ -193,8 +193,11 @@ class Manager:
         async with contextlib.AsyncExitStack() as stack:
             if self._election is not None:
                 stack.push_async_callback(self._election.release)  # the last thing to happen
-            stack.push_async_callback(self._endpoints.close)
-            await self._endpoints.open(self.api, clock=self.clock, rng=self.random, log=self._log)
+            if self._endpoints is not None:
+                stack.push_async_callback(self._endpoints.close)
+                await self._endpoints.open(
+                    self.api, clock=self.clock, rng=self.random, log=self._log
+                )
             if self.webhooks is not None:
                 stack.push_async_callback(self.webhooks.close)
                 await self.webhooks.open(
@@ -207,7 +210,8 @@ class Manager:
                 caches.spawn(self._events.run(), name="events")
                 caches.spawn(self._events.run_series(), name="event-series")
                 stack.push_async_callback(self._flush_events)
-            self._endpoints.start(caches)
+            if self._endpoints is not None:
+                self._endpoints.start(caches)
             if self.webhooks is not None:
                 self.webhooks.start(caches)
             if self._watchdog is not None:
@@ -271,12 +275,12 @@ class Manager:
     @property
     def health_url(self) -> str:
         """Where the health page is; empty without one."""
-        return self._endpoints.health_url
+        return self._endpoints.health_url if self._endpoints is not None else ""
 
     @property
     def metrics_url(self) -> str:
         """Where the metrics page is; empty without one."""
-        return self._endpoints.metrics_url
+        return self._endpoints.metrics_url if self._endpoints is not None else ""
 
     # --- parts
 
@@ -310,8 +314,17 @@ class Manager:
     def _describe_missing_foreign_kinds(self) -> str:
         return summary.describe_missing_foreign_kinds(self.informers, self.controllers)
 
-    def _make_endpoints(self, health: BindAddress | None, metrics: MetricsPage | None) -> Endpoints:
+    def _make_endpoints(
+        self, health: "BindAddress | None", metrics: "MetricsPage | None"
+    ) -> "Endpoints | None":
         """The pages of health and metrics, with the checks of what this manager consists of."""
+        if health is None and metrics is None:
+            return None
+        # only with a page
+        from quarterdeck.runtime.endpoints.health import HealthPages, ping
+        from quarterdeck.runtime.endpoints.server import Endpoints
+
+        self._live["ping"] = ping
         self._ready["caches"] = lambda: summary.describe_stale_caches(self.informers)
         self._ready["kinds"] = lambda: summary.describe_missing_kinds(
             self.informers, self.controllers

@@ -17,13 +17,13 @@ from quarterdeck.meta.identity import GVK, Key
 from quarterdeck.meta.objects import Object, decode, get_raw, to_builtins, to_document
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.event import Author
+from quarterdeck.runtime.cache.labels import parse_selector
 from quarterdeck.runtime.cache.snapshot import Snapshot, parse_version, read_head
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.metrics import ControllerMetrics
 from quarterdeck.runtime.reconcile.apply import is_apply_redundant
 from quarterdeck.runtime.reconcile.journal import Read, Write, truncate_body
 from quarterdeck.wire import merge_patch
-from quarterdeck.wire.label_selector import Selector
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import (
     CreateOptions,
@@ -104,7 +104,7 @@ class ReconcileClient:
         """Objects of a kind, from its cache if watched, else page by page from the server."""
         informer = self._shared.informers.find(kind)
         if informer is not None:
-            selector = Selector.parse(labels) if labels else None
+            selector = parse_selector(labels) if labels else None
             version = informer.cache.version(namespace or "")
             self.reads.append(Read(kind.__name__, None, version, "cache"))
             return informer.cache.list(namespace=namespace, selector=selector, index=index)

@@ -12,7 +12,7 @@ from quarterdeck.client.interfaces import Reader, Writer
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor, fan_out
 from quarterdeck.meta.objects import decode, encode
-from quarterdeck.runtime.leaderelection.state import LeaseTiming
+from quarterdeck.runtime.leaderelection.timing import LeaseTiming
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.sharding import leases
 from quarterdeck.runtime.sharding.ownership import ShardLost

@@ -19,7 +19,7 @@ Why no shard has two owners at once:
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
-from quarterdeck.runtime.leaderelection.state import LeaseTiming
+from quarterdeck.runtime.leaderelection.timing import LeaseTiming
 from quarterdeck.runtime.sharding.rendezvous import choose_member
 
 

@@ -7,7 +7,7 @@ decoded only where a comparison needs it.
 from collections.abc import Callable
 
 from quarterdeck.runtime.cache.event import Change, Event
-from quarterdeck.wire.label_selector import Selector
+from quarterdeck.runtime.cache.labels import parse_selector
 
 Predicate = Callable[[Event], bool]
 
@@ -68,7 +68,7 @@ def desired_state_changed(event: Event) -> bool:
 
 def matches(selector: str) -> Predicate:
     """Labels match a selector, now or before, so that leaving it is seen too."""
-    parsed = Selector.parse(selector)
+    parsed = parse_selector(selector)
 
     def predicate(event: Event) -> bool:
         if parsed.matches(event.metadata.labels or {}):

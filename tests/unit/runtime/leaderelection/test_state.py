@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from quarterdeck.runtime.leaderelection.state import (
     ElectionState,
     LeaderElectionRecord,
-    LeaseTiming,
 )
+from quarterdeck.runtime.leaderelection.timing import LeaseTiming
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.runtime.leaderelection.state import LeaseTiming
+from quarterdeck.runtime.leaderelection.timing import LeaseTiming
 from quarterdeck.runtime.sharding.rendezvous import choose_member
 from quarterdeck.runtime.sharding.state import Claim, Release, ShardLease, ShardState, Snapshot
 
