@@ -120,12 +120,14 @@ class Transport:
     async def _iterate_lines(
         self, request: ApiRequest, response: http.ClientResponse
     ) -> AsyncGenerator[bytes, None]:
-        masker = build_masker(self._latest.authorization)
+        authorization = self._latest.authorization
         with _translated(request, self.config):
             async with aclosing(response.line_batches()) as batches:
                 async for batch in batches:
                     for line in batch:
-                        yield masker.mask_bytes(line) if is_failure(line) else line
+                        if is_failure(line):
+                            line = build_masker(authorization).mask_bytes(line)
+                        yield line
 
     async def _respond(self, request: ApiRequest) -> http.ClientResponse:
         """The head of a successful answer, after whatever retries are safe."""

@@ -67,9 +67,12 @@ def decode_event(line: bytes) -> WatchEvent:
 def is_failure(line: bytes) -> bool:
     """Whether a line may be the ERROR event of a watch, whose text goes into logs and status.
 
-    What cannot be decoded may be one if the word is in it, perhaps written with escapes.
+    The word is in it, perhaps written with escapes: lines without either are not decoded, which
+    would read each event once more. What cannot be decoded may be one.
     """
+    if b"ERROR" not in line and (b"\\" not in line or b"\\u" not in line):
+        return False
     try:
         return _types.decode(line).type == EventType.ERROR
     except msgspec.DecodeError:
-        return b"ERROR" in line or b"\\u" in line
+        return True

@@ -17,6 +17,7 @@ Transform = Callable[[bytes, Metadata], bytes]
 """From an encoded object and its metadata to what is kept of it."""
 
 _NAME = b'"managedFields":'
+_APPLY = b'"Apply"'
 
 
 class _Entry(msgspec.Struct, frozen=True, gc=False):
@@ -50,7 +51,8 @@ def keep_managed_fields_of(manager: str) -> Transform:
         if raw[start:end] != managed or raw.find(_NAME, end) >= 0:
             return raw  # written with spaces, or a second field of that name: leave it
         try:
-            kept = _select_applied_by(managed, manager) if name in managed else b"[]"
+            may_be_ours = name in managed and _APPLY in managed
+            kept = _select_applied_by(managed, manager) if may_be_ours else b"[]"
         except msgspec.DecodeError:
             return raw
         return b"".join((raw[:start], kept, raw[end:]))
