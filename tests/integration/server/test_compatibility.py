@@ -56,9 +56,9 @@ share of the requests to built-in kinds:
 - The difference between two specs of a volume or claim is left out. That of pods is there; the
   library that prints it in Kubernetes takes one of two kinds of spaces, at random for each process:
   0.4 %.
-- What is stored differs after 1.0 %: field owners after several writes through `scale`, a new
-  resourceVersion where Kubernetes writes a default for the first time, watches that its cache
-  cannot serve yet, and quantities in resource lists, which it rounds up to thousandths.
+- What is stored differs after 1.0 %: a new resourceVersion where Kubernetes writes a default
+  for the first time, watches that its cache cannot serve yet, and quantities in resource lists,
+  which it rounds up to thousandths.
 - Server-side apply names one of several unknown fields, which Kubernetes picks at random: 0.2 %.
 - Strategic merge patches that make kube-apiserver close the connection are answered: 0.1 %.
 - Rules not checked: Windows options, annotations of seccomp and AppArmor, names of claims that

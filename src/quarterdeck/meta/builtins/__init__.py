@@ -128,6 +128,13 @@ def find_conversion_error(document: object, gvk: GVK) -> str | None:
     return unstructured.find_conversion_error(document, f"#{_find_type_name(gvk)}")
 
 
+def convert_numbers(document: object, gvk: GVK) -> Any:
+    """An unstructured object with the integers that Go makes of numbers which are too large."""
+    from quarterdeck.meta.builtins import unstructured
+
+    return unstructured.convert_numbers(document, f"#{_find_type_name(gvk)}")
+
+
 def _find_type_name(gvk: GVK) -> str:
     name = table.find_kind_type(gvk.api_version, gvk.kind)
     if name is None:

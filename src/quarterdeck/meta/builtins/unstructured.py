@@ -1,7 +1,7 @@
-"""What Go's converter of unstructured objects says of a value that does not fit its type.
+"""Go's converter of unstructured objects: what it makes of numbers, and what it refuses.
 
 Strategic merges and server-side applies of built-in kinds end with that converter, not with a
-reader of JSON, and it has words of its own.
+reader of JSON. It has words of its own, and does not look whether an integer is too large.
 """
 
 import math
@@ -14,6 +14,7 @@ from quarterdeck.meta.builtins.structs import build_decoder, list_members
 from quarterdeck.meta.field import get_go_type
 
 _BYTES = "bytes"
+_BITS = {"int32": 32, "int64": 64}
 _GO_KINDS: dict[type, str] = {list: "slice", dict: "map"}
 
 
@@ -62,6 +63,42 @@ def _find_named_errors(value: Any, name: str) -> Iterator[str]:
         yield from _find_scalar_errors(value, found.alias, table.to_go_name(name))
 
 
+def convert_numbers(value: Any, expression: str) -> Any:
+    """A value with the integers that Go makes of numbers which are too large for their type."""
+    expression = expression.lstrip("*")
+    if expression.startswith("#") and expression[1:] not in table.SPECIAL:
+        found = table.get_type(expression[1:])
+        if not found.alias:
+            return _convert_members(value, expression[1:])
+        expression = found.alias
+    if expression.startswith("[]") and isinstance(value, list):
+        return [convert_numbers(each, expression[2:]) for each in value]
+    if expression.startswith("{}") and isinstance(value, dict):
+        return {name: convert_numbers(each, expression[2:]) for name, each in value.items()}
+    if expression in _BITS and _is_whole(value):
+        return _wrap_integer(value, _BITS[expression])
+    return value
+
+
+def _convert_members(value: Any, name: str) -> Any:
+    if not isinstance(value, dict):
+        return value
+    types = {member.name: member.type for member in list_members(name)}
+    return {
+        key: convert_numbers(each, types[key]) if key in types else each
+        for key, each in value.items()
+    }
+
+
+def _wrap_integer(value: float, bits: int) -> int:
+    """The lowest bits of a number; one that is too large for 64 bits is read as a float."""
+    number = int(value)
+    if not -(1 << 63) <= number < 1 << 63:
+        number = -(1 << 63)
+    half = 1 << (bits - 1)
+    return (number + half) % (1 << bits) - half
+
+
 def _find_struct_errors(value: Any, name: str) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"cannot restore struct from: {_name_kind(value)}"
@@ -91,8 +128,7 @@ def _find_scalar_errors(value: Any, kind: str, shown: str) -> Iterator[str]:
             is_fitting, is_convertible = isinstance(value, bool), False
         case _ if kind.startswith(("int", "uint", "float")):
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            is_whole = is_number and math.isfinite(value) and value == math.trunc(value)
-            is_fitting = is_number and (is_whole or kind.startswith("float"))
+            is_fitting = is_number and (_is_whole(value) or kind.startswith("float"))
             is_convertible = is_number
         case _:
             return
@@ -102,6 +138,12 @@ def _find_scalar_errors(value: Any, kind: str, shown: str) -> Iterator[str]:
         yield f"cannot convert {get_go_type(value)} to {shown}"
     else:
         yield f"unrecognized type: {kind}"
+
+
+def _is_whole(value: Any) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return math.isfinite(value) and value == math.trunc(value)
 
 
 def _is_integer(value: Any) -> bool:

@@ -118,6 +118,8 @@ def shape_patched(
     keeps_metadata = isinstance(patch, MergePatch) and patch.keeps_metadata
     shape = _shape_all_but_metadata if keeps_metadata else decoder.shape_object
     show = patch.show if isinstance(patch, StrategicPatch) else None
+    if isinstance(patch, StrategicPatch) and patch.has_odd_numbers:
+        value = builtins.convert_numbers(value, gvk)
     try:
         check_patched_type(call, value, validation)
         shaped = shape(call, value, gvk, field_validation=validation, problems=problems)

@@ -1,5 +1,6 @@
 """The forms of patches: JSON patch, merge patch, strategic merge, as functions on objects."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from quarterdeck.wire.status import ApiError, BadRequest, Details, Invalid, Requ
 
 _TYPE_META = ("apiVersion", "kind")
 _GO_PATCH = ("jsonpatch.Patch", "jsonpatch.Operation")
+_ODD_NUMBER = re.compile(rb"[:\s\[,]-?\d+(?:\.|[eE]|\d{9})")
 _OPERATION_TEXTS = ("op", "path", "from")
 Patch = Callable[[Object], Object]
 """From an object of its own (which it may change) to the patched one."""
@@ -51,7 +53,7 @@ def read_patch(core: Core, call: Call, body: bytes, media: str, *, validation: s
         )
     if media == MERGE_PATCH:
         return MergePatch(document)
-    return StrategicPatch(call, document)
+    return StrategicPatch(call, document, has_odd_numbers=_ODD_NUMBER.search(body) is not None)
 
 
 def _drop_nulls_in_lists(patch: Any, target: Any, *, is_inside: bool = False) -> Any:
@@ -140,7 +142,9 @@ class MergePatch:
 class StrategicPatch:
     """A strategic merge patch, and what is left of it after it was merged."""
 
-    def __init__(self, call: Call, document: Object) -> None:
+    def __init__(self, call: Call, document: Object, *, has_odd_numbers: bool) -> None:
+        self.has_odd_numbers = has_odd_numbers
+        """Whether it may have numbers that are no integers of 32 bits: Go converts these."""
         self._node = call.resource.node
         # the endpoint says the kind; a patch cannot change it
         self._type = {name: document[name] for name in _TYPE_META if name in document}

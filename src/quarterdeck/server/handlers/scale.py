@@ -12,9 +12,9 @@ from quarterdeck.server.handlers import patch as patching
 from quarterdeck.server.handlers.patch_forms import read_patch
 from quarterdeck.server.handlers.scale_conversion import (
     SCALE_KIND,
+    AppliedScale,
     ScaleView,
     apply_scale,
-    decode_applied,
     decode_patched,
     decode_sent,
     to_patched_scale,
@@ -44,10 +44,11 @@ _COLUMNS = (
     AGE,
 )
 _CUSTOM_COLUMNS = (NAME, *_COLUMNS[1:3], build_column("Age", "date", text=AGE.description))
+_NO_CONVERSION = "request to convert CR to an invalid group/version: autoscaling/v1"
+"""What Kubernetes says of a custom object's Scale that is changed by server-side apply."""
 _NO_MANAGERS = (
     "failed to create manager for existing fields: failed to convert live object (/;"
-    " autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid"
-    " group/version: autoscaling/v1"
+    f" autoscaling/v1, Kind=Scale) to proper version: {_NO_CONVERSION}"
 )
 """What Kubernetes says of the first apply of a custom object's scale."""
 
@@ -123,15 +124,17 @@ async def patch(core: Core, call: Call) -> responses.Response:
     problems = patching.check_not_forced(options)
     write_options = _parse_options(call, options, "PatchOptions", problems=problems)
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    if media == STRATEGIC_MERGE_PATCH:
-        media = MERGE_PATCH  # a Scale has no lists, so the two are the same
+    # a Scale has no lists, so the two kinds of merges differ in what they say of errors only
+    form = MERGE_PATCH if media == STRATEGIC_MERGE_PATCH else media
     validation = parse_field_validation(options)
 
     def change(old: Object) -> Object:
-        apply = read_patch(core, call, body, media, validation=validation)
+        apply = read_patch(core, call, body, form, validation=validation)
         patched = apply(to_patched_scale(call, old, absent=_ABSENT_REPLICAS))
-        scale = decode_patched(call, patched, validation)
-        if get_field(scale, "spec", "replicas") == _ABSENT_REPLICAS:
+        strategic = kit_json.decode(body) if media == STRATEGIC_MERGE_PATCH else None
+        scale = decode_patched(call, patched, validation, strategic=strategic)
+        is_absent = get_field(scale, "spec", "replicas") == _ABSENT_REPLICAS
+        if is_absent and call.resource.is_custom:
             raise _build_absent_error(call, old)
         return apply_scale(call, old, scale)
 
@@ -148,32 +151,48 @@ async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Res
     body = await decoder.read_body(call, core.options.max_body_bytes)
     read = await core.worker.run(len(body), lambda: apply.read_configuration(body))
     apply.check_applied_type(read.value, SCALE_KIND)
-    scale = decode_applied(call, read.value)
+    applied = AppliedScale(read.value)
 
     def merge(live: Object) -> Object:
         if call.resource.is_custom and not field_managers.has_replica_owner(call.resource, live):
             raise ApiError(_NO_MANAGERS, code=500)
-        fill_name(call, scale["metadata"])  # merged into the live Scale, which has one
-        wanted = apply_scale(call, live, scale)
-        config: Object = {
-            "apiVersion": call.resource.api_version,
-            "kind": call.resource.kind,
-            "metadata": {"name": call.path.name},
-        }
-        if (scale.get("spec") or {}).get("replicas") is not None:
-            call.resource.strategy.write_scale(config, scale["spec"]["replicas"])
+        applied.check()
+        config = _build_configuration(call, applied)
         try:
             merged = field_managers.apply_configuration(
                 core, call, config, live, manager=write_options.manager, force=bool(options.force)
             )
         except Conflict as error:
             raise _show_scale_version(call, error) from error
+        if call.resource.is_custom and _get_replicas(call, merged) != _get_replicas(call, live):
+            raise applied.build_conversion_error(_NO_CONVERSION)
+        scale = applied.decode()
+        fill_name(call, scale["metadata"])  # merged into the live Scale, which has one
+        wanted = apply_scale(call, live, scale)
         for name in ("resourceVersion", "uid"):
             merged["metadata"][name] = wanted["metadata"][name]
+        if not call.resource.is_custom and get_field(merged, "spec", "replicas") is None:
+            call.resource.strategy.write_scale(merged, 0)  # which a Scale leaves out
         return merged
 
     written = await write.update(core, call, merge, write_options, track=False)
     return _answer(core, call, to_scale(call, written.value))
+
+
+def _build_configuration(call: Call, applied: AppliedScale) -> Object:
+    """Build the configuration of the object that an applied Scale stands for."""
+    config: Object = {
+        "apiVersion": call.resource.api_version,
+        "kind": call.resource.kind,
+        "metadata": {"name": call.path.name},
+    }
+    if (replicas := applied.get_replicas()) is not None:
+        call.resource.strategy.write_scale(config, replicas)
+    return config
+
+
+def _get_replicas(call: Call, value: Object) -> object:
+    return to_patched_scale(call, value)["spec"].get("replicas")
 
 
 def _answer(core: Core, call: Call, scale: Object) -> responses.Response:

@@ -2,13 +2,16 @@
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta import builtins
-from quarterdeck.meta.field import get_go_type, invalid
+from quarterdeck.meta.field import format_go_value, invalid
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.handlers import patch as patching
+from quarterdeck.server.kinds.fields import get_field
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name
 from quarterdeck.server.request.type_meta import check_builtin_type, explain_non_object, name_scheme
+from quarterdeck.wire.apply.schema_type import build_root_type
+from quarterdeck.wire.apply.typed_objects import TypedObjects, get_metadata
 from quarterdeck.wire.status import ApiError, BadRequest, InternalError, Invalid, NotFound
 
 SCALE_KIND = GVK("autoscaling", "v1", "Scale")
@@ -109,43 +112,73 @@ def decode_sent(call: Call, document: object, validation: str) -> Object:
         ) from error
 
 
-def decode_patched(call: Call, patched: Object, validation: str) -> Object:
-    """A patched Scale.
+def decode_patched(
+    call: Call, patched: Object, validation: str, *, strategic: Object | None = None
+) -> Object:
+    """A patched Scale; `strategic` is the patch if that is a strategic merge.
 
     Raises:
-        Invalid: showing the Scale that the patch made.
+        Invalid: showing the Scale that the patch made, or a strategic patch itself.
     """
+    if strategic is not None:
+        patched = builtins.convert_numbers(patched, SCALE_KIND)
     try:
         scale = decode_scale(call, patched, validation)
     except BadRequest as error:
         why = error.message.rpartition("cannot be handled as a Scale: ")[2]
-        problem = invalid("patch", kit_json.encode(patched).decode(), why)
-        raise Invalid.of("", "", [problem]) from error
+        text = kit_json.encode(patched).decode()
+        if strategic is not None:
+            why = builtins.find_conversion_error(patched, SCALE_KIND) or why
+            text = format_go_value(strategic)
+        raise Invalid.of("", "", [invalid("patch", text, why)]) from error
     check_name(call, scale["metadata"])
     return scale
 
 
-def decode_applied(call: Call, config: Object) -> Object:
-    """An applied Scale.
+class AppliedScale:
+    """A Scale that is applied: a configuration, checked and converted as Kubernetes does."""
 
-    Raises:
-        ApiError: 500 if it does not fit its type, as Kubernetes answers it.
-    """
-    decoded = builtins.decode(config, SCALE_KIND)
-    spec = config.get("spec")
-    replicas = spec.get("replicas") if isinstance(spec, dict) else None
-    if decoded.error is None:
-        return {"metadata": {}, **decoded.object}
-    where = f"(/{call.path.name}; {SCALE_KIND.api_version}, Kind={SCALE_KIND.kind})"
-    if isinstance(replicas, int | None) and not isinstance(replicas, bool):
-        raise ApiError(
-            f"failed to convert new object {where} to proper version: {decoded.error}", code=500
+    def __init__(self, config: Object) -> None:
+        self._config = config
+
+    def check(self) -> None:
+        """Compare the configuration with the schema of a Scale.
+
+        Raises:
+            ApiError: 500 if it does not fit, as Kubernetes answers it.
+        """
+        node = builtins.find_node(SCALE_KIND)
+        assert node is not None  # the table has it
+        objects = TypedObjects(node, build_root_type(node), SCALE_KIND.api_version)
+        objects.check_applied(self._config)
+
+    def get_replicas(self) -> int | None:
+        """The number that is applied, without a fraction; none where it is absent."""
+        replicas = get_field(builtins.convert_numbers(self._config, SCALE_KIND), "spec", "replicas")
+        return None if replicas is None else int(replicas)
+
+    def decode(self) -> Object:
+        """The Scale, once it is known that nobody else owns what it changes.
+
+        Raises:
+            ApiError: 500 if Go cannot convert it.
+        """
+        config = builtins.convert_numbers(self._config, SCALE_KIND)
+        decoded = builtins.decode(config, SCALE_KIND)
+        if decoded.error is None:
+            return {"metadata": {}, **decoded.object}
+        why = builtins.find_conversion_error(config, SCALE_KIND) or decoded.error
+        raise self.build_conversion_error(
+            f"unable to convert unstructured object to {SCALE_KIND.api_version},"
+            f" Kind={SCALE_KIND.kind}: {why}"
         )
-    raise ApiError(
-        f"failed to create typed patch object {where}: .spec.replicas: expected numeric (int or"
-        f" float), got {get_go_type(replicas)}",
-        code=500,
-    )
+
+    def build_conversion_error(self, why: str) -> ApiError:
+        """Build the 500 for a Scale that cannot be converted."""
+        metadata = get_metadata(self._config)
+        name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        where = f"({name}; {SCALE_KIND.api_version}, Kind={SCALE_KIND.kind})"
+        return ApiError(f"failed to convert new object {where} to proper version: {why}", code=500)
 
 
 def apply_scale(call: Call, old: Object, scale: Object) -> Object:

@@ -126,13 +126,23 @@ def _holds(fields: Object, config: object) -> bool:
     return inner is not None and _holds(inner, part)
 
 
+def has_replicas(resource: Resource, value: Object) -> bool:
+    """Whether an object has a replica number that a Scale shows: another one than zero."""
+    try:
+        scale = resource.strategy.read_scale(value)
+    except InternalError:
+        return False  # a custom object without one
+    return scale is not None and bool(scale.spec_replicas)
+
+
 def _disown_zero(resource: Resource, value: Object, old: Object) -> None:
     """Leave a replica number that became zero without an owner: a Scale leaves it out then."""
     scale = resource.strategy.read_scale(value)
     entries = value["metadata"].get("managedFields")
     if scale is None or scale.spec_replicas or not entries:
         return
-    before = old["metadata"].get("managedFields") or []
+    was_zero = not has_replicas(resource, old)
+    before = old["metadata"].get("managedFields") or [] if was_zero else []
     kept = [each for each in entries if each.get("subresource") != SCALE or each in before]
     value["metadata"]["managedFields"] = kept
     if not kept:

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.schema import Node
 from quarterdeck.meta.structural import fast
 from quarterdeck.meta.structural.inlined.acceptance import build_acceptance
@@ -86,11 +87,13 @@ class TypedObjects:
 
     def _find_conversion_error(self, merged: dict[str, Any]) -> str | None:
         from quarterdeck.meta import builtins
-        from quarterdeck.meta.identity import GVK
 
-        group, _, version = self._api_version.rpartition("/")
-        kind = GVK(group, version, str(merged.get("kind") or ""))
+        kind = self._get_kind(merged)
         return builtins.find_conversion_error(merged, kind) if builtins.is_builtin(kind) else None
+
+    def _get_kind(self, value: Mapping[str, Any]) -> GVK:
+        group, _, version = self._api_version.rpartition("/")
+        return GVK(group, version, str(value.get("kind") or ""))
 
     def build_empty(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The object before its creation: Go's zero values for a built-in kind."""
@@ -114,6 +117,9 @@ class TypedObjects:
         from quarterdeck.meta import builtins
 
         decoded = builtins.decode_type(merged, self._node.type_name)
+        if decoded.error is not None and builtins.is_builtin(kind := self._get_kind(merged)):
+            converted = builtins.convert_numbers(merged, kind)
+            decoded = builtins.decode_type(converted, self._node.type_name)
         if decoded.error is not None:
             version = self._api_version if "/" in self._api_version else f"/{self._api_version}"
             raise ApiError(
