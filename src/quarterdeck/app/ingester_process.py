@@ -9,7 +9,7 @@ import contextlib
 from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.errors import SettingError, StartError
-from quarterdeck.app.hub import open_metrics
+from quarterdeck.app.hub_process import open_metrics
 from quarterdeck.app.hub_storage import open_history, open_state
 from quarterdeck.app.ingester import build_options
 from quarterdeck.app.settings import Settings as ProcessSettings

@@ -5,7 +5,7 @@ error here, not a rule that never fires.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from quarterdeck.kit.metrics import Registry
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
@@ -85,6 +85,56 @@ def _list_targets(family: Any) -> list[tuple[str, str]]:
     ]
 
 
+class _Alert(NamedTuple):
+    """An alert rule over one metric, which its expression calls METRIC."""
+
+    name: str
+    metric: str
+    expression: str
+    after: str
+    """How long the expression must hold."""
+    summary: str
+
+
+_ALERTS = (
+    _Alert(
+        "FleetPipelineFailed",
+        "fleet_pipeline_collectors",
+        'sum by (namespace, pipeline) (METRIC{state="failed"}) > 0',
+        after="5m",
+        summary="collectors cannot load {{ $labels.namespace }}/{{ $labels.pipeline }}",
+    ),
+    _Alert(
+        "FleetRolloutRolledBack",
+        "fleet_pipeline_rollbacks_total",
+        "increase(METRIC[15m]) > 0",
+        after="0m",
+        summary="a rollout was rolled back because collectors reported FAILED",
+    ),
+    _Alert(
+        "FleetApiErrors",
+        "fleet_api_errors_total",
+        "sum by (operation, status) (rate(METRIC[5m])) > 0.1",
+        after="10m",
+        summary="{{ $labels.operation }} of the fleet server fails with {{ $labels.status }}",
+    ),
+    _Alert(
+        "FleetRateLimited",
+        "fleet_api_rate_limiter_wait_duration_seconds",
+        "histogram_quantile(0.95, sum by (le) (rate(METRIC[5m]))) > 0.9",
+        after="10m",
+        summary="calls of the fleet server wait for the rate limit",
+    ),
+    _Alert(
+        "FleetPipelineDrift",
+        "fleet_pipeline_drift_total",
+        'rate(METRIC{action="corrected"}[15m]) > 0',
+        after="30m",
+        summary="another writer keeps changing pipelines on the fleet server",
+    ),
+)
+
+
 def list_alerts(registry: Registry) -> Iterator[Mapping[str, Any]]:
     """Alert rules over declared metrics.
 
@@ -92,52 +142,12 @@ def list_alerts(registry: Registry) -> Iterator[Mapping[str, Any]]:
         KeyError: if a rule names a metric that is not declared.
     """
     declared = {each.name: each for each in registry.families}
-
-    def rule(
-        name: str, metric: str, expression: str, *, after: str, summary: str
-    ) -> Mapping[str, Any]:
-        family = declared[metric]
-        suffix = "_bucket" if family.kind == "histogram" else ""
-        return {
-            "alert": name,
-            "expr": expression.replace("METRIC", f"{metric}{suffix}"),
-            "for": after,
+    for alert in _ALERTS:
+        suffix = "_bucket" if declared[alert.metric].kind == "histogram" else ""
+        yield {
+            "alert": alert.name,
+            "expr": alert.expression.replace("METRIC", f"{alert.metric}{suffix}"),
+            "for": alert.after,
             "labels": {"severity": "warning"},
-            "annotations": {"summary": summary},
+            "annotations": {"summary": alert.summary},
         }
-
-    yield rule(
-        "FleetPipelineFailed",
-        "fleet_pipeline_collectors",
-        'sum by (namespace, pipeline) (METRIC{state="failed"}) > 0',
-        after="5m",
-        summary="collectors cannot load {{ $labels.namespace }}/{{ $labels.pipeline }}",
-    )
-    yield rule(
-        "FleetRolloutRolledBack",
-        "fleet_pipeline_rollbacks_total",
-        "increase(METRIC[15m]) > 0",
-        after="0m",
-        summary="a rollout was rolled back because collectors reported FAILED",
-    )
-    yield rule(
-        "FleetApiErrors",
-        "fleet_api_errors_total",
-        "sum by (operation, status) (rate(METRIC[5m])) > 0.1",
-        after="10m",
-        summary="{{ $labels.operation }} of the fleet server fails with {{ $labels.status }}",
-    )
-    yield rule(
-        "FleetRateLimited",
-        "fleet_api_rate_limiter_wait_duration_seconds",
-        "histogram_quantile(0.95, sum by (le) (rate(METRIC[5m]))) > 0.9",
-        after="10m",
-        summary="calls of the fleet server wait for the rate limit",
-    )
-    yield rule(
-        "FleetPipelineDrift",
-        "fleet_pipeline_drift_total",
-        'rate(METRIC{action="corrected"}[15m]) > 0',
-        after="30m",
-        summary="another writer keeps changing pipelines on the fleet server",
-    )

@@ -8,8 +8,8 @@ import pytest
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.dashboard import explain_elsewhere
 from quarterdeck.app.errors import SettingError, StartError
-from quarterdeck.app.hub import serve_hub
 from quarterdeck.app.hub_identity import build_identity, check_identity_settings
+from quarterdeck.app.hub_process import serve_hub
 from quarterdeck.app.hub_storage import find_redis_address, open_history, open_state
 from quarterdeck.app.ingester_process import serve_ingester_alone
 from quarterdeck.app.settings import Settings as ProcessSettings

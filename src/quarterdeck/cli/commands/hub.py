@@ -11,7 +11,7 @@ def hub(effective: Effective) -> None:
     Tokens of viewers are reviewed by the API server of the kubeconfig.
     """
     from quarterdeck.app.clusters_settings import Settings
-    from quarterdeck.app.hub import serve_hub
+    from quarterdeck.app.hub_process import serve_hub
     from quarterdeck.runtime.observability import logging
 
     settings = effective.settings
