@@ -16,6 +16,8 @@ from quarterdeck.server.lifecycle.engine.objects import (
 )
 from quarterdeck.server.registry.resource import Object
 
+_ENDS = ("Succeeded", "Failed")
+
 
 class Placement(NamedTuple):
     """Where a pod runs."""
@@ -25,24 +27,40 @@ class Placement(NamedTuple):
     now: datetime
 
 
+class _Stage(NamedTuple):
+    """What all containers of a pod do."""
+
+    state: Object
+    is_ready: bool = False
+    restarts: int = 0
+    last: Object | None = None
+    """How they ended last; None leaves what the status says."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether they run."""
+        return "running" in self.state
+
+
 def build_waiting(pod: Object, place: Placement, reason: str, message: str = "") -> Object:
     """Bound to a node, its containers do not run yet."""
     state = {"waiting": {"reason": reason} | ({"message": message} if message else {})}
-    return _build_status(pod, place, "Pending", state)
+    return _build_status(pod, place, "Pending", _Stage(state))
 
 
 def build_running(pod: Object, place: Placement, *, is_ready: bool, restarts: int = 0) -> Object:
     """Its containers run; the time they started is kept."""
     started = get_start_time(pod) or format_moment(place.now)
     state = {"running": {"startedAt": started}}
-    return _build_status(pod, place, "Running", state, is_ready=is_ready, restarts=restarts)
+    stage = _Stage(state, is_ready=is_ready, restarts=restarts)
+    return _build_status(pod, place, "Running", stage)
 
 
 def build_restarted(pod: Object, place: Placement) -> Object:
     """Its containers run again."""
     state = {"running": {"startedAt": format_moment(place.now)}}
-    count = count_restarts(pod) + 1
-    return _build_status(pod, place, "Running", state, is_ready=True, restarts=count)
+    stage = _Stage(state, is_ready=True, restarts=count_restarts(pod) + 1)
+    return _build_status(pod, place, "Running", stage)
 
 
 def build_backing_off(pod: Object, place: Placement, exit_code: int, reason: str) -> Object:
@@ -51,21 +69,22 @@ def build_backing_off(pod: Object, place: Placement, exit_code: int, reason: str
     text = f"back-off restarting failed container={container} pod={pod['metadata']['name']}"
     state = {"waiting": {"reason": "CrashLoopBackOff", "message": text}}
     last = {"terminated": _build_terminated(pod, place, exit_code, reason)}
-    return _build_status(pod, place, "Running", state, restarts=count_restarts(pod), last=last)
+    stage = _Stage(state, restarts=count_restarts(pod), last=last)
+    return _build_status(pod, place, "Running", stage)
 
 
 def build_ended(pod: Object, place: Placement, exit_code: int, reason: str) -> Object:
     """Its containers exited for good."""
     state = {"terminated": _build_terminated(pod, place, exit_code, reason)}
     phase = "Failed" if exit_code else "Succeeded"
-    return _build_status(pod, place, phase, state, restarts=count_restarts(pod))
+    return _build_status(pod, place, phase, _Stage(state, restarts=count_restarts(pod)))
 
 
 def build_stopping(pod: Object, place: Placement) -> Object:
     """Its containers were told to stop and still run; nothing is sent to them any more."""
     started = get_start_time(pod) or format_moment(place.now)
     state = {"running": {"startedAt": started}}
-    return _build_status(pod, place, "Running", state, restarts=count_restarts(pod))
+    return _build_status(pod, place, "Running", _Stage(state, restarts=count_restarts(pod)))
 
 
 def build_evicted(pod: Object, place: Placement, reason: str, message: str) -> Object:
@@ -153,34 +172,12 @@ def _get_first_container(pod: Object) -> Object:
 # parts -------------------------------------------------------------------------------------------
 
 
-def _build_status(
-    pod: Object,
-    place: Placement,
-    phase: str,
-    state: Object,
-    *,
-    is_ready: bool = False,
-    restarts: int = 0,
-    last: Object | None = None,
-) -> Object:
+def _build_status(pod: Object, place: Placement, phase: str, stage: _Stage) -> Object:
     now = format_moment(place.now)
-    is_over = phase in ("Succeeded", "Failed")
-    runs = "running" in state
-    if last is None:
-        last = _get_container_status(pod).get("lastState") or {}
-    gates = get_spec(pod).get("readinessGates") or ()
-    conditions = get_status(pod).get("conditions")
-    open_gates = all(is_true(conditions, gate.get("conditionType") or "") for gate in gates)
-    flags = {
-        "PodReadyToStartContainers": (not is_over, ""),
-        "Initialized": (True, "PodCompleted" if phase == "Succeeded" else ""),
-        "Ready": (is_ready and open_gates, _get_reason(phase, is_ready=is_ready)),
-        "ContainersReady": (is_ready, _get_reason(phase, is_ready=is_ready)),
-        "PodScheduled": (True, ""),
-    }
+    has_begun = stage.runs or phase in _ENDS
     new: Object = {
         "phase": phase,
-        "conditions": _build_conditions(pod, flags, now),
+        "conditions": _build_conditions(pod, _build_flags(pod, phase, stage), now),
         "hostIP": place.host,
         "hostIPs": [{"ip": place.host}],
         "startTime": get_status(pod).get("startTime") or now,
@@ -189,25 +186,49 @@ def _build_status(
         new |= {"podIP": place.address, "podIPs": [{"ip": place.address}]}
     if inits := get_spec(pod).get("initContainers"):
         new["initContainerStatuses"] = [
-            _build_init_status(pod, each, now, runs=runs or is_over) for each in inits
+            _build_init_status(pod, each, now, runs=has_begun) for each in inits
         ]
     new["containerStatuses"] = [
-        {
-            "name": each.get("name"),
-            "state": state,
-            "lastState": last,
-            "ready": is_ready,
-            "restartCount": restarts,
-            "image": each.get("image"),
-            "imageID": _build_image_id(each) if runs or is_over else "",
-            **({"containerID": _build_container_id(pod, each)} if runs or is_over else {}),
-            "started": runs,
-            **_build_resources(each, runs=runs),
-        }
+        _build_container_status(pod, each, stage, has_begun=has_begun)
         for each in get_spec(pod).get("containers") or ()
     ]
     new["qosClass"] = get_status(pod).get("qosClass") or "BestEffort"
     return new | _build_generation(pod)
+
+
+def _build_flags(pod: Object, phase: str, stage: _Stage) -> dict[str, tuple[bool, str]]:
+    """Whether each condition holds, and the reason if it does not."""
+    gates = get_spec(pod).get("readinessGates") or ()
+    conditions = get_status(pod).get("conditions")
+    open_gates = all(is_true(conditions, gate.get("conditionType") or "") for gate in gates)
+    reason = _get_reason(phase, is_ready=stage.is_ready)
+    return {
+        "PodReadyToStartContainers": (phase not in _ENDS, ""),
+        "Initialized": (True, "PodCompleted" if phase == "Succeeded" else ""),
+        "Ready": (stage.is_ready and open_gates, reason),
+        "ContainersReady": (stage.is_ready, reason),
+        "PodScheduled": (True, ""),
+    }
+
+
+def _build_container_status(
+    pod: Object, container: Object, stage: _Stage, *, has_begun: bool
+) -> Object:
+    last = stage.last
+    if last is None:
+        last = _get_container_status(pod).get("lastState") or {}
+    return {
+        "name": container.get("name"),
+        "state": stage.state,
+        "lastState": last,
+        "ready": stage.is_ready,
+        "restartCount": stage.restarts,
+        "image": container.get("image"),
+        "imageID": _build_image_id(container) if has_begun else "",
+        **({"containerID": _build_container_id(pod, container)} if has_begun else {}),
+        "started": stage.runs,
+        **_build_resources(container, runs=stage.runs),
+    }
 
 
 def _build_resources(container: Object, *, runs: bool) -> Object:
