@@ -153,7 +153,7 @@ class Runner(Generic[T]):
             limit.close()
 
     async def _reconcile_key(self, item: QueueItem[Key], limit: TimeLimit) -> None:
-        key, started = item.key, self._clock.monotonic()
+        key = item.key
         try:
             obj = self._cache.get(key)
         except DecodeError as error:
@@ -167,6 +167,11 @@ class Runner(Generic[T]):
             return
         if self.controller.on_deleted is not None:
             await self._detect_replacement(item, obj)
+        await self._reconcile_object(item, obj, limit)
+
+    async def _reconcile_object(self, item: QueueItem[Key], obj: T, limit: TimeLimit) -> None:
+        """Call the reconciler, plan what follows, and write it into the journal."""
+        key, started = item.key, self._clock.monotonic()
         client = ReconcileClient(self._shared, Author(self.name, key))
         ctx = Context(
             obj,

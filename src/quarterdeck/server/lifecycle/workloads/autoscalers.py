@@ -67,19 +67,13 @@ class Autoscalers:
 
 
 def _scale(view: View, scaler: Object) -> Iterator[Action]:
-    reference = get_spec(scaler).get("scaleTargetRef") or {}
-    served = view.serves(reference.get("apiVersion") or "v1", reference.get("kind") or "")
-    target = None
-    if served is not None and served.resource in _SCALED:
-        target = view.get(
-            StoreKey(served.resource, get_namespace(scaler), reference.get("name") or "")
-        )
-    now = format_moment(view.now)
-    if target is None or served is None:
+    now, found = format_moment(view.now), _find_target(view, scaler)
+    if found is None:
         text = "the HPA controller was unable to get the target's current scale: not found"
         conditions = [_build_condition("AbleToScale", "False", "FailedGetScale", text, now)]
         yield from _update_status(scaler, {"currentReplicas": 0, "desiredReplicas": 0}, conditions)
         return
+    resource, target = found
     load = get_annotations(scaler).get(LOAD, "")
     current = int(get_status(target).get("replicas") or 0)
     able = _build_condition("AbleToScale", "True", "SucceededGetScale", "", now)
@@ -109,12 +103,21 @@ def _scale(view: View, scaler: Object) -> Iterator[Action]:
     if left > 0:
         yield Requeue(left)
     elif desired != get_replicas(target):
-        yield update(
-            served.resource, target, "scale", spec={**get_spec(target), "replicas": desired}
-        )
+        yield update(resource, target, "scale", spec={**get_spec(target), "replicas": desired})
         text = f"New size: {desired}; reason: cpu resource utilization"
         reason = "SuccessfulRescale"
         yield Record(about=scaler, reason=reason, message=text, component=_COMPONENT)
+
+
+def _find_target(view: View, scaler: Object) -> tuple[str, Object] | None:
+    """Find the resource and the object that an autoscaler scales."""
+    reference = get_spec(scaler).get("scaleTargetRef") or {}
+    served = view.serves(reference.get("apiVersion") or "v1", reference.get("kind") or "")
+    if served is None or served.resource not in _SCALED:
+        return None
+    name = reference.get("name") or ""
+    target = view.get(StoreKey(served.resource, get_namespace(scaler), name))
+    return None if target is None else (served.resource, target)
 
 
 def _compute_cooldown(scaler: Object, now: datetime) -> float:
