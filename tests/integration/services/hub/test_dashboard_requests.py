@@ -338,7 +338,7 @@ async def test_a_console_takes_a_right_of_its_own() -> None:
         world.api.is_allowed = False
         status, message = await world.read_message("GET", f"/console?path={CLAIM}")
     assert status == 403
-    assert message.endswith("that takes the verb get on machineclaims/console")
+    assert "get on machineclaims/console" in message
 
 
 async def test_a_console_elsewhere_is_named_and_a_missing_one_explained() -> None:

@@ -77,11 +77,12 @@ async def test_a_pool_that_cannot_be_asked_for_is_warned_of() -> None:
         await make_pool(world, "owner", {"organization": "acme"})
         reference = {"name": "none", "key": "key"}
         await make_pool(world, "secret", {"repository": "acme/web"}, tokenRef=reference)
-        assert sorted(await poll(world, Github())) == [
-            ("default/nameless", "spec.workload.config.github.repository must be OWNER/NAME"),
-            ("default/owner", "spec.workload.config.github.repository must be OWNER/NAME"),
-            ("default/secret", "there is no Secret none"),
-        ]
+        warnings = dict(await poll(world, Github()))
+        assert set(warnings) == {"default/nameless", "default/owner", "default/secret"}
+        for name in ("default/nameless", "default/owner"):
+            assert "spec.workload.config.github.repository" in warnings[name]
+            assert "OWNER/NAME" in warnings[name]
+        assert "Secret none" in warnings["default/secret"]
 
 
 async def test_bad_answers_are_told_without_the_token() -> None:
@@ -91,10 +92,10 @@ async def test_bad_answers_are_told_without_the_token() -> None:
         reference = {"name": "token", "key": "key"}
         await make_pool(world, "ci", {"repository": "acme/web"}, tokenRef=reference)
         refused, broken = Github(status=502), Github(b'{"jobs": "t0ken"}')
-        assert await poll(world, refused) == [
-            ("default/ci", f"{URL} answered 502 for acme/web"),
-        ]
+        [(pool, problem)] = await poll(world, refused)
+        assert pool == "default/ci"
+        assert URL in problem and "502" in problem and "acme/web" in problem
         assert {token for _, token in refused.asked} == {"Bearer t0ken"}
         [(_, problem)] = await poll(world, broken)
-        assert problem.startswith(f"{URL} answered something else: ")
+        assert URL in problem and "$.jobs" in problem
         assert "t0ken" not in problem

@@ -71,57 +71,36 @@ async def test_a_signed_delivery_is_noted_once() -> None:
         await make_pool(world)
         await make_pool(world, "other")
         deliveries = Deliveries(world)
-        assert await deliveries.send(deliver(build_job())) == (202, "noted for default/ci")
-        assert await deliveries.send(deliver(build_job())) == (202, "known already")
+        for _ in range(2):
+            assert (await deliveries.send(deliver(build_job())))[0] == 202
         assert await read_states(world) == {"7": "queued"}
         assert deliveries.counted == [("queued", "noted"), ("queued", "known")]
 
 
-_OTHERS: list[tuple[http.Request, tuple[int, str], list[tuple[str, str]]]] = [
-    (deliver(b"{}", event="ping"), (200, "pong"), []),
-    (deliver(b"{}", event="push"), (202, "push is ignored"), [("push", "ignored")]),
-    (deliver(b"{}", event=""), (202, "an unnamed event is ignored"), [("unknown", "ignored")]),
-    (
-        deliver(build_job(action="waiting")),
-        (202, "the action is ignored"),
-        [("workflow_job", "ignored")],
-    ),
-    (
-        deliver(build_job(labels=("windows",))),
-        (202, "no runner pool serves the labels of the job"),
-        [("queued", "unmatched")],
-    ),
-    (
-        deliver(b"{}", signature="sha256=" + "0" * 64),
-        (401, "no runner pool accepts the signature"),
-        [("workflow_job", "refused")],
-    ),
-    (
-        deliver(b"{}", signature="none", event=""),
-        (401, "no runner pool accepts the signature"),
-        [("unknown", "refused")],
-    ),
-    (
-        deliver(b'{"action": "queued"}'),
-        (
-            400,
-            "not a workflow_job delivery: Object missing required field `workflow_job`",
-        ),
-        [("workflow_job", "invalid")],
-    ),
-    (http.Request.of("GET", "/healthz"), (200, "ok"), []),
-    (http.Request.of("GET", "/readyz"), (200, "ok"), []),
-    (http.Request.of("POST", "/healthz"), (404, f"deliveries go to {PATH}"), []),
-    (http.Request.of("GET", PATH), (405, "deliveries are POST requests"), []),
-]
+_OTHERS: list[tuple[http.Request, int, str, list[tuple[str, str]]]] = [
+    (deliver(b"{}", event="ping"), 200, "pong", []),
+    (deliver(b"{}", event="push"), 202, "push", [("push", "ignored")]),
+    (deliver(b"{}", event=""), 202, "event", [("unknown", "ignored")]),
+    (deliver(build_job(action="waiting")), 202, "action", [("workflow_job", "ignored")]),
+    (deliver(build_job(labels=("windows",))), 202, "labels", [("queued", "unmatched")]),
+    (deliver(b"{}", signature="sha256=" + "0" * 64), 401, "signature",
+     [("workflow_job", "refused")]),
+    (deliver(b"{}", signature="none", event=""), 401, "signature", [("unknown", "refused")]),
+    (deliver(b'{"action": "queued"}'), 400, "`workflow_job`", [("workflow_job", "invalid")]),
+    (http.Request.of("GET", "/healthz"), 200, "ok", []),
+    (http.Request.of("GET", "/readyz"), 200, "ok", []),
+    (http.Request.of("POST", "/healthz"), 404, PATH, []),
+    (http.Request.of("GET", PATH), 405, "POST", []),
+]  # fmt: skip
 
 
 async def test_other_deliveries_change_nothing() -> None:
     async with open_world() as world:
         await make_pool(world)
-        for request, answer, counted in _OTHERS:
+        for request, status, word, counted in _OTHERS:
             deliveries = Deliveries(world)
-            assert await deliveries.send(request) == answer
+            answer = await deliveries.send(request)
+            assert (answer[0], word in answer[1]) == (status, True), answer
             assert deliveries.counted == counted
         with pytest.raises(NotFound):
             await read_states(world)
@@ -140,11 +119,10 @@ async def test_a_pool_without_a_secret_of_its_own_believes_nobody() -> None:
     async with open_world() as world:
         for number, webhook in enumerate(_WITHOUT_SECRET):
             await make_pool(world, f"ci-{number}", **webhook)
-        answer = await Deliveries(world).send(deliver(build_job()))
-        assert answer == (401, "no runner pool accepts the signature")
+        assert (await Deliveries(world).send(deliver(build_job())))[0] == 401
         await make_pool(world)
-        answer = await Deliveries(world).send(deliver(build_job()))
-        assert answer == (202, "noted for default/ci")
+        assert (await Deliveries(world).send(deliver(build_job())))[0] == 202
+        assert await read_states(world) == {"7": "queued"}
 
 
 async def test_pools_are_read_again_after_a_moment() -> None:
@@ -154,7 +132,7 @@ async def test_pools_are_read_again_after_a_moment() -> None:
         await make_pool(world, labelsMatch=["linux"])
         assert (await deliveries.send(deliver(build_job())))[0] == 401
         await world.advance(3)
-        assert await deliveries.send(deliver(build_job())) == (202, "noted for default/ci")
+        assert (await deliveries.send(deliver(build_job())))[0] == 202
 
 
 async def test_without_the_right_to_pools_github_is_asked_to_come_again() -> None:
@@ -170,8 +148,5 @@ async def test_without_the_right_to_pools_github_is_asked_to_come_again() -> Non
         webhooks = RunnerWebhooks(client, clock, count=lambda *each: counted.append(each))
         answer = await webhooks.handle(deliver(build_job()))
     await server.close()
-    assert (answer.status, msgspec.json.decode(answer.body)["message"]) == (
-        503,
-        "the API server cannot be used: Forbidden",
-    )
+    assert (answer.status, b"Forbidden" in answer.body) == (503, True)
     assert counted == [("unknown", "unavailable")]
