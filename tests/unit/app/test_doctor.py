@@ -117,3 +117,20 @@ def test_certificates_of_settings_are_listed() -> None:
     tls = {**flags, "ingester_tls_enabled": True, "ingester_tls_cert": "/i.crt"}
     found = resolve(command="doctor", flags=tls, environment={}, document={}, file="")
     assert "/i.crt" in [str(each) for each in list_certificates(found)]
+
+
+async def test_what_this_machine_lacks_is_named_with_the_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quarterdeck.app.doctor._LEAST_PYTHON", (9, 0))
+    monkeypatch.setattr("quarterdeck.app.doctor.find_spec", lambda _: None)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    found = await find(build_settings(tmp_path))
+    assert found["python"].health is Health.BAD
+    assert found["python"].text.endswith("; Python 3.11 or newer is required")
+    assert found["uvloop"].health is Health.NOTE
+    assert found["uvloop"].text == "not installed: pip install 'quarterdeck[speed]'"
+    assert found["data"].health is Health.BAD
+    assert found["data"].text == (
+        f"cannot write to {tmp_path}: choose another folder with --data-dir, or use --in-memory"
+    )

@@ -40,3 +40,30 @@ def test_last_value_of_a_gate_counts() -> None:
 def test_flags_without_effect_are_named() -> None:
     flags = parse_flags(["--unheard-of=1", "--feature-gates=A=true", "--allow-privileged"])
     assert find_unknown(flags) == ["unheard-of"]
+
+
+@pytest.mark.parametrize("port", ["https", "-1", "65536"])
+def test_a_port_that_is_none_is_refused(port: str) -> None:
+    with pytest.raises(SettingError, match=f"invalid --secure-port '{port}'"):
+        build_settings(parse_flags([f"--secure-port={port}"]), data_dir=None, pki=Path("pki"))
+
+
+def test_certificates_are_named_or_found_in_their_folder(tmp_path: Path) -> None:
+    def find(*arguments: str) -> object:
+        return build_settings(parse_flags(arguments), data_dir=None, pki=tmp_path).serving_files
+
+    named = find("--tls-cert-file", "a.crt", "--tls-private-key-file=a.key")
+    assert named == (Path("a.crt"), Path("a.key"))
+    assert find() is None
+    assert find(f"--cert-dir={tmp_path}") is None
+    for name in ("apiserver.crt", "apiserver.key"):
+        (tmp_path / name).touch()
+    assert find(f"--cert-dir={tmp_path}") == (
+        tmp_path / "apiserver.crt",
+        tmp_path / "apiserver.key",
+    )
+
+
+def test_words_that_are_no_flags_are_skipped() -> None:
+    found = parse_flags(["kube-apiserver", "--a", "1", "extra", "-b", "--c=2", "--c=3"])
+    assert found == {"a": ["1"], "b": ["true"], "c": ["2", "3"]}
