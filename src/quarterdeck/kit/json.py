@@ -8,6 +8,8 @@ _decoder = msgspec.json.Decoder()
 _object_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _array_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 _encoder = msgspec.json.Encoder()
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for text of others that is not JSON, not UTF-8 or nested too deeply."""
 _STEP_BYTES = 64 * 1024
 """Shorter texts are read at once: in a millisecond or two."""
 
@@ -57,7 +59,7 @@ def decode_in_steps(text: bytes) -> Any:
     """
     try:
         return _decode_members(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return decode(text)  # which says what is wrong, and where
 
 

@@ -9,6 +9,7 @@ import msgspec
 from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import Form, Reader
 from quarterdeck.client.pager import iterate_pages
+from quarterdeck.kit import json
 from quarterdeck.meta.identity import GVR
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
@@ -32,7 +33,7 @@ async def read_pages(
         async for page in found:
             try:
                 yield [decoder.decode(item) for item in page.items]
-            except msgspec.DecodeError as error:
+            except json.UNREADABLE as error:
                 raise BadAnswer(
                     f"{gvr.resource}: cannot decode an object of the list: {error}"
                 ) from error

@@ -13,6 +13,7 @@ from quarterdeck.client.errors import BadAnswer, ClientError, ConnectionFailed, 
 from quarterdeck.client.interfaces import Api, ListPage
 from quarterdeck.engine.results import AggregationValue, Resource
 from quarterdeck.engine.target import guess_resource
+from quarterdeck.kit import json
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.wire.path import ResourcePath
@@ -194,5 +195,5 @@ class SourceCollector:
 def _decode(page: ListPage) -> list[dict[str, Any]]:
     try:
         return [msgspec.json.decode(item) for item in page.items]
-    except msgspec.DecodeError as error:
+    except json.UNREADABLE as error:
         raise BadAnswer(f"cannot decode an object of the list: {error}") from error

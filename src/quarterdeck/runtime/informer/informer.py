@@ -13,6 +13,7 @@ import msgspec
 
 from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Form, Reader, Watcher
+from quarterdeck.kit import json
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.cache import Cache
@@ -184,7 +185,7 @@ class Informer(Generic[T]):
                 self._path(namespace), self._scoped(options), form=self.scope.form
             )
             replaced = reflector.on_page(page, self._clock.monotonic())
-        except (ApiError, ClientError, OSError, msgspec.DecodeError) as error:
+        except (ApiError, ClientError, OSError, *json.UNREADABLE) as error:
             replaced = reflector.on_failure(classify_failure(error), self._clock.monotonic())
         if replaced is not None:
             self.cache.apply(replaced, namespace)

@@ -15,9 +15,8 @@ import enum
 import random
 from collections.abc import Sequence
 
-import msgspec
-
 from quarterdeck.client.interfaces import ListPage
+from quarterdeck.kit import json
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.cache.delta import Delta, Progress, Remove, Replace, Upsert
 from quarterdeck.runtime.cache.retention import PackedStore, RetentionPolicy
@@ -191,7 +190,7 @@ class Reflector:
             type_, metadata, body = read_line(line)
             if type_ == "ERROR":
                 raise StreamBroken(parse_failure(body))
-        except (frame.FrameError, msgspec.DecodeError) as error:  # R3
+        except (frame.FrameError, *json.UNREADABLE) as error:  # R3
             raise StreamBroken(Failure(500, "Undecodable", str(error))) from error
         if self._initial is not None:
             return self._collect_initial_event(type_, metadata, body)

@@ -48,7 +48,7 @@ def decode(body: bytes) -> DecodedReview:
         raise MalformedReviewError("request body is empty")
     try:
         review = _DECODER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except json.UNREADABLE as error:
         raise MalformedReviewError(f"not an AdmissionReview: {error}") from error
     if review.kind != _KIND or review.api_version not in _VERSIONS:
         raise MalformedReviewError(

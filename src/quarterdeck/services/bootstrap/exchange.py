@@ -23,7 +23,7 @@ async def read_message(request: http.Request, kind: type[Message]) -> Message:
     body = await request.read(MAX_BODY)
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except json.UNREADABLE as error:
         text = f"the body is not a valid request: {error}"
         raise CallError(400, "invalid_request", text) from error
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from quarterdeck.apis.hypervisor.jobs import Job, JobState
+from quarterdeck.kit import json
 
 SIGNATURE = "X-Hub-Signature-256"
 EVENT = "X-GitHub-Event"
@@ -77,7 +78,7 @@ def parse_event(body: bytes, now: str) -> JobEvent | None:
     """
     try:
         payload = msgspec.json.decode(body, type=_Payload)
-    except msgspec.DecodeError as error:
+    except json.UNREADABLE as error:
         raise BadDelivery(str(error)) from error
     status = _STATES.get(payload.action)
     if status is None:

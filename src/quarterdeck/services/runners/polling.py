@@ -13,7 +13,7 @@ from quarterdeck.apis.hypervisor.jobs import Job, JobState, name_record, read_jo
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
-from quarterdeck.kit import duration, http, redaction, rfc3339
+from quarterdeck.kit import duration, http, json, redaction, rfc3339
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Masker
 from quarterdeck.meta.identity import Key
@@ -162,7 +162,7 @@ class Poller:
             raise PollFailed(f"{place.url} answered {answer.status} for {place.repository}")
         try:
             return msgspec.json.decode(body, type=type_)
-        except msgspec.DecodeError as error:
+        except json.UNREADABLE as error:
             text = masker.mask(f"the answer of {place.url} cannot be decoded: {error}")
             raise PollFailed(text) from error
 

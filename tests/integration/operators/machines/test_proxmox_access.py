@@ -10,6 +10,7 @@ from fake_pve.server import PASSWORD, TOKEN, TOKEN_ID, USERNAME
 from tests.contract.hypervisor.proxmox_rig import ProxmoxRig, open_rig, settings_of
 from tests.contract.hypervisor.rig import make, owner_of
 
+from quarterdeck.kit import http
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.operators.machines.drivers.proxmox import ProxmoxProvider
 from quarterdeck.operators.machines.errors import (
@@ -149,6 +150,25 @@ async def test_failures_fall_into_four_classes(
             await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
         assert caught.value.code is code
         assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<html>log in</html>", id="a page"),
+        pytest.param(b'{"data":{"version":"\xff\xfe"}}', id="not UTF-8"),
+        pytest.param(b'{"data":' * 100_000 + b"1" + b"}" * 100_000, id="nested too deeply"),
+    ],
+)
+async def test_an_answer_that_is_not_json_is_transient(body: bytes) -> None:
+    async def answer(request: http.Request) -> http.Response:
+        return http.Response(200, [("content-type", "application/json")], body)
+
+    async with open_rig() as rig, http.Server(answer) as server:
+        listener = await server.listen("127.0.0.1", 0)
+        async with _opened(rig, endpoint=listener.url) as provider:
+            with pytest.raises(TransientError, match=r"is not|nested"):
+                await provider.test_connection()
 
 
 async def test_nobody_answering_is_transient() -> None:

@@ -82,6 +82,18 @@ def test_delivery_is_read() -> None:
     assert (event.repository, event.organization) == ("acme/web", "acme")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b'{"action":"\xff\xfe"}', id="not UTF-8"),
+        pytest.param(b'{"workflow_job":' * 100_000, id="nested too deeply"),
+    ],
+)
+def test_unreadable_deliveries_are_refused(body: bytes) -> None:
+    with pytest.raises(BadDelivery):
+        parse_event(body, STAMP)
+
+
 @given(st.binary(max_size=200))
 def test_random_bytes_are_refused(body: bytes) -> None:
     with pytest.raises(BadDelivery):

@@ -151,5 +151,5 @@ def decode(data: bytes) -> Result:
     """
     try:
         return msgspec.json.decode(data, type=Result)
-    except msgspec.DecodeError as error:
+    except json.UNREADABLE as error:
         raise ResultError(f"not a result of an experiment: {error}") from error

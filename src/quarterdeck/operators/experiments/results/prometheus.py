@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.kit import rfc3339
+from quarterdeck.kit import json, rfc3339
 from quarterdeck.operators.experiments.results.document import Point
 
 
@@ -23,7 +23,7 @@ def parse(body: bytes) -> list[Point]:
     """
     try:
         answer = msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except json.UNREADABLE as error:
         raise QueryError(f"the answer is not JSON: {error}") from error
     if answer.get("status") != "success":
         kind = answer.get("errorType") or "error"

@@ -116,5 +116,5 @@ class GithubRegistrar:
             raise WorkloadError(f"{url} answered {answer.status}")
         try:
             return msgspec.json.decode(text, type=_Answer)
-        except msgspec.DecodeError:
+        except json.UNREADABLE:
             raise WorkloadError(f"the answer of {url} has no token") from None

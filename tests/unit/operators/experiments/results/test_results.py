@@ -153,6 +153,8 @@ def test_matrix_and_vector_are_read_and_infinities_dropped() -> None:
     "body",
     [
         b"<html>",
+        b'{"status":"\xff\xfe"}',
+        b'{"status":' * 100_000,
         b'{"status":"error","errorType":"bad_data","error":"parse error"}',
         b'{"status":"success"}',
         b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{}}]}}',

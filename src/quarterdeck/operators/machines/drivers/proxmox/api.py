@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from quarterdeck.kit import json
 from quarterdeck.kit.http import (
     Client,
     ClientResponse,
@@ -30,6 +31,8 @@ _BASE = "/api2/json"
 _LARGEST_ANSWER = 64 << 20
 _REQUEST_S = 110.0
 """Below the operator's own limit of a call, so that the cause of a time-out is known here."""
+_READ_S = 30.0
+"""As long as Proxmox VE itself waits for another node."""
 _CONNECT_S = 10.0
 _FORM = ("content-type", "application/x-www-form-urlencoded")
 
@@ -123,9 +126,10 @@ class Api:
         operation = f"{method} {target.partition('?')[0]}"
         client = await self._open_client()
         url = f"{self._settings.endpoint}{_BASE}{target}"
+        timeout_s = min(self._timeout_s, _READ_S) if method == "GET" else self._timeout_s
         try:
             response = await client.request(
-                method, url, headers=headers, body=body, timeout_s=self._timeout_s
+                method, url, headers=headers, body=body, timeout_s=timeout_s
             )
             content = await response.read(_LARGEST_ANSWER)
         except HttpError as error:
@@ -153,7 +157,7 @@ class Api:
         try:
             loose: Any = msgspec.json.decode(data)
             return msgspec.convert(loose, kind, strict=False)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except json.UNREADABLE as error:
             text = f"the answer to {path} is not what Proxmox VE sends: {error}"
             raise make_error(Code.CONFLICT, text) from error
 
@@ -163,7 +167,7 @@ def _open_envelope(
 ) -> msgspec.Raw:
     try:
         envelope = msgspec.json.decode(content, type=Envelope) if content else Envelope()
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except json.UNREADABLE as error:
         if response.status < 300:
             text = "the answer is not JSON; does spec.endpoint name Proxmox VE?"
             raise make_error(Code.UNAVAILABLE, text, operation=operation) from error
