@@ -17,7 +17,7 @@ class RollingUpdateDeployment(Struct, frozen=True, kw_only=True):
 
 
 class DeploymentStrategy(Struct, frozen=True, kw_only=True):
-    """How old pods give way to new ones."""
+    """How old pods are replaced by new ones."""
 
     type: str = ""
     rolling_update: RollingUpdateDeployment | None = None

@@ -8,7 +8,7 @@ from quarterdeck.meta.objects import Object, Struct
 
 
 class UserInfo(Struct, frozen=True, kw_only=True):
-    """Who somebody is."""
+    """The user of a request: name, groups and extra facts."""
 
     username: str = ""
     uid: str = ""

@@ -1,4 +1,4 @@
-"""`authorization.k8s.io/v1`: may somebody do something."""
+"""`authorization.k8s.io/v1`: whether a user may perform an action."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ class NonResourceAttributes(Struct, frozen=True, kw_only=True):
 
 
 class SubjectAccessReviewSpec(Struct, frozen=True, kw_only=True):
-    """Who wants to do what."""
+    """The user and the action that is reviewed."""
 
     resource_attributes: ResourceAttributes | None = None
     non_resource_attributes: NonResourceAttributes | None = None
@@ -37,7 +37,7 @@ class SubjectAccessReviewSpec(Struct, frozen=True, kw_only=True):
 
 
 class SelfSubjectAccessReviewSpec(Struct, frozen=True, kw_only=True):
-    """What I want to do."""
+    """The action of the caller that is reviewed."""
 
     resource_attributes: ResourceAttributes | None = None
     non_resource_attributes: NonResourceAttributes | None = None
@@ -65,7 +65,7 @@ def _info(kind: str, *, scope: Scope = Scope.CLUSTER) -> KindInfo:
 
 
 class SubjectAccessReview(Object, frozen=True, kw_only=True):
-    """May somebody do something?"""
+    """Whether a user may perform an action."""
 
     KIND = _info("SubjectAccessReview")
     spec: SubjectAccessReviewSpec
@@ -73,7 +73,7 @@ class SubjectAccessReview(Object, frozen=True, kw_only=True):
 
 
 class LocalSubjectAccessReview(Object, frozen=True, kw_only=True):
-    """May somebody do something in this namespace?"""
+    """Whether a user may perform an action in this namespace."""
 
     KIND = _info("LocalSubjectAccessReview", scope=Scope.NAMESPACED)
     spec: SubjectAccessReviewSpec

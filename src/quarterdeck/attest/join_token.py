@@ -43,7 +43,7 @@ def parse_token(text: str) -> JoinToken:
     """Read a token.
 
     Raises:
-        InvalidToken: if the text is none; it is not repeated.
+        InvalidToken: if the text is not a join token; the message does not show it.
     """
     match = _FORMAT.fullmatch(text)
     if match is None:

@@ -73,7 +73,7 @@ def parse_sized_public(data: bytes) -> PublicArea:
     """Read a TPM2B_PUBLIC.
 
     Raises:
-        MalformedStructure: if it is none, or of an algorithm that is not known here.
+        MalformedStructure: if it cannot be parsed, or its algorithm is not supported.
     """
     reader = Reader(data, "the public area")
     area = reader.read_sized()

@@ -28,7 +28,7 @@ class Issue(msgspec.Struct, frozen=True):
 
 
 class CompileError(CelError):
-    """Raised when a text is no valid expression; `str()` shows each issue with its line marked."""
+    """Raised when an expression is not valid; `str()` shows each issue with its line marked."""
 
     def __init__(self, source: str, issues: Sequence[Issue]) -> None:
         self.source = source

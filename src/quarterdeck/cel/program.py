@@ -121,7 +121,7 @@ class Program:
         return _load_interpreter()(self._tree, variables, meter)
 
     def get_cost_bound(self, cap: int) -> int:
-        """The most the expression can cost on data of so many bytes (see `budget.cap_of`)."""
+        """The most the expression can cost on data of `cap` bytes (see `budget.cap_of`)."""
         known = self._bounds.get(cap)
         if known is None:
             known = self._bounds[cap] = estimate(self._tree, cap=cap).max

@@ -117,7 +117,7 @@ class Client:
         return self.config.namespace
 
     def impersonating(self, who: Impersonation) -> "Client":
-        """A client of the same server that acts as somebody else; close it on its own."""
+        """A client of the same server that impersonates another user; close it separately."""
         return Client(msgspec.structs.replace(self.config, impersonate=who), **self._means)
 
     def resource(self, gvr: GVR) -> ResourceClient:
@@ -187,7 +187,7 @@ class Client:
         return decode(type(obj), await self._api.create(path, encode(obj), options))
 
     async def update(self, obj: Kind, *, manager: str = "") -> Kind:
-        """Write an object that was read before: only the difference, if nobody was faster.
+        """Write an object that was read before: only the difference, unless it changed meanwhile.
 
         Raises:
             Conflict: if the object has changed since it was read.
@@ -275,7 +275,7 @@ class Client:
         await self._api.delete_collection(_build_path(kind, namespace), selection, options)
 
     async def get_scale(self, kind: type[Object], name: str, namespace: str = "") -> Scale:
-        """How many replicas an object wants and has. Raises `NotFound` if its kind has no scale."""
+        """Desired and current replicas of an object. Raises `NotFound` if its kind has no scale."""
         return _parse_scale(await self._api.get(_build_path(kind, namespace, name, "scale")))
 
     async def scale(

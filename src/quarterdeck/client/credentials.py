@@ -77,7 +77,7 @@ class StaticProvider:
 
 
 class TokenFileProvider:
-    """A token in a file that somebody else rotates; read anew every minute, as client-go does."""
+    """A token in a file that is rotated by others; read again every minute, as client-go does."""
 
     def __init__(self, path: FilePath, clock: Clock) -> None:
         self._path = path
@@ -109,7 +109,7 @@ class TokenFileProvider:
 
 
 class CertificateFilesProvider:
-    """A client certificate in files that somebody else renews, beside a token or alone."""
+    """A client certificate in files that are renewed by others, beside a token or alone."""
 
     def __init__(self, inner: Provider, config: ClusterConfig, clock: Clock) -> None:
         self._inner = inner

@@ -139,5 +139,5 @@ class RawApi:
         return await self.transport.send(requests.delete_collection(path, selection, options))
 
     async def read_path(self, target: str) -> bytes:
-        """GET a path that is no resource, such as `/version`."""
+        """GET a path without a resource, such as `/version`."""
         return await self.transport.send(requests.get_path(target))

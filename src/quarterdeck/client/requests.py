@@ -153,7 +153,7 @@ def delete_collection(
 
 
 def get_path(target: str, *, accept: str = media.JSON) -> ApiRequest:
-    """Read a path that is no resource, such as `/version`."""
+    """Read a path without a resource, such as `/version`."""
     return ApiRequest(
         verb="get",
         method="GET",

@@ -103,7 +103,7 @@ def to_number(value: Any) -> float | None:
 
 
 def parse_number(text: str) -> float | None:
-    """Read a decimal number; None if the text is none, or one that is not finite."""
+    """Read a decimal number; None if the text is not a number, or not a finite one."""
     try:
         value = float(text)
     except ValueError:

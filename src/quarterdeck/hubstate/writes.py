@@ -80,7 +80,7 @@ class DeleteKeys(msgspec.Struct, frozen=True):
 
 
 class ProlongKeys(msgspec.Struct, frozen=True):
-    """Let keys live at least so long from now; those without a lifetime, and absent ones, stay."""
+    """Let keys live at least `ttl_s` from now; keys without a lifetime and absent ones stay."""
 
     keys: tuple[str, ...]
     ttl_s: int

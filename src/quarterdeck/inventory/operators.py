@@ -62,7 +62,7 @@ def read_operators(
 ) -> list[OperatorFacts]:
     """Every Subscription whose ClusterServiceVersion is known, by name.
 
-    `namespaces` is how many the cluster has: so many an operator for all of them reaches.
+    `namespaces` is how many the cluster has, and how many an operator for all of them reaches.
     """
     found = []
     for subscription in subscriptions:

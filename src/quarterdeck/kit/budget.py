@@ -1,7 +1,7 @@
-"""Bytes that many holders keep together: over the limit, who keeps most of them lets go.
+"""A limit on the bytes of many holders together: over it, the largest holder is evicted.
 
-A limit for each holder alone is no bound when there are thousands of them. To refuse the one that
-comes last would let a few who keep a lot shut out everybody else.
+A limit for each holder alone does not bound the sum of thousands of them. Refusing the newest one
+would let a few large holders shut out all others.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Share:
         self.size = 0
 
     def resize(self, size: int) -> None:
-        """Keep so many bytes from now on; somebody, perhaps this one, may have to let go."""
+        """Keep `size` bytes from now on; over the limit the largest holder is evicted."""
         self._budget.settle(self, size)
 
     def close(self) -> None:
@@ -26,12 +26,12 @@ class Share:
         self._budget.settle(self, 0)
 
     def evict(self) -> None:
-        """Let go: called by the budget."""
+        """Release what is kept: called by the budget."""
         self._release()
 
 
 class Budget:
-    """The limit, and who keeps how much."""
+    """The limit, and how much each holder keeps."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

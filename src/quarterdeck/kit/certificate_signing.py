@@ -25,7 +25,7 @@ _PURPOSES = {"client auth": "CLIENT_AUTH", "server auth": "SERVER_AUTH"}
 
 
 class RequestedName(NamedTuple):
-    """Whom a request wants a certificate for."""
+    """The subject that a request asks a certificate for."""
 
     common_name: str
     organizations: tuple[str, ...]
@@ -39,7 +39,7 @@ def read_request(request: bytes) -> RequestedName:
     """Whom a request in PEM is for.
 
     Raises:
-        ValueError: if it is none, or not signed by its own key.
+        ValueError: if it cannot be parsed, or is not signed by its own key.
     """
     from cryptography import x509
     from cryptography.x509.oid import NameOID
@@ -72,7 +72,7 @@ def sign_request(
     It never outlives its issuer, and never is an authority itself.
 
     Raises:
-        ValueError: if the request is none, or not signed by its own key.
+        ValueError: if the request cannot be parsed, or is not signed by its own key.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes

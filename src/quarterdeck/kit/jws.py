@@ -150,7 +150,7 @@ def parse_private_key(pem: bytes) -> "PrivateKey":
     """A private key in PEM.
 
     Raises:
-        InvalidKey: if it is none, or of a type that cannot sign tokens.
+        InvalidKey: if it is not a private key, or of a type that cannot sign tokens.
     """
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -169,7 +169,7 @@ def parse_public_key(pem: bytes) -> VerificationKey:
     """The public half of a key in PEM: a public key, a private key or a certificate.
 
     Raises:
-        InvalidKey: if it is none of them.
+        InvalidKey: if it cannot be parsed as one of them.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import load_pem_public_key

@@ -4,7 +4,7 @@ _M_ARENA_MAX = -8
 
 
 def limit_arenas(count: int) -> bool:
-    """Let all threads of the process share so many arenas; returns whether that worked.
+    """Limit the arenas that all threads of the process share; returns whether that worked.
 
     Each thread gets an arena of its own otherwise, and what a thread has freed there is lost to
     the others. Call it before threads start.

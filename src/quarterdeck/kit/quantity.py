@@ -57,7 +57,7 @@ class Quantity:
         """Read every form of the grammar.
 
         Raises:
-            QuantityError: if the text is none of them.
+            QuantityError: if the text is not a quantity.
         """
         nano, notation = (_parse_short if len(text) <= _SHORT else _parse)(text)
         return cls(nano, notation)

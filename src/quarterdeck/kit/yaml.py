@@ -186,7 +186,7 @@ class _Pieces:
 
 
 class _Reader:
-    """Makes values of the nodes of one text, so many and no more."""
+    """Makes values of the nodes of one text, at most `limit` of them."""
 
     def __init__(self, *, limit: int, duplicates: list[str] | None = None) -> None:
         self._left = limit

@@ -23,7 +23,7 @@ class _NotALiteral(ValueError):
 
 
 def to_json(text: str) -> str:
-    """A literal of Go as compact JSON; what is none becomes a string."""
+    """A literal of Go as compact JSON; other text becomes a string."""
     try:
         value, end = _parse(text, 0)
     except (_NotALiteral, ValueError, SyntaxError):

@@ -63,7 +63,7 @@ def _serves_builtin_kinds(core: Core, path: paths.ResourcePath) -> bool:
 
 
 def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None) -> str:
-    """Return what a request wants; empty if the method makes no sense there."""
+    """Return the verb of a request; empty if the method is not allowed there."""
     if path.subresource and method == "POST":
         return "create"
     if path.name and not path.legacy_watch:

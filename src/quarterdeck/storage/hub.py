@@ -186,7 +186,7 @@ class Watcher:
         return []
 
     async def _yield_turn(self) -> list[StoreEvent]:
-        """Let whoever is ready run before the next slice."""
+        """Let other tasks run before the next slice."""
         self._owes_turn = False
         asyncio.get_running_loop().call_soon(self._wake)
         return await self._wait()
@@ -220,7 +220,7 @@ class Hub:
                 del self._watchers[watcher.resource]
 
     def publish(self, events: Sequence[StoreEvent]) -> None:
-        """Hand committed events to everybody concerned; nobody is waited for."""
+        """Deliver committed events to the watchers concerned, without waiting for them."""
         self.revision = events[-1].revision
         if not self._watchers:
             return

@@ -28,4 +28,4 @@ class Log(Protocol):
         """Forget a small part of what is superseded after one revision and up to another."""
 
     async def close(self) -> None:
-        """Finish what was asked for and let go of everything."""
+        """Finish pending work and release all resources."""

@@ -202,7 +202,7 @@ class Store:
         await self._compactor.compact(before)
 
     async def close(self) -> None:
-        """Let decided writes become durable, end watchers, let go of everything."""
+        """Let decided writes become durable, end watchers, release all resources."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -36,7 +36,7 @@ class StoreKey(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class _Underived:
-    """Stands in the place of facts until somebody asks for them."""
+    """The placeholder of facts until they are first read."""
 
     __slots__ = ("derive",)
 

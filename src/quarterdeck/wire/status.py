@@ -107,7 +107,7 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """Raised when the caller is nobody we know."""
+    """Raised when the caller is not authenticated."""
 
     code = 401
     reason = "Unauthorized"
@@ -117,7 +117,7 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """Raised when the caller may not do this, or nobody may."""
+    """Raised when the caller is not allowed to do this, or it is never allowed."""
 
     code = 403
     reason = "Forbidden"

@@ -77,7 +77,7 @@ class CollectorStatus(Struct, frozen=True, kw_only=True):
     version: str = ""
     """Version it reported."""
     image: str = ""
-    """Image that the hub deployed; empty if somebody else did."""
+    """Image that the hub deployed; empty if the collector was deployed otherwise."""
 
 
 class ClusterConnectionStatus(Struct, frozen=True, kw_only=True):

@@ -67,7 +67,7 @@ class ConfigMap(Object, frozen=True, kw_only=True):
 
 
 class Secret(Object, frozen=True, kw_only=True):
-    """Settings nobody should see; `data` is base64, and printing shows none of it."""
+    """Confidential settings; `data` is base64, and printing shows none of it."""
 
     KIND = KindInfo(
         group="",

@@ -106,7 +106,7 @@ class PipelineBuilder(Builder[Pipeline]):
     def with_adoption_policy(
         self, adoption_policy: Literal["Never", "IfUnowned", "Always"]
     ) -> Self:
-        """What to do with a pipeline of the same name that somebody else made."""
+        """What to do with a pipeline of the same name that another client created."""
         return self._set(("spec", "adoptionPolicy"), adoption_policy)
 
     def with_deletion_policy(self, deletion_policy: Literal["Delete", "Orphan"]) -> Self:

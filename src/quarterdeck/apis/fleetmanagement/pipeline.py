@@ -98,7 +98,7 @@ class PipelineSpec(Struct, frozen=True, kw_only=True):
     connection_ref: LocalObjectReference | None = None
     """The FleetConnection to use; the namespace's default one if left out."""
     adoption_policy: Annotated[AdoptionPolicy, Schema(default="Never")] = "Never"
-    """What to do with a pipeline of the same name that somebody else made."""
+    """What to do with a pipeline of the same name that another client created."""
     deletion_policy: Annotated[DeletionPolicy, Schema(default="Delete")] = "Delete"
     """What happens on the server when this object is deleted."""
     drift_policy: Annotated[DriftPolicy, Schema(default="Correct")] = "Correct"

@@ -56,7 +56,7 @@ class SetSource(Struct, frozen=True, kw_only=True):
     type: Annotated[Literal["Git", "Terraform"], Schema(default="Git")] = "Git"
     """Kind of origin."""
     namespace: Annotated[str, Schema(min_length=1, max_length=253)]
-    """Name that nobody else uses: pruning deletes every other pipeline of this source."""
+    """Name that no other client uses: pruning deletes every other pipeline of this source."""
 
 
 class PipelineSetSpec(Struct, frozen=True, kw_only=True):

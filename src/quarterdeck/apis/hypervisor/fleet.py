@@ -42,7 +42,7 @@ class FleetStrategy(Struct, frozen=True, kw_only=True):
     """How a change reaches machines that exist."""
 
     type: Annotated[StrategyType, Schema(default="RollingUpdate")] = "RollingUpdate"
-    """One after the other, all at once, or only when somebody deletes a machine."""
+    """One after the other, all at once, or only when a machine is deleted."""
     rolling_update: Annotated[RollingUpdate, Schema(default={}, rules=(NOT_BOTH_ZERO,))] = (
         RollingUpdate()
     )

@@ -37,7 +37,7 @@ def _measure(value: Any) -> int:
 
 
 def _charge_text(size: int, times: int = 1) -> int:
-    """Reading a text so many times."""
+    """The cost of reading a text of `size` characters `times` times."""
     return math.ceil(size * times * STRING_FACTOR)
 
 
@@ -55,7 +55,7 @@ def _charge_traversal(value: Any) -> int:
 
 
 def _charge_reading(at: int = 0, times: int = 1) -> _Charge:
-    """Reading one operand so many times."""
+    """The cost of reading one operand `times` times."""
     return lambda args, result: _charge_text(_measure(args[at]), times)
 
 

@@ -51,7 +51,7 @@ def price(sizes: Sizes, call: Call, overload: str) -> Price:
 
 
 def _price_reading(times: float, at: int = 0) -> _Pricing:
-    """Reading one operand so many times."""
+    """The price of reading one operand `times` times."""
 
     def pricing(sizes: Sizes, operands: Operands, overload: str) -> Price:
         return Price(sizes.of(operands[at]).scale(times * STRING_FACTOR))

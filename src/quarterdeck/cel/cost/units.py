@@ -47,7 +47,7 @@ def _scale(amount: int, factor: float) -> int:
 
 
 def estimate_selector(size: Range) -> Range:
-    """What reading a selector of so many characters costs."""
+    """The cost of parsing a selector of `size` characters."""
     requirements = size.scale(0.5).scale(LIST_COST + STRUCT_COST)
     return Range(LIST_COST, LIST_COST).add(size.scale(STRING_FACTOR)).add(requirements)
 

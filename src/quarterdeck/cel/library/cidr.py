@@ -60,7 +60,7 @@ def parse_cidr(text: str) -> Cidr:
     """The range a text stands for.
 
     Raises:
-        EvaluationError: when it is none.
+        EvaluationError: when it is not a range.
     """
     address, slash, length = text.rpartition("/")
     if not slash:
@@ -98,7 +98,7 @@ def _is_cidr(text: str) -> bool:
 def _contains_ip(cidr: Cidr, other: Any) -> bool:
     if type(other) is str and is_address(other):
         other = parse_address(other)
-    if not isinstance(other, Address):  # as Kubernetes answers to a text that is no address
+    if not isinstance(other, Address):  # as Kubernetes does for a text that is not an address
         raise no_overload_error()
     return other.raw in cidr.network()
 

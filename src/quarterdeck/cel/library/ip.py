@@ -51,7 +51,7 @@ def parse_address(text: str) -> Address:
     """The address a text stands for.
 
     Raises:
-        EvaluationError: when it is none Kubernetes accepts.
+        EvaluationError: when Kubernetes would not accept it.
     """
     try:
         raw = ipaddress.ip_address(text)

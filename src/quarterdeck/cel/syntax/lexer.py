@@ -20,7 +20,7 @@ class Token(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class LexError(NamedTuple):
-    """Characters that are no token."""
+    """Characters that are not a token."""
 
     pos: int
     end: int

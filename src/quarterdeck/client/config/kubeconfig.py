@@ -59,7 +59,7 @@ def parse_inline(text: bytes, *, origin: str) -> Kubeconfig:
     """Read a kubeconfig that somebody else wrote: it may hold values, not name files or programs.
 
     Raises:
-        ConfigError: naming the origin, if it is no kubeconfig or names a file or program of ours.
+        ConfigError: naming the origin, if it is not a kubeconfig or names a local file or program.
     """
     parsed = _parse(text, origin)
     for entries in (parsed.clusters, parsed.users):

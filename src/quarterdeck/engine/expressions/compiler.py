@@ -63,7 +63,7 @@ class CompiledExpression:
         return _finish(evaluate(size, moment.seconds, moment.text, *inputs), self._type)
 
     def source(self, kinds: Mapping[str, int]) -> str:
-        """The Python code for some kinds, for people who wonder."""
+        """The Python code for some kinds, for debugging."""
         text, _ = self._write(tuple(kinds[name] for name in self.names))
         return text
 

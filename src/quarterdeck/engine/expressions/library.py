@@ -45,7 +45,7 @@ def length(value: Any) -> float:
 
 
 def rounder(decimals: float) -> Callable[[float], float]:
-    """A function that rounds half away from zero to so many decimals; negative ones are tens."""
+    """A function that rounds half away from zero; negative decimals round to tens."""
     if not abs(decimals) <= _MOST_DECIMALS:
         return (lambda value: value) if decimals > 0 else (lambda value: value * 0.0)
     scale = 10.0 ** int(decimals)
@@ -67,12 +67,12 @@ def round_to(value: float, decimals: float = 0.0) -> float:
 
 
 def floor(value: float) -> float:
-    """The next whole number below."""
+    """The value rounded down to a whole number."""
     return float(math.floor(value)) if math.isfinite(value) else value
 
 
 def ceil(value: float) -> float:
-    """The next whole number above."""
+    """The value rounded up to a whole number."""
     return float(math.ceil(value)) if math.isfinite(value) else value
 
 

@@ -5,7 +5,7 @@
     redis+cluster://[user:password@]host[:6379],host...
 
 `rediss` instead of `redis` means TLS; `?ca=FILE`, `?cert=FILE`, `?key=FILE` and `?verify=false`
-say how. `?replicas=1` acknowledges a write when so many replicas have it.
+say how. `?replicas=1` acknowledges a write when one replica has it.
 """
 
 import enum

@@ -86,7 +86,7 @@ class PolicyProgram:
 
     Raises:
         PatternError: if a pattern is not RE2.
-        TimeError: if a time is none.
+        TimeError: if a time cannot be parsed.
     """
 
     def __init__(self, policy: CompiledPolicy) -> None:

@@ -27,7 +27,7 @@ class Owner(Protocol):
         ...
 
     def take_malformed(self, problem: Malformed) -> None:
-        """The peer sent what is no request; nothing more will be parsed."""
+        """The peer sent something else than a request; nothing more will be parsed."""
         ...
 
     def body_dropped(self) -> None:

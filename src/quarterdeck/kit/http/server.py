@@ -177,7 +177,7 @@ class Server:
         return bool(self._state.connections or self._state.running)
 
     async def _wait_quiet(self, timeout_s: float) -> None:
-        """Wait until every connection is closed, at most so long on the server's clock."""
+        """Wait until every connection is closed, at most `timeout_s` on the server's clock."""
         loop = asyncio.get_running_loop()
         alarm = loop.create_task(self._clock.sleep(timeout_s), name="http-drain-timeout")
         try:

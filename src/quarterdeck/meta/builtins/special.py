@@ -90,7 +90,7 @@ def _find_bad_byte(text: str) -> int:
 
 
 def _find_bad_padding(data: bytes, index: int, good: int) -> int:
-    """The same from the first byte that is no digit: padding may stand there, but only so much."""
+    """The same from the first byte outside the alphabet: only the right padding may follow."""
     if data[index : index + 1] != b"=" or good < 2:
         return index
     after = index + 1

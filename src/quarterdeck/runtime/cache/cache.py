@@ -167,7 +167,7 @@ class Cache(Indexer[T]):
         """R2: readers see the whole new state before any handler is notified."""
         is_initial = namespace not in self._versions
         if replace.is_reset:
-            self._pending_writes.clear()  # made in a history that is no more
+            self._pending_writes.clear()  # made in a history that was dropped
         self._versions[namespace] = replace.version
         for key in self._parked:
             self._release_parked(key)

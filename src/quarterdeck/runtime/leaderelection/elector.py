@@ -135,7 +135,7 @@ class LeaderElector:
         return is_leading
 
     def _record_failure(self, error: Exception) -> None:
-        """Log a refusal once: it lasts until somebody changes permissions, names or flags."""
+        """Log a refusal once: it lasts until permissions, names or flags change."""
         if not isinstance(error, _REFUSALS):
             self._log.debug("cannot acquire or renew the lease; trying again", reason=str(error))
             return

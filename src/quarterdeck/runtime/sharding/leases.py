@@ -26,13 +26,13 @@ def build_shard_name(group: str, shard: int) -> str:
 
 
 def build_lease(group: str, name: str, namespace: str, *, shard: int | None = None) -> Lease:
-    """A Lease that nobody holds yet."""
+    """A Lease without a holder."""
     labels = {GROUP: group} if shard is None else {GROUP: group, SHARD: str(shard)}
     return Lease(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels))
 
 
 def hold(lease: Lease, holder: str, *, duration_s: float, now: datetime) -> Lease:
-    """The Lease held by somebody, or by nobody, from now on."""
+    """The Lease held by `holder` from now on; an empty holder releases it."""
     stamp, before = rfc3339.format_micro(now), lease.spec
     is_same = before.holder_identity == holder
     spec = LeaseSpec(

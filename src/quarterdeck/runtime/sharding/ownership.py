@@ -27,7 +27,7 @@ class Ownership(Protocol):
 
 
 class OwnsAll:
-    """Ownership of a process that shares with nobody."""
+    """Ownership of a process that does not share: it owns every object."""
 
     def owns(self, name: str) -> bool:
         """Every object is ours."""

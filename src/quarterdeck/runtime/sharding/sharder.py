@@ -31,7 +31,7 @@ from quarterdeck.wire.status import ApiError, Forbidden, NotFound
 SHARDS = 64
 """The same in every replica of every version: it decides which shard an object belongs to."""
 _FORGET_AFTER = 20.0
-"""A member that has not renewed for so many lease times has its Lease deleted."""
+"""Lease times after which the Lease of a member that does not renew is deleted."""
 _PARALLEL = 8
 """How many Leases are written at a time."""
 _ERRORS = (ApiError, ClientError, OSError, TimeoutError)
@@ -216,7 +216,7 @@ class Sharder:
                 self._tell(lost)
 
     async def _leave(self) -> None:
-        """Release every shard and our own Lease, so that nobody waits for them to lapse."""
+        """Release every shard and our own Lease, so that others need not wait until they expire."""
         held, self._state.held = sorted(self._state.held), set()
         self._cancel_lost()
         try:
@@ -264,7 +264,7 @@ class Sharder:
         return found
 
     async def _try_write(self, lease: Lease, holder: str) -> bool:
-        """Write a shard's Lease; False if somebody else wrote it meanwhile, or nobody could."""
+        """Write a shard's Lease; False if another member was faster, or the write failed."""
         try:
             await self._write(lease, holder)
         except (ApiError, ClientError, OSError) as error:
@@ -289,7 +289,7 @@ class Sharder:
         return ResourcePath("coordination.k8s.io", "v1", "leases", namespace, name)
 
     def _note_problem(self, error: Exception) -> None:
-        """Log a refusal once: it lasts until somebody changes permissions."""
+        """Log a refusal once: it lasts until permissions change."""
         if not isinstance(error, Forbidden):
             self._log.debug("cannot renew shards; trying again", reason=str(error))
             return

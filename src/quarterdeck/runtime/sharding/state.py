@@ -48,7 +48,7 @@ class Claim(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Write nobody into the Lease of a shard, once its work has ended."""
+    """Clear the holder in the Lease of a shard, once its work has ended."""
 
     shard: int
     version: str
@@ -63,7 +63,7 @@ class _Sighting(NamedTuple):
 
 
 class ShardState:
-    """What one member knows and holds."""
+    """The shards that one member holds, and the members it has seen."""
 
     def __init__(self, identity: str, count: int, timing: LeaseTiming) -> None:
         timing.check()
@@ -120,7 +120,7 @@ class ShardState:
         return frozenset({*live, self.identity})
 
     def find_dead(self, now: float, *, after_s: float) -> frozenset[str]:
-        """The members that have not renewed for so long that nobody needs their Lease."""
+        """The members that have not renewed for `after_s`, whose Lease can be deleted."""
         return frozenset(
             identity
             for identity, seen in self._sightings.items()
@@ -147,5 +147,5 @@ class ShardState:
 
 
 def _is_free(lease: ShardLease | None, identity: str, live: frozenset[str]) -> bool:
-    """Whether nobody else may act for the shard."""
+    """Whether this member alone may act for the shard."""
     return lease is None or lease.holder in ("", identity) or lease.holder not in live

@@ -68,7 +68,7 @@ class Review(Generic[T]):
 
     @property
     def user(self) -> UserInfo:
-        """Who wants it."""
+        """The user of the request."""
         return self.request.user_info
 
     @property

@@ -104,7 +104,7 @@ def choose_plugins(enabled: Iterable[str], disabled: Iterable[str]) -> frozenset
     """The names of the plugins that run.
 
     Raises:
-        ValueError: for a name nobody knows, or a plugin that cannot be enabled here.
+        ValueError: for an unknown name, or a plugin that cannot be enabled here.
     """
     enabled, disabled = frozenset(enabled), frozenset(disabled)
     known = {*_FACTORIES, *_OTHERS, *_WITHOUT_EFFECT}

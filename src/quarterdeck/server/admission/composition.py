@@ -64,7 +64,7 @@ class AdmissionParts:
         """`plugins` are called after those of Kubernetes.
 
         Raises:
-            ValueError: for plugins that are unknown, or a network that is none.
+            ValueError: for plugins that are unknown, or an invalid network of services.
         """
         store, registry, authorizer = inputs.store, inputs.registry, inputs.authorizer
         options, metrics = inputs.options, AdmissionMetrics(inputs.metrics)

@@ -91,7 +91,7 @@ def find_match(
     *,
     is_exact: bool,
 ) -> Resource | None:
-    """The resource as which a webhook wants to see the write; None if it does not.
+    """The resource as which a webhook sees the write; None if it does not match.
 
     The resource of the request itself comes first. With the match policy `Equivalent` others that
     serve the same objects, in another version or group, count too.

@@ -27,11 +27,11 @@ class Invocations:
             self.require_previous()
 
     def is_due(self, key: Hashable) -> bool:
-        """Whether somebody must be asked again."""
+        """Whether a webhook or policy must be called again."""
         return key in self._due
 
     def add(self, key: Hashable) -> None:
-        """Note somebody who was asked and wants to see later changes."""
+        """Note a webhook or policy that was called and must see later changes."""
         self._previous.add(key)
 
     def require_previous(self) -> None:
@@ -40,7 +40,7 @@ class Invocations:
         self._previous = set()
 
     def end(self, value: Object | None) -> None:
-        """Remember the object as the round left it; needed only if somebody cares."""
+        """Remember the object as the round left it, if it may be compared later."""
         self._output = kit_json.encode(value) if self._previous or self._due else None
 
 
@@ -51,7 +51,7 @@ class Reinvocation:
 
     def __init__(self) -> None:
         self.is_needed = False
-        """Whether somebody changed the object in a way that others may want to see."""
+        """Whether the object was changed after a webhook or policy that must see changes."""
         self.is_second = False
         self._plugins: dict[str, Invocations] = {}
 

@@ -112,7 +112,7 @@ def read_policy(path: Path) -> Policy:
     """Read a policy file.
 
     Raises:
-        PolicyError: if it cannot be read, or is none.
+        PolicyError: if it cannot be read, or is not a valid policy.
     """
     from quarterdeck.kit import yaml
 

@@ -1,7 +1,7 @@
 """The port of authenticators, and the order in which they are asked.
 
 The first authenticator that recognises credentials decides. A request without credentials is
-anonymous; a request with credentials that nobody accepts is refused.
+anonymous; a request with credentials that no authenticator accepts is refused.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

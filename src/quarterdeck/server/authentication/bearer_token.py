@@ -15,7 +15,7 @@ class TokenAuthenticator(Protocol):
     """Recognises bearer tokens of one kind."""
 
     def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
-        """The user, or None if the token is none of this source's.
+        """The user, or None if the token is not from this source.
 
         Without audiences the token must be for this API.
 

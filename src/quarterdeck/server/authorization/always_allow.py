@@ -13,7 +13,7 @@ _EVERYTHING = (
 
 
 class AlwaysAllow:
-    """Allows whatever anybody wants, also whoever is anonymous."""
+    """Allows every request, also anonymous ones."""
 
     def allows(self, user: User, attributes: Attributes) -> bool:
         """Always true."""

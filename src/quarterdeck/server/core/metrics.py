@@ -29,7 +29,7 @@ class RequestLabels(NamedTuple):
 UNRESOLVED = RequestLabels()
 """Requests that failed before they were resolved: credentials, path or method."""
 NON_RESOURCE = RequestLabels(verb="get")
-"""Requests for health, discovery and other paths that are no resource."""
+"""Requests for health, discovery and other paths without a resource."""
 
 
 class Metrics:

@@ -16,12 +16,12 @@ _LOCAL = "LocalSubjectAccessReview"
 
 
 def review_self_access(core: Core, call: Call, value: Object) -> None:
-    """Fill in whether whoever asks may do it."""
+    """Fill in whether the caller may perform the action."""
     value["status"] = _decide(core, call, call.user, value)
 
 
 def review_access(core: Core, call: Call, value: Object) -> None:
-    """Fill in whether somebody else may do it."""
+    """Fill in whether the user of the review may perform the action."""
     spec = value.get("spec") or {}
     if not spec.get("user") and not spec.get("groups"):
         text = "at least one of user or group must be specified"

@@ -11,7 +11,7 @@ from quarterdeck.wire.status import ApiError, BadRequest
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
-    """The stored bytes as they are, unless the client wants another form."""
+    """The stored bytes as they are, unless the client asks for another form."""
     if call.request.query:
         options = GetOptions.parse(call.request.query)
         if options.resource_version:

@@ -74,7 +74,7 @@ def check_not_forced(options: PatchOptions) -> list[FieldError]:
 
 
 def check_media_type(call: Call, media: str) -> None:
-    """Refuse media types that are no patches.
+    """Refuse media types that are not patches.
 
     Raises:
         UnsupportedMediaType: as the router of built-in kinds words it, or with those there are.

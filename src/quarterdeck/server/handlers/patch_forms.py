@@ -35,7 +35,7 @@ def read_patch(core: Core, call: Call, body: bytes, media: str, *, validation: s
     """Read a patch in one of the forms that name changes.
 
     Raises:
-        BadRequest: if it is none.
+        BadRequest: if the body is not such a patch.
     """
     is_strict = validation != "Ignore" and media != STRATEGIC_MERGE_PATCH
     prefix = "error decoding patch: " if is_strict else ""

@@ -100,7 +100,7 @@ def decode_sent(call: Call, document: object, validation: str) -> Object:
     """A Scale that is put; Kubernetes cannot say what is wrong with that of a custom object.
 
     Raises:
-        BadRequest: if it is none.
+        BadRequest: if the body is not a Scale.
     """
     try:
         return decode_scale(call, document, validation)

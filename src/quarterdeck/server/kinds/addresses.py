@@ -13,7 +13,7 @@ VALID_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def find_family(text: str) -> str:
-    """Find the family of an address, IPv4 or IPv6; empty if it is none."""
+    """Find the family of an address, IPv4 or IPv6; empty if it is not an address."""
     for name, family in (("IPv4", socket.AF_INET), ("IPv6", socket.AF_INET6)):
         try:
             socket.inet_pton(family, text)

@@ -16,7 +16,7 @@ _OPERATOR = "not a valid selector operator"
 
 
 def validate_affinity(affinity: Object, path: str) -> Iterator[FieldError]:
-    """Check which nodes and which neighbours a pod wants."""
+    """Check the node and pod affinity of a pod."""
     nodes = get_mapping(affinity, "nodeAffinity")
     if (selector := nodes.get(_REQUIRED)) is not None:
         place = f"{path}.nodeAffinity.{_REQUIRED}"

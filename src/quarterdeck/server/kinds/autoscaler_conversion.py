@@ -126,7 +126,7 @@ def _is_cpu(metric: Mapping[str, Any]) -> bool:
 
 
 def _get_cpu_share(metric: Mapping[str, Any]) -> int | None:
-    """The share of CPU that a metric wants, if that is all it is."""
+    """The target utilization of CPU, if the metric is nothing else."""
     if not _is_cpu(metric):
         return None
     share: int | None = get_field(dict(metric), "resource", "target", "averageUtilization")

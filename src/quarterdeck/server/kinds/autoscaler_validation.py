@@ -29,7 +29,7 @@ _POSITIVE = "must be greater than zero"
 
 
 def validate_autoscaler(spec: Object, *, least: int) -> Iterator[FieldError]:
-    """Check the spec of an autoscaler that has at least so many replicas."""
+    """Check the spec of an autoscaler; `least` is the smallest minReplicas allowed."""
     low, high = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if low is not None and low < least:
         yield invalid("spec.minReplicas", low, f"must be greater than or equal to {least}")

@@ -184,7 +184,7 @@ def _validate_ports(ports: Sequence[Any], path: str) -> Iterator[FieldError]:
 
 
 def _validate_host_ports(containers: Sequence[Any], path: str) -> Iterator[FieldError]:
-    """Check that no two containers want the same port of the node."""
+    """Check that no two containers use the same host port."""
     seen: set[str] = set()
     for index, container in enumerate(containers):
         for at, port in enumerate(get_items(container, "ports")):

@@ -17,7 +17,7 @@ _MOST_CONSTRAINTS = 32
 
 
 def default_requests(spec: Object) -> None:
-    """Fill in how many devices a request wants."""
+    """Fill in the number of devices of a request."""
     for request in get_items(spec, "devices", "requests"):
         exact = [request["exactly"]] if request.get("exactly") is not None else []
         for each in (*exact, *get_items(request, "firstAvailable")):

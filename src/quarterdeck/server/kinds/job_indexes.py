@@ -9,14 +9,14 @@ Interval = tuple[int, int]
 
 
 class InvalidIndexesError(ValueError):
-    """Raised when a text is no list of indexes; the text is Kubernetes'."""
+    """Raised when a text is not a list of indexes; the text is Kubernetes'."""
 
 
 def count_indexes(text: str, completions: int) -> int:
     """Count the indexes in a text.
 
     Raises:
-        InvalidIndexesError: if it is none, or the indexes are not in order.
+        InvalidIndexesError: if it is not such a list, or the indexes are not in order.
     """
     last, total = None, 0
     for part in text.split(",") if text else ():

@@ -151,7 +151,7 @@ def is_network(text: str) -> bool:
 
 
 def parse_network(text: str) -> Network | None:
-    """Parse a network in CIDR notation as Go reads it; none if it is none."""
+    """Parse a network in CIDR notation as Go reads it; None if it is not valid."""
     try:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError:

@@ -39,7 +39,7 @@ class Components:
         return name
 
     def add_builtin(self, gvk: GVK) -> str:
-        """The component of a built-in kind that is no resource, such as DeleteOptions."""
+        """The component of a built-in kind without a resource, such as DeleteOptions."""
         node = builtins.find_node(gvk)
         if node is None:
             raise LookupError(f"{gvk} is not in the table of built-in kinds")

@@ -35,7 +35,7 @@ def decode(token: str, namespace: str | None) -> Position:
     """Read a token that this or another server made.
 
     Raises:
-        BadRequest: if it is none.
+        BadRequest: if the token is not valid.
     """
     document = _parse_document(token)
     version, revision, start = document.get("v"), document.get("rv"), document.get("start")

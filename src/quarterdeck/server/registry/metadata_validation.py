@@ -54,7 +54,7 @@ def validate_metadata(
 
 
 def validate_immutables(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
-    """Find changes of members nobody may change; most are restored before this."""
+    """Find changes of immutable members; most are restored before this."""
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         before = set(old.get("finalizers") or ())
@@ -219,7 +219,7 @@ def _describe_empty(member: str) -> str:
 
 
 def check_finalizer_names(metadata: Mapping[str, Any]) -> list[FieldError]:
-    """Find finalizers that are no qualified names, and those that exclude each other."""
+    """Find finalizers that are not qualified names, and those that exclude each other."""
     path = "metadata.finalizers"
     finalizers: Sequence[str] = metadata.get("finalizers") or ()
     errors: list[FieldError] = []

@@ -123,7 +123,7 @@ def _summarize(body: bytes) -> str:
 
 
 def explain_non_object(value: object) -> str:
-    """What Go says of a body that is no object."""
+    """Go's error for a body that is not an object."""
     return f"json: cannot unmarshal {name_json_type(value)} into Go value of type {_GO_STRUCT}"
 
 

@@ -131,7 +131,7 @@ def _build_response(
 
 
 def _wants_pretty(request: http.Request) -> bool:
-    """Whether somebody reads the answer: by request, or by a program that people use."""
+    """Whether the response is for people: by request, or by a program that people use."""
     if "pretty" in request.query:
         return parse_bool(parse_query(request.query).get("pretty", ["false"])[0])
     return (request.headers.get("user-agent") or "").startswith(_READ_BY_PEOPLE)

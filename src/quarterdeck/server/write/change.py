@@ -146,7 +146,7 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
 
     Raises:
         Conflict: if uid or resourceVersion are of another time.
-        Invalid: if the kind wants a resourceVersion and there is none.
+        Invalid: if the kind requires a resourceVersion and there is none.
     """
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
     if uid and uid != old.get("uid") and call.verb == "patch":
@@ -191,7 +191,7 @@ def _build_uid_conflict(call: Call, wanted: str, found: str) -> Conflict:
 
 
 def check_resource_version(version: str) -> None:
-    """Refuse what is no version.
+    """Refuse a text that is not a resource version.
 
     Raises:
         ApiError: 500, as Kubernetes does.

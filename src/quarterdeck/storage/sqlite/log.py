@@ -181,7 +181,7 @@ _COLUMNS: Final = 8
 
 @cache
 def _build_insert(rows: int) -> str:
-    """The statement that inserts so many rows: a transaction of its own, if there is no other."""
+    """The statement that inserts `rows` rows: a transaction of its own outside of another."""
     row = f"({', '.join('?' * _COLUMNS)})"
     return f"INSERT INTO log VALUES {', '.join([row] * rows)}"
 

@@ -14,7 +14,7 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 
 def find_allowed_conflicts(live: Mapping[str, Any], kind: Type, api_version: str) -> Trie | None:
-    """Fields client-side apply set and nobody changed since; `None` if that cannot be told."""
+    """Fields that client-side apply set and no other manager changed; `None` if unknown."""
     text = _get_annotations(live).get(LAST_APPLIED)
     if not text:
         return None

@@ -28,11 +28,11 @@ UNOWNED: Trie = {
     **{f"f:{name}": LEAF for name in _IDENTITY},
     "f:metadata": {SELF: LEAF, **{f"f:{name}": LEAF for name in sorted(_SYSTEM_METADATA)}},
 }
-"""Fields nobody owns: the server's, or the object's identity."""
+"""Fields without a manager: the server's, or the object's identity."""
 
 
 def list_new_fields(value: Mapping[str, Any], kind: Type) -> Trie:
-    """Every field of a new object that somebody can own, in the order Kubernetes writes them.
+    """Every field of a new object that can have a manager, in the order Kubernetes writes them.
 
     Raises:
         ItemError: if a list item has no identity.

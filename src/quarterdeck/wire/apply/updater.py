@@ -181,7 +181,7 @@ class Updater:
         return self._convert(value, self._version) or value
 
     def _prune(self, merged: dict[str, Any], managers: Managers, last: Owned) -> dict[str, Any]:
-        """Take out what this manager applied before, not now, and nobody else owns."""
+        """Remove what this manager applied before, not now, and no other manager owns."""
         version = last.api_version
         failure = (
             "failed to prune fields: failed to convert merged object to last applied version: "

@@ -81,7 +81,7 @@ class Source:
         return name
 
     def takes(self, members: int) -> bool:
-        """Count a place with so many declared members; whether it may still be written out."""
+        """Count a place with `members` declared members; whether it may still be written out."""
         self._nodes += 1
         return (
             self._nodes <= MAX_NODES and self._depth <= MAX_DEPTH * 2 and members <= MAX_PROPERTIES

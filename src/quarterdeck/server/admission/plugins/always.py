@@ -8,7 +8,7 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 class AlwaysPullImages(MutatingPlugin):
-    """Makes every pod pull its images, so that nobody uses images they may not pull."""
+    """Makes every pod pull its images, so that only users with credentials can use them."""
 
     resources = frozenset({"pods"})
 

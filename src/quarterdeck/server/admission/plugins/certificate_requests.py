@@ -89,7 +89,7 @@ def _find_failed(status: Object) -> list[Object]:
 
 
 def _check_groups(attributes: AdmissionAttributes) -> None:
-    """Nobody gets a client certificate of the masters, whoever approves it."""
+    """No request gets a client certificate of the masters, whoever approves it."""
     assert attributes.value is not None
     spec = attributes.value.get("spec") or {}
     if spec.get("signerName") != _CLIENT_SIGNER:

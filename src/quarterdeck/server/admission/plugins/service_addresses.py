@@ -39,7 +39,7 @@ def parse_network(text: str) -> Network:
     """The network of services; the first one, where a list names one for each address family.
 
     Raises:
-        ValueError: if it is none, or too small for an address of the API and one more.
+        ValueError: if it is not a network, or too small for an address of the API and one more.
     """
     first = text.split(",")[0].strip()
     try:

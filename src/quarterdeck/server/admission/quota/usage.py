@@ -86,7 +86,7 @@ def is_charged(resource: str, verb: str) -> bool:
 
 
 def parse_amounts(given: Mapping[str, Any] | None) -> Amounts:
-    """Parse a list of resources as numbers; what is none is left out."""
+    """Parse a list of resources as numbers; other values are left out."""
     found: Amounts = {}
     for name, amount in (given or {}).items():
         try:

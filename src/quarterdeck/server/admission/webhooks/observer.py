@@ -16,7 +16,7 @@ from quarterdeck.server.admission.webhooks.registration import Webhook
 _log = logging.getLogger(__name__)
 _OK = 200
 _UNAVAILABLE = 503
-"""The code that stands for a webhook that cannot be asked or answers nonsense."""
+"""The code of a call that failed or had a malformed response."""
 _MUTATION = "mutation.webhook.admission.k8s.io"
 _VALIDATION = "validating.webhook.admission.k8s.io"
 

@@ -55,7 +55,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 def build_question(
     webhook: Webhook, attributes: AdmissionAttributes, seen_as: Resource, *, uid: str
 ) -> Object:
-    """The AdmissionReview about a write, with the object as the webhook wants to see it."""
+    """The AdmissionReview about a write, with the object in the version of the webhook."""
     request: Object = {
         "uid": uid,
         **build_request(attributes, seen_as),

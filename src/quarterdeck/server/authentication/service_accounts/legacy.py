@@ -51,7 +51,7 @@ class LegacyClaims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_legacy_claims(claims: dict[str, Any]) -> LegacyClaims | None:
-    """Parse the claims of a verified token; None if it is none of a Secret."""
+    """Parse the claims of a verified token; None if it is not the token of a Secret."""
     if claims.get("iss") != ISSUER:
         return None
     names = [claims.get(each) for each in (_NAMESPACE, _SECRET, _ACCOUNT, _UID)]

@@ -99,7 +99,7 @@ class ServiceAccountTokens:
         return self.key.sign(claims.to_json())
 
     def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
-        """The account a token stands for; None if it is no token of this server.
+        """The account a token stands for; None if it is not a token of this server.
 
         Raises:
             Unauthorized: if it is one and has expired, was revoked, or is for other audiences.

@@ -56,7 +56,7 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 class Question(NamedTuple):
-    """What somebody wants to do to a resource; names are asked apart."""
+    """A verb on a resource, without the name of an object."""
 
     verb: str
     group: str

@@ -22,7 +22,7 @@ _NANO = 1_000_000_000
 
 
 class ScheduleError(ValueError):
-    """Raised when a text is no schedule."""
+    """Raised when a text is not a schedule."""
 
 
 class Schedule(NamedTuple):
@@ -84,7 +84,7 @@ def parse_schedule(text: str) -> Schedule:
     """Read a schedule.
 
     Raises:
-        ScheduleError: if it is none.
+        ScheduleError: if the text is not a schedule.
     """
     if text.startswith("@every "):
         return _parse_every(text.removeprefix("@every "))

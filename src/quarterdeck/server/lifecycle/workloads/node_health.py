@@ -139,7 +139,7 @@ def _is_entry_ready(entry: Entry | None) -> bool:
 
 
 def _mark_unknown(node: Object, conditions: list[Object], now: datetime) -> list[Object]:
-    """The conditions of a node that is silent: nobody knows any more."""
+    """The conditions of a node without heartbeats: all are Unknown."""
     moment = format_moment(now)
     missing = [each for each in _KUBELET_CONDITIONS if get_condition(conditions, each) is None]
     return [
