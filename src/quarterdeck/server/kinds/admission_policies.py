@@ -11,18 +11,12 @@ from quarterdeck.meta.field import (
     FieldError,
     duplicate,
     forbidden,
-    internal,
     invalid,
     not_supported,
     required,
 )
-from quarterdeck.server.kinds import match_rules, validators
-from quarterdeck.server.kinds.admission_expressions import (
-    InvalidExpression,
-    build_environment,
-    compile_expression,
-    find_expression_error,
-)
+from quarterdeck.server.kinds import match_rules, policy_spec, validators
+from quarterdeck.server.kinds.admission_expressions import build_environment, find_expression_error
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
@@ -35,7 +29,6 @@ _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS = ("Audit", "Deny", "Warn")
 _MOST_ANNOTATIONS = 20
 _LONGEST_VALUE_EXPRESSION = 5 * 1024
-_IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _EMPTY = "validations or auditAnnotations must contain at least one item"
 
 
@@ -49,22 +42,8 @@ def default_policy(value: Object) -> None:
 
 def _validate_policy(value: Object, context: Context) -> Iterator[FieldError]:
     spec = get_mapping(value, "spec")
-    policy = spec.get("failurePolicy")
-    yield from validators.validate_enum("spec.failurePolicy", policy, match_rules.FAILURE_POLICIES)
-    has_params = spec.get("paramKind") is not None
-    if has_params:
-        yield from validate_param_kind(spec["paramKind"], "spec.paramKind")
-    match = spec.get("matchConstraints")
-    if match is None:
-        yield required("spec.matchConstraints")
-    else:
-        yield from match_rules.validate_match_resources(match, "spec.matchConstraints")
-        if not match.get("resourceRules"):
-            yield required("spec.matchConstraints.resourceRules")
-    conditions = spec.get("matchConditions") or ()
-    yield from match_rules.validate_conditions(
-        conditions, "spec.matchConditions", has_params=has_params
-    )
+    yield from policy_spec.validate_head(spec)
+    yield from policy_spec.validate_conditions(spec)
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
         yield required("spec.validations", _EMPTY)
@@ -76,12 +55,7 @@ def _validate_policy(value: Object, context: Context) -> Iterator[FieldError]:
 def _validate_expressions(name: str, spec: Object) -> Iterator[FieldError]:
     has_params = spec.get("paramKind") is not None
     variables: dict[str, cel.Type] | None = {} if spec.get("variables") else None
-    for index, variable in enumerate(spec.get("variables") or ()):
-        assert variables is not None
-        environment = build_environment(has_params=has_params, variables=variables)
-        yield from validate_variable(
-            variable, f"spec.variables[{index}]", environment, known=variables
-        )
+    yield from policy_spec.validate_variables(spec, variables)
     environment = build_environment(has_params=has_params, variables=variables)
     messages = build_environment(has_params=has_params, has_authorizer=False, variables=variables)
     for index, validation in enumerate(spec.get("validations") or ()):
@@ -89,57 +63,6 @@ def _validate_expressions(name: str, spec: Object) -> Iterator[FieldError]:
             validation, f"spec.validations[{index}]", environment, messages=messages
         )
     yield from _validate_annotations(name, spec.get("auditAnnotations") or [], environment)
-
-
-def validate_param_kind(kind: Object, path: str) -> Iterator[FieldError]:
-    """Check the kind of a policy's parameters."""
-    api_version = kind.get("apiVersion") or ""
-    if not api_version:
-        yield required(f"{path}.apiVersion")
-    elif api_version.count("/") > 1:
-        text = f"unexpected GroupVersion string: {api_version}"
-        yield invalid(f"{path}.apiVersion", api_version, text)
-    else:
-        group, _, version = api_version.rpartition("/")
-        if group and (problems := names.check_dns1123_subdomain(group)):
-            yield invalid(f"{path}.apiVersion", group, ",".join(problems))
-        if not version:
-            yield invalid(f"{path}.apiVersion", api_version, "version must be specified")
-        elif problems := names.check_dns1035_label(version):
-            yield invalid(f"{path}.apiVersion", version, ",".join(problems))
-    name = kind.get("kind") or ""
-    if not name:
-        yield required(f"{path}.kind")
-    elif problems := names.check_dns1035_label(name.lower()):
-        text = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-        yield invalid(f"{path}.kind", name, text)
-
-
-def validate_variable(
-    variable: Object,
-    path: str,
-    environment: "cel.Environment",
-    *,
-    known: "dict[str, cel.Type]",
-) -> Iterator[FieldError]:
-    """Check a variable, and add its type to those that are known."""
-    from quarterdeck import cel
-
-    name, text = variable.get("name") or "", variable.get("expression") or ""
-    if not name.strip():
-        yield required(f"{path}.name", "name is not specified")
-    elif not _IDENTIFIER.fullmatch(name):
-        yield invalid(f"{path}.name", name, "name is not a valid CEL identifier")
-    if not text.strip():
-        yield required(f"{path}.expression", "expression is not specified")
-        return
-    known[name] = cel.DYN
-    try:
-        known[name] = compile_expression(environment, text).type
-    except InvalidExpression as error:
-        yield invalid(f"{path}.expression", text, str(error))
-    except RecursionError:
-        yield internal(f"{path}.expression", "the expression is nested too deeply")
 
 
 def _validate_validation(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
-from quarterdeck.server.kinds import admission_policies, match_rules, validators
+from quarterdeck.server.kinds import admission_policies, policy_spec, validators
 from quarterdeck.server.kinds.admission_expressions import (
     JSON_PATCH,
     OBJECT,
@@ -46,22 +46,9 @@ def get_patch_expression(mutation: Object) -> str:
 
 def _validate_policy(value: Object, context: Context) -> Iterator[FieldError]:
     spec = get_mapping(value, "spec")
-    policy = spec.get("failurePolicy")
-    yield from validators.validate_enum("spec.failurePolicy", policy, match_rules.FAILURE_POLICIES)
-    has_params = spec.get("paramKind") is not None
-    if has_params:
-        yield from admission_policies.validate_param_kind(spec["paramKind"], "spec.paramKind")
-    match = spec.get("matchConstraints")
-    if match is None:
-        yield required("spec.matchConstraints")
-    else:
-        yield from match_rules.validate_match_resources(match, "spec.matchConstraints")
-        if not match.get("resourceRules"):
-            yield required("spec.matchConstraints.resourceRules")
-        yield from _validate_operations(match, "spec.matchConstraints")
-    yield from match_rules.validate_conditions(
-        spec.get("matchConditions") or (), "spec.matchConditions", has_params=has_params
-    )
+    yield from policy_spec.validate_head(spec)
+    yield from _validate_operations(get_mapping(spec, "matchConstraints"), "spec.matchConstraints")
+    yield from policy_spec.validate_conditions(spec)
     yield from _validate_expressions(spec)
     yield from validators.validate_required_enum(
         "spec.reinvocationPolicy", spec.get("reinvocationPolicy") or None, _REINVOCATIONS
@@ -78,12 +65,7 @@ def _validate_operations(match: Object, path: str) -> Iterator[FieldError]:
 def _validate_expressions(spec: Object) -> Iterator[FieldError]:
     has_params = spec.get("paramKind") is not None
     variables: dict[str, cel.Type] | None = {} if spec.get("variables") else None
-    for index, variable in enumerate(spec.get("variables") or ()):
-        assert variables is not None
-        environment = build_environment(has_params=has_params, variables=variables)
-        yield from admission_policies.validate_variable(
-            variable, f"spec.variables[{index}]", environment, known=variables
-        )
+    yield from policy_spec.validate_variables(spec, variables)
     mutations = spec.get("mutations") or []
     if not mutations:
         yield required("spec.mutations", "mutations must contain at least one item")
