@@ -42,7 +42,7 @@ def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> Us
             wanted = _show_requests(groups, uid, extra)
             raise HeaderError(f"requested [{wanted}] without impersonating a user")
         return user
-    _check(user, authorizer, name=name, groups=groups, uid=uid, extra=extra)
+    _check(user, authorizer, User(name=name, uid=uid, groups=groups, extra=extra))
     if name == ANONYMOUS_USER.name:
         return ANONYMOUS_USER
     return User(name=name, uid=uid, groups=_complete_groups(name, groups), extra=extra)
@@ -69,28 +69,22 @@ def _read_extra(request: http.Request) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _check(
-    user: User,
-    authorizer: Authorizer,
-    *,
-    name: str,
-    groups: tuple[str, ...],
-    uid: str,
-    extra: dict[str, tuple[str, ...]],
-) -> None:
+def _check(user: User, authorizer: Authorizer, other: User) -> None:
+    """Refuse a caller who may not act as each thing that another user is."""
+    name = other.name
     wanted = [Attributes("impersonate", resource="users", name=name)]
     if name.startswith(_ACCOUNT) and name.count(":") == 3:
         _, _, namespace, account = name.split(":")
         wanted = [
             Attributes("impersonate", resource="serviceaccounts", namespace=namespace, name=account)
         ]
-    wanted += [Attributes("impersonate", resource="groups", name=each) for each in groups]
+    wanted += [Attributes("impersonate", resource="groups", name=each) for each in other.groups]
     group = "authentication.k8s.io"
-    if uid:
-        wanted.append(Attributes("impersonate", group=group, resource="uids", name=uid))
+    if other.uid:
+        wanted.append(Attributes("impersonate", group=group, resource="uids", name=other.uid))
     wanted += [
         Attributes("impersonate", group=group, resource="userextras", subresource=key, name=value)
-        for key, values in extra.items()
+        for key, values in other.extra.items()
         for value in values
     ]
     for attributes in wanted:

@@ -9,7 +9,7 @@ Faults: comparison-error, sync-failed, degraded, missing, flap, hang-delete.
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.kit import json, rfc3339
@@ -46,18 +46,21 @@ class ArgoSimulator:
         connection = await self._connection(ctx, app.spec.destination.server)
         if connection is None:
             message = f"cluster {app.spec.destination.server} is not known"
-            await self._write(ctx, app, "Unknown", "Unknown", error=("InvalidSpecError", message))
+            state = _State("Unknown", "Unknown", error=("InvalidSpecError", message))
+            await self._write(ctx, app, state)
             return None
         if knobs.fail == "comparison-error" or _cannot_render(spec):
             message = "failed to generate manifest: path does not exist"
-            await self._write(ctx, app, "Healthy", "Unknown", error=("ComparisonError", message))
+            state = _State("Healthy", "Unknown", error=("ComparisonError", message))
+            await self._write(ctx, app, state)
             return None
         if knobs.fail == "missing":
-            await self._write(ctx, app, "Missing", "OutOfSync")
+            await self._write(ctx, app, _State("Missing", "OutOfSync"))
             return None
         elapsed_s = self._timeline.elapsed_s(app.metadata.uid)
         if elapsed_s < knobs.delay_s / 2:
-            await self._write(ctx, app, "Missing", "OutOfSync", operation=("Running", ""))
+            state = _State("Missing", "OutOfSync", operation=("Running", ""))
+            await self._write(ctx, app, state)
             return RequeueAfter(knobs.delay_s / 2 - elapsed_s)
         return await self._sync(ctx, app, connection, spec, knobs)
 
@@ -75,7 +78,8 @@ class ArgoSimulator:
         except (TargetRefused, TargetUnreachable) as error:
             failed, resources = redact(str(error)), []
         if failed:
-            await self._write(ctx, app, "Missing", "OutOfSync", operation=("Failed", failed))
+            state = _State("Missing", "OutOfSync", operation=("Failed", failed))
+            await self._write(ctx, app, state)
             return None
         elapsed_s = self._timeline.elapsed_s(app.metadata.uid)
         health = "Progressing" if elapsed_s < knobs.delay_s else "Healthy"
@@ -86,9 +90,8 @@ class ArgoSimulator:
             health = "Degraded"
         elif knobs.fail == "flap" and elapsed_s < 2 * knobs.delay_s:
             health, again = "Degraded", RequeueAfter(2 * knobs.delay_s - elapsed_s)
-        await self._write(
-            ctx, app, health, "Synced", operation=("Succeeded", ""), resources=resources
-        )
+        state = _State(health, "Synced", operation=("Succeeded", ""), resources=resources)
+        await self._write(ctx, app, state)
         return again
 
     async def delete(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> None:
@@ -114,44 +117,51 @@ class ArgoSimulator:
                 return _to_connection(server, json.decode(data["config"]))
         return None
 
-    async def _write(
-        self,
-        ctx: Context[Any],
-        app: ArgoApplication,
-        health: str,
-        sync: str,
-        *,
-        operation: tuple[str, str] | None = None,
-        error: tuple[str, str] | None = None,
-        resources: Sequence[Mapping[str, str]] = (),
-    ) -> None:
+    async def _write(self, ctx: Context[Any], app: ArgoApplication, state: "_State") -> None:
         """Write the status, which is no subresource, if it says something new."""
-        now, before = rfc3339.format_time(ctx.now()), app.status
-        same = before.health.status == health
-        since = (before.health.last_transition_time if same else "") or now
-        status: dict[str, Any] = {
-            "health": {"status": health, "lastTransitionTime": since},
-            "sync": {"status": sync},
-            "conditions": None,
-        }
-        if error is not None:
-            old = next((each for each in before.conditions if each.type == error[0]), None)
-            began = old.last_transition_time if old is not None else now
-            status["conditions"] = [
-                {"type": error[0], "message": error[1], "lastTransitionTime": began}
-            ]
-        if operation is not None:
-            done = operation[0] != "Running"
-            finished = (before.operation_state.finished_at or now) if done else None
-            status["operationState"] = {
-                "phase": operation[0],
-                "message": operation[1] or None,
-                "finishedAt": finished,
-            }
-        if resources:
-            status["resources"] = list(resources)
+        status = _build_status(app, state, rfc3339.format_time(ctx.now()))
         if _differs(status, json.decode(get_raw(app) or b"{}").get("status") or {}):
             await ctx.api.merge(ArgoApplication, app.key, {"status": status})
+
+
+class _State(NamedTuple):
+    """What the status of an Application says."""
+
+    health: str
+    sync: str
+    operation: tuple[str, str] | None = None
+    """Phase and message of the last sync."""
+    error: tuple[str, str] | None = None
+    """Type and message of a condition."""
+    resources: Sequence[Mapping[str, str]] = ()
+
+
+def _build_status(app: ArgoApplication, state: _State, now: str) -> dict[str, Any]:
+    before, operation, error = app.status, state.operation, state.error
+    same = before.health.status == state.health
+    since = (before.health.last_transition_time if same else "") or now
+    status: dict[str, Any] = {
+        "health": {"status": state.health, "lastTransitionTime": since},
+        "sync": {"status": state.sync},
+        "conditions": None,
+    }
+    if error is not None:
+        old = next((each for each in before.conditions if each.type == error[0]), None)
+        began = old.last_transition_time if old is not None else now
+        status["conditions"] = [
+            {"type": error[0], "message": error[1], "lastTransitionTime": began}
+        ]
+    if operation is not None:
+        done = operation[0] != "Running"
+        finished = (before.operation_state.finished_at or now) if done else None
+        status["operationState"] = {
+            "phase": operation[0],
+            "message": operation[1] or None,
+            "finishedAt": finished,
+        }
+    if state.resources:
+        status["resources"] = list(state.resources)
+    return status
 
 
 def _differs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
