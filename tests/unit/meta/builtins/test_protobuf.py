@@ -157,7 +157,7 @@ def test_json_schemas_in_protobuf_have_their_own_shapes(
         pytest.param(field(2, field(1, b"k") + number(2, 1)), "UTF-8", id="number for a string"),
         pytest.param(field(2, field(1, b"\xff")), "UTF-8", id="no UTF-8"),
         pytest.param(number(2, 1), "wrong wireType", id="number for an entry"),
-        pytest.param(field(4, b"x"), "not a varint", id="bytes for a boolean"),
+        pytest.param(field(4, b"x"), "expected a varint", id="bytes for a boolean"),
         pytest.param(field(3, field(1, b"k") + number(2, 1)), "wrong wireType", id="no bytes"),
     ],
 )
