@@ -56,7 +56,9 @@ async def bootstrap(core: Core) -> None:
         each.gvr: each for each in build_review_resources()
     }
     registry.put(BUILTIN, (builtin | own).values())
-    for entry in core.store.snapshot().range(DEFINITIONS):
+    # kubectl takes the first group that has a name, which must be the same after a restart
+    definitions = core.store.snapshot().range(DEFINITIONS)
+    for entry in sorted(definitions, key=lambda each: each.created_revision):
         _install_or_skip(core, entry)
     core.store.subscribe(lambda events: _apply_events(core, events))
     track = _build_tracker(core)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.server.conftest import definition
 
 from quarterdeck.kit import http
 from quarterdeck.server.api import ApiServer
@@ -14,6 +15,7 @@ from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import open_sqlite
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/stable.example.com/v1/namespaces/default/widgets"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -225,6 +227,20 @@ async def test_acknowledged_writes_are_there_after_a_restart(serving: Any, data_
         assert (await api("GET", f"{WIDGETS}/a")).body == before.body
         later = await api.make("later")
         assert int(later.version) > int(before.version)
+
+
+async def test_groups_are_listed_in_the_same_order_after_a_restart(
+    serving: Any, data_dir: Path
+) -> None:
+    async with serving(in_memory=False, data_dir=data_dir) as api:
+        await api.define_widgets()
+        earlier = definition()
+        earlier["metadata"] = {"name": "widgets.a.example.com"}
+        earlier["spec"]["group"] = "a.example.com"
+        assert (await api("POST", DEFINITIONS, earlier)).status == 201
+        before = (await api("GET", "/apis")).body
+    async with serving(in_memory=False, data_dir=data_dir) as api:
+        assert (await api("GET", "/apis")).body == before
 
 
 async def test_objects_of_a_removed_definition_are_not_served(serving: Any) -> None:
