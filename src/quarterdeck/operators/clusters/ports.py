@@ -40,6 +40,8 @@ class RegistryReport(msgspec.Struct, frozen=True, kw_only=True):
     facts: RegistryFacts
     authenticated: bool = True
     """False when the registry refuses the credentials we have."""
+    note: str = ""
+    """What is to be known about the list of repositories."""
 
 
 class Registry(Protocol):

@@ -219,7 +219,8 @@ def explain(found: RegistryReport, facts: RegistryFacts, health: Health) -> tupl
     if health is Health.DEGRADED:
         return Reason.SLOW, f"Registry is slow {took}"
     count = f", {facts.repository_count} repositories" if facts.repository_count else ""
-    return Reason.HEALTHY, f"Registry is healthy {took}{count}"
+    note = f"; {found.note}" if found.note else ""
+    return Reason.HEALTHY, f"Registry is healthy {took}{count}{note}"
 
 
 def _without_time(message: str) -> str:

@@ -174,7 +174,12 @@ async def test_a_bearer_token_is_asked_for_and_used() -> None:
     async with serving(handle) as url:
         address = RegistryAddress(url=url, username="hub", password=Secret("secret"))
         found = await DockerRegistry().check(address, CATALOG)
-    assert found.facts.available and found.authenticated
+        few = await DockerRegistry().check(address, RegistryCheck(catalog_limit=2))
+    assert (few.facts.repository_count, few.note) == (
+        2,
+        "the count ends at spec.monitoring.maxCatalogEntries",
+    )
+    assert found.facts.available and found.authenticated and not found.note
     assert found.facts.repositories == ("a", "b", "c")
     assert found.facts.features == {
         "catalog_accessible": True,
@@ -185,6 +190,18 @@ async def test_a_bearer_token_is_asked_for_and_used() -> None:
     }
     assert "service=r" in asked[0][0] and asked[0][1].startswith("Basic ")
     assert "registry%3Acatalog%3A%2A" in asked[1][0]
+
+
+async def test_repositories_that_cannot_be_listed_are_noted() -> None:
+    async def handle(request: http.Request) -> http.Response:
+        return http.Response(401, [("WWW-Authenticate", 'Basic realm="r"')])
+
+    async with serving(handle) as url:
+        found = await DockerRegistry().check(RegistryAddress(url=url), CATALOG)
+        unasked = await DockerRegistry().check(RegistryAddress(url=url), RegistryCheck())
+    assert found.facts.available and found.authenticated
+    assert found.note.startswith("its repositories cannot be listed")
+    assert not unasked.note
 
 
 async def test_redirects_are_followed_a_few_times_without_the_password() -> None:

@@ -74,6 +74,7 @@ class _Check:
         self._wanted = wanted
         self._features: dict[str, bool] = {}
         self._bearer = ""
+        self._has_more = False
 
     async def run(self) -> RegistryReport:
         answer, challenge = await self._probe()
@@ -96,7 +97,19 @@ class _Check:
             features=dict(sorted(self._features.items())),
             repositories=tuple(map(masker.mask, names)) if len(names) <= _SHOWN else (),
         )
-        return RegistryReport(facts=facts, authenticated=authenticated)
+        return RegistryReport(
+            facts=facts, authenticated=authenticated, note=self._describe_catalog()
+        )
+
+    def _describe_catalog(self) -> str:
+        if self._wanted.catalog_limit is None:
+            return ""
+        if not self._features.get("catalog_accessible"):
+            return (
+                "its repositories cannot be listed: name credentials that may read the catalog in "
+                "spec.credentialsRef"
+            )
+        return "the count ends at spec.monitoring.maxCatalogEntries" if self._has_more else ""
 
     def _build_masker(self) -> Masker:
         """Takes out what this check has sent: a registry may repeat it in names and versions."""
@@ -152,6 +165,7 @@ class _Check:
             link = next_page(answer.headers.get("link", ""))
             if link:
                 self._features["pagination"] = True
+            self._has_more = bool(link) or len(names) > limit
             if not link or not page or len(names) >= limit:
                 break
             target = urljoin(f"{self._address.url}/v2/_catalog", link)
