@@ -119,6 +119,10 @@ class Quantity:
         """Whole thousandths, rounded away from zero as Kubernetes' `MilliValue` does."""
         return _round_away(self.nano, _NANO // 1000)
 
+    def round_to_milli(self) -> "Quantity":
+        """The same in whole thousandths, rounded away from zero."""
+        return Quantity(self.as_milli() * (_NANO // 1000), self.notation)
+
     def as_float(self) -> float:
         """The nearest float."""
         return self.nano / _NANO

@@ -57,8 +57,7 @@ share of the requests to built-in kinds:
   library that prints it in Kubernetes takes one of two kinds of spaces, at random for each process:
   0.4 %.
 - What is stored differs after 1.0 %: a new resourceVersion where Kubernetes writes a default
-  for the first time, watches that its cache cannot serve yet, and quantities in resource lists,
-  which it rounds up to thousandths.
+  for the first time, and watches that its cache cannot serve yet.
 - Server-side apply names one of several unknown fields, which Kubernetes picks at random: 0.2 %.
 - Strategic merge patches that make kube-apiserver close the connection are answered: 0.1 %.
 - Rules not checked: Windows options, annotations of seccomp and AppArmor, names of claims that

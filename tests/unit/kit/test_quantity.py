@@ -143,3 +143,11 @@ def test_digits_beyond_any_use_are_read_at_once() -> None:
     assert Quantity.parse("1." + "0" * 5000) == Quantity.of(1)
     with pytest.raises(QuantityError):
         Quantity.parse("1e" + "9" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("text", "rounded"),
+    [("500u", "1m"), ("1000100u", "1001m"), ("-500u", "-1m"), ("1e-9", "1e-3"), ("1Gi", "1Gi")],
+)
+def test_amounts_are_rounded_to_thousandths_away_from_zero(text: str, rounded: str) -> None:
+    assert str(Quantity.parse(text).round_to_milli()) == rounded

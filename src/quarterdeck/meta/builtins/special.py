@@ -174,6 +174,11 @@ def decode_quantity(value: Any) -> str:
     raise Mismatch(text=_QUANTITY_RULE, fatal=True)
 
 
+def round_quantity(text: str) -> str:
+    """A canonical quantity in thousandths, rounded away from zero."""
+    return str(Quantity.parse(text).round_to_milli())
+
+
 def decode_int_or_string(value: Any) -> int | str:
     """A 32-bit integer or a string."""
     if value is None:

@@ -49,7 +49,7 @@ def list_members(name: str) -> tuple[Member, ...]:
         found.append(
             Member(
                 name=field.name,
-                type=field.type,
+                type=_get_type(name, field.type),
                 omit_empty=field.omit_empty,
                 omit_zero=field.omit_zero,
                 zero=_build_zero_factory(field.type),
@@ -57,6 +57,13 @@ def list_members(name: str) -> tuple[Member, ...]:
             )
         )
     return tuple(found)
+
+
+def _get_type(struct: str, expression: str) -> str:
+    """The type of a field; amounts that are not rounded have that of plain maps."""
+    if struct in _UNROUNDED and expression == f"#{_RESOURCE_LIST}":
+        return table.get_type(_RESOURCE_LIST).alias
+    return expression
 
 
 @functools.cache
@@ -82,9 +89,24 @@ def _build_named(name: str) -> Decoder:
     found = table.get_type(name)
     if not found.alias:
         return _build_struct(name)
+    if name == _RESOURCE_LIST:
+        return _build_resource_list(build_decoder(found.alias))
     if found.alias.startswith(("[]", "{}")):
         return build_decoder(found.alias)
     return _build_scalar(found.alias, table.to_go_name(name))
+
+
+def _build_resource_list(decode: Decoder) -> Decoder:
+    """Amounts of resources are rounded up to thousandths where Kubernetes sets defaults."""
+
+    def read(value: Any) -> Any:
+        found = decode(value)
+        for name, amount in (found or {}).items():
+            if amount[-1] in "nu" or "e-" in amount:
+                found[name] = special.round_quantity(amount)
+        return found
+
+    return read
 
 
 def _decode_schema_or_list(value: Any) -> Any:
@@ -110,6 +132,9 @@ def _decode_schema_or_strings(value: Any) -> Any:
     return build_decoder(_SCHEMA)(value) if isinstance(value, dict) else None
 
 
+_RESOURCE_LIST = "core/v1.ResourceList"
+_UNROUNDED = frozenset({"node/v1.Overhead"})
+"""Structs whose amounts get no defaults."""
 _SCHEMA = "#apiextensions/v1.JSONSchemaProps"
 _SPECIALS: dict[str, Decoder] = {
     "JSONSchemaPropsOrArray": _decode_schema_or_list,

@@ -6,7 +6,6 @@ from typing import Any
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
-from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.resource_names import (
@@ -45,7 +44,7 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
             yield duplicate(f"{place}.type", kind)
         seen.add(kind)
         for member in _MEMBERS:
-            for name, amount in sorted((limit.get(member) or {}).items()):
+            for name in sorted(limit.get(member) or {}):
                 if kind != "Pod" or not member.startswith("default"):
                     check = (
                         validate_container_resource_name
@@ -53,7 +52,6 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
                         else validate_resource_name
                     )
                     yield from check(f"{place}.{member}[{name}]", name)
-                yield from validators.validate_quantity(f"{place}.{member}[{name}]", amount)
         if kind == "Pod":
             for member in ("default", "defaultRequest"):
                 if limit.get(member):

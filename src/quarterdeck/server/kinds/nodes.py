@@ -19,6 +19,7 @@ from quarterdeck.meta.field import (
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.kinds.resource_amounts import validate_amount
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import (
     AGE,
@@ -51,6 +52,13 @@ def _default_node(value: Object) -> None:
 def _validate_node(value: Object, context: Context) -> Iterator[FieldError]:
     yield from _validate_taints(get_items(value, "spec", "taints"), "metadata.taints")
     yield from _validate_networks(get_items(value, "spec", "podCIDRs"), "spec.podCIDRs")
+    yield from _validate_resources(value)
+
+
+def _validate_resources(value: Object) -> Iterator[FieldError]:
+    for member in ("capacity", "allocatable"):
+        for name, amount in sorted(get_mapping(value, "status", member).items()):
+            yield from validate_amount(f"status.{member}.{name}", name, amount)
 
 
 def _validate_networks(texts: Sequence[str], path: str) -> Iterator[FieldError]:
@@ -111,7 +119,8 @@ def _format_go_taint(taint: Object) -> Bare:
 
 
 def _validate_node_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    """Check the features that a kubelet declares."""
+    """Check the resources of a node, and the features that its kubelet declares."""
+    yield from _validate_resources(value)
     declared = get_items(value, "status", "declaredFeatures")
     if not has_feature("NodeDeclaredFeatures"):
         return

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import quote
 from quarterdeck.meta.release import has_feature
+from quarterdeck.server.kinds.claim_warnings import (
+    find_claim_spec_warnings,
+    find_fraction_warnings,
+)
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.registry.resource import Context, Object
 
+_BYTES = ("memory", "ephemeral-storage")
 _SECCOMP = (
     "seccomp.security.alpha.kubernetes.io/pod",
     "container.seccomp.security.alpha.kubernetes.io/",
@@ -96,6 +100,9 @@ def _find_spec_warnings(spec: Object, path: str) -> Iterator[str]:
             shown = "storageOS" if member == "storageos" else member
             more = ", and disabled by default in v1.33+" if _is_disabled(member) else ""
             yield f"{path}.volumes[{index}].{shown}: {DEPRECATED_VOLUMES[member]}{more}"
+        if claim := get_mapping(volume, "ephemeral", "volumeClaimTemplate", "spec"):
+            place = f"{path}.volumes[{index}].ephemeral.volumeClaimTemplate.spec"
+            yield from find_claim_spec_warnings(claim, place)
         for source in get_items(volume, "projected", "sources"):
             if not source:
                 name = quote(volume.get("name") or "")
@@ -115,7 +122,8 @@ def _find_container_warnings(spec: Object, path: str) -> Iterator[str]:
     for member in ("initContainers", "containers"):
         for index, container in enumerate(get_items(spec, member)):
             place = f"{path}.{member}[{index}]"
-            yield from _find_fraction_warnings(container, place)
+            for member in ("limits", "requests"):
+                yield from find_fraction_warnings(container, place, member, _BYTES)
             yield from _find_env_warnings(container, place)
             yield from _find_port_warnings(container, place, ports)
 
@@ -134,25 +142,6 @@ def _find_port_warnings(
             elif 0 in hosts:
                 yield f"{place}: overlapping port definition with {where}"
         same.append((port, place))
-
-
-def _find_fraction_warnings(container: Object, path: str) -> Iterator[str]:
-    """Memory and storage come in whole bytes."""
-    for member in ("limits", "requests"):
-        for resource in ("memory", "ephemeral-storage"):
-            amount = get_field(container, "resources", member, resource)
-            if amount is not None and _is_fraction(str(amount)):
-                yield (
-                    f"{path}.resources.{member}[{resource}]: fractional byte value"
-                    f" {quote(str(amount))} is invalid, must be an integer"
-                )
-
-
-def _is_fraction(amount: str) -> bool:
-    try:
-        return not Quantity.parse(amount).is_integer()
-    except QuantityError:
-        return False
 
 
 def _find_env_warnings(container: Object, path: str) -> Iterator[str]:

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, invalid, quote, required
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
-from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.match_rules import format_go_list
+from quarterdeck.server.kinds.resource_amounts import COUNTS, validate_amount
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Column, Context, Object
@@ -27,19 +26,6 @@ _AMOUNTS = frozenset(
         "limits.cpu",
         "limits.memory",
         "limits.ephemeral-storage",
-    }
-)
-_COUNTS = frozenset(
-    {
-        "configmaps",
-        "persistentvolumeclaims",
-        "pods",
-        "replicationcontrollers",
-        "resourcequotas",
-        "secrets",
-        "services",
-        "services.loadbalancers",
-        "services.nodeports",
     }
 )
 _SCOPES = frozenset(
@@ -70,10 +56,7 @@ def _validate_amounts(amounts: Object, path: str) -> Iterator[FieldError]:
     for name, amount in sorted(amounts.items()):
         place = f"{path}[{name}]"
         yield from _validate_name(name, place)
-        yield from validators.validate_quantity(place, amount)
-        if (name in _COUNTS or name.startswith("count/")) and not _is_whole(amount):
-            shown = format_go_quantity(Quantity.parse(str(amount)))
-            yield invalid(place, shown, "must be an integer")
+        yield from validate_amount(place, name, amount)
 
 
 def _validate_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
@@ -100,7 +83,7 @@ def _count_misfits(scope: str, spec: Object) -> int:
     if scope not in _SCOPES:
         return 0
     fitting = _POD_COUNTS if scope == "BestEffort" else _POD_COUNTS | _POD_AMOUNTS
-    limited = (_AMOUNTS | _COUNTS) & get_mapping(spec, "hard").keys()
+    limited = (_AMOUNTS | COUNTS) & get_mapping(spec, "hard").keys()
     return len(limited - fitting)
 
 
@@ -160,19 +143,12 @@ def _validate_name(name: str, path: str) -> Iterator[FieldError]:
         yield from (invalid(path, Bare(name), problem) for problem in found)
         if "/" not in name:
             yield invalid(path, Bare(name), "must be a standard resource for quota")
-    elif "/" not in name and name not in _AMOUNTS | _COUNTS and not name.startswith(_PAGES):
+    elif "/" not in name and name not in _AMOUNTS | COUNTS and not name.startswith(_PAGES):
         for text in (
             "must be a standard resource type or fully qualified",
             "must be a standard resource for quota",
         ):
             yield invalid(path, Bare(name), text)
-
-
-def _is_whole(amount: object) -> bool:
-    try:
-        return Quantity.parse(str(amount)).is_integer()
-    except QuantityError:
-        return True  # reported with the amounts
 
 
 def _validate_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:

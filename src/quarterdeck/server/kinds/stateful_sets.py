@@ -8,6 +8,7 @@ from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import replica_status, validators
 from quarterdeck.server.kinds.claim_validation import validate_claim_spec
+from quarterdeck.server.kinds.claim_warnings import find_template_claim_warnings
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_validation import validate_spec
@@ -190,6 +191,13 @@ def _build_stateful_set_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
+def _find_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    found = find_template_warnings(value, old, context)
+    if context.subresource:
+        return found
+    return [*found, *find_template_claim_warnings(value, is_new=old is None)]
+
+
 STATEFUL_SET = Rules(
     validate_status=replica_status.build_status_validator(replica_status.STATEFUL_SET),
     default=_default_stateful_set,
@@ -198,7 +206,7 @@ STATEFUL_SET = Rules(
     validate=_validate_stateful_set,
     validate_new=_validate_new_stateful_set,
     validate_change=_validate_stateful_set_update,
-    warn=find_template_warnings,
+    warn=_find_warnings,
     generation_fields=("spec",),
     scales=True,
     scale_selector=format_scale_selector,

@@ -8,6 +8,7 @@ from quarterdeck.meta.field import FieldError, forbidden, invalid
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.claim_validation import validate_claim_spec, validate_claim_status
+from quarterdeck.server.kinds.claim_warnings import find_claim_warnings
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.volume_fields import (
@@ -146,6 +147,7 @@ CLAIM = Rules(
     validate=_claim_problems,
     validate_change=_claim_changes,
     validate_status=validate_claim_status,
+    warn=find_claim_warnings,
     status_updates_labels=True,
     columns=(
         NAME,

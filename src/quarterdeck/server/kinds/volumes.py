@@ -17,6 +17,7 @@ from quarterdeck.meta.field import (
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.affinity_validation import validate_node_selector
+from quarterdeck.server.kinds.claim_warnings import find_class_warnings
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
 from quarterdeck.server.kinds.network_volume_validation import default_network_volume
@@ -24,7 +25,6 @@ from quarterdeck.server.kinds.persistent_volume_validation import validate_persi
 from quarterdeck.server.kinds.pod_warnings import DEPRECATED_VOLUMES
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.volume_fields import (
-    OLD_CLASS,
     UNSET,
     default_phase,
     format_modes,
@@ -195,12 +195,7 @@ def _find_volume_warnings(value: Object, old: Object | None, context: Context) -
     """Find deprecated fields; not asked for writes of the status."""
     if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
         return ()
-    found = []
-    if OLD_CLASS in (value["metadata"].get("annotations") or {}):
-        found.append(
-            f'metadata.annotations[{OLD_CLASS}]: deprecated since v1.8; use "storageClassName"'
-            " attribute instead"
-        )
+    found = [*find_class_warnings(value)]
     if get_mapping(value, "spec").get("persistentVolumeReclaimPolicy") == "Recycle":
         found.append(
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead,"
