@@ -21,7 +21,7 @@ def compare_summaries(a: bytes, b: bytes) -> list[dict[str, Any]]:
     try:
         first, second = decode(a), decode(b)
     except ResultError as error:
-        raise Incomparable(f"the stored results cannot be read: {error}") from error
+        raise Incomparable(f"cannot read the stored results: {error}") from error
     count = _count_values(first) + _count_values(second)
     if count > MAX_VALUES:
         raise Incomparable(

@@ -75,7 +75,7 @@ def test_settings_that_name_nothing_are_refused(tmp_path: Path) -> None:
 
 
 def test_summaries_that_cannot_be_compared_say_why() -> None:
-    with pytest.raises(Incomparable, match="the stored results cannot be read"):
+    with pytest.raises(Incomparable, match="cannot read the stored results"):
         compare_summaries(b"{}", b"no")
     values = ",".join(["1.5"] * (MAX_VALUES // 2 + 1))
     many = b'{"name":"a","samples":{"latency":[%b]}}' % values.encode()

@@ -23,6 +23,6 @@ def test_every_module_that_declares_metrics_is_on_the_page() -> None:
 def test_rows_say_type_labels_and_meaning() -> None:
     (page,) = metrics.files()
     assert (
-        "| `fleet_api_requests_total` | counter | `operation` | Calls of a fleet server |"
+        "| `fleet_api_requests_total` | counter | `operation` | Calls to a fleet server |"
         in page.text
     )

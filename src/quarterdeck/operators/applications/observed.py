@@ -160,7 +160,7 @@ def _find_deployment_problem(conditions: Iterable[DeploymentCondition]) -> Probl
                 reason = Reason.QUOTA_EXCEEDED if is_quota else Reason.REPLICA_REFUSED
                 return Problem(reason, condition.message or condition.reason)
             case ("Progressing", "False"):
-                text = condition.message or "the update makes no progress"
+                text = condition.message or "the update does not progress"
                 return Problem(Reason.DEADLINE_EXCEEDED, text)
     return None
 
@@ -183,7 +183,7 @@ def _container_problem(status: ContainerStatus) -> Problem | None:
     if waiting is None:
         return None
     if waiting.reason in _PULLING:
-        text = waiting.message or "the registry does not hand it out"
+        text = waiting.message or "the registry does not provide it"
         return Problem(
             Reason.IMAGE_CANNOT_BE_PULLED,
             f"image {status.image} cannot be pulled ({text}); check spec.image",
@@ -209,5 +209,7 @@ def _crash(status: ContainerStatus) -> str:
 def _scheduling_problem(pod: Pod) -> Problem | None:
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.reason == "Unschedulable":
-            return Problem(Reason.UNSCHEDULABLE, condition.message or "no node has room")
+            return Problem(
+                Reason.UNSCHEDULABLE, condition.message or "no node has enough resources"
+            )
     return None

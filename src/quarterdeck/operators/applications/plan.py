@@ -76,7 +76,8 @@ def check_names(app: Application) -> BadName | None:
     name = app.metadata.name
     if app.spec.ports and (len(name) > 63 or "." in name or not name[:1].isalpha()):
         return BadName(
-            f"spec.ports needs a Service named {name!r}, but a Service's name has at most 63 "
+            f"spec.ports requires a Service named {name!r}, but the name of a Service has at "
+            "most 63 "
             "letters, digits and '-' and starts with a letter: rename the application, "
             "or leave spec.ports out"
         )

@@ -116,8 +116,9 @@ class Clusters:
         if await self._has_rival(connection, ctx):
             raise Stalled(
                 Reason.NAME_CONFLICT,
-                f"an older ClusterConnection is called {connection.metadata.name!r} too, in "
-                "another namespace: choose another name, since clusters are known by it",
+                f"the name {connection.metadata.name!r} is already used by an older "
+                "ClusterConnection in another namespace: choose another name, names of clusters "
+                "must be unique on a hub",
             )
 
     async def _has_rival(self, connection: ClusterConnection, ctx: ClusterContext) -> bool:

@@ -52,7 +52,7 @@ class ClusterConnector:
             raise InvalidEndpoint(problem)
         values = await read_secret_values(key, ctx)
         if values is None:
-            raise CredentialsUnavailable(f"there is no Secret {key}; spec.credentialsRef names it")
+            raise CredentialsUnavailable(f"spec.credentialsRef: Secret {key} not found")
         options = self._hub.options
         limits = Limits(requests_per_s=options.requests_per_s, burst=options.burst)
         return build_config(connection, values, origin=f"Secret {key}", limits=limits)

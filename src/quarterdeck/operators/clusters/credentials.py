@@ -94,17 +94,20 @@ def build_config(
 def describe_tls(config: ClusterConfig) -> tuple[Status, Reason, str]:
     """What the condition TLSVerified says."""
     if config.server.startswith("http://"):
-        return FALSE, Reason.PLAIN_HTTP, "spec.endpoint is http: nothing is encrypted"
+        return FALSE, Reason.PLAIN_HTTP, "spec.endpoint is http: the connection is not encrypted"
     if config.insecure_skip_tls_verify:
         return (
             FALSE,
             Reason.INSECURE,
-            "any certificate is accepted, because insecureSkipTLSVerify is set",
+            "the certificate is not verified, because insecureSkipTLSVerify is set",
         )
     if not config.certificate_authority:
-        text = "the Secret has no ca.crt: the certificate is checked against the system's store"
+        text = (
+            "the Secret has no ca.crt: the certificate is verified by the CA certificates of "
+            "the system"
+        )
         return TRUE, Reason.SYSTEM_TRUST, text
-    return TRUE, Reason.VERIFIED, "the certificate is checked against ca.crt of the Secret"
+    return TRUE, Reason.VERIFIED, "the certificate is verified by ca.crt of the Secret"
 
 
 def hash_identity(config: ClusterConfig) -> str:

@@ -201,8 +201,8 @@ class Deployments:
         if not text:
             raise _AuthorityMissing(
                 f"ConfigMap {namespace}/{name} has no key {options.authority_key!r}; collectors "
-                "could not check the hub's certificate: create it, name another by "
-                "COLLECTOR_CA_CONFIGMAP, or set INGESTER_TLS_USE_SYSTEM_CA=true"
+                "could not verify the hub: create it, set COLLECTOR_CA_CONFIGMAP to another, or "
+                "set INGESTER_TLS_USE_SYSTEM_CA=true"
             )
         return text
 

@@ -53,9 +53,12 @@ def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
         case Reason.UNTRUSTED:
             return f"{text}; {_advise_trust(text)}"
         case Reason.UNAUTHORIZED:
-            return f"{text}: the token is wrong or has expired; renew it in the Secret"
+            return f"{text}: the token is invalid or has expired; renew it in the Secret"
         case Reason.FORBIDDEN:
-            advice = "give the account of the Secret this right, as `quarterdeck clusters add` does"
+            advice = (
+                "grant this permission to the service account of the Secret, as `quarterdeck "
+                "clusters add` does"
+            )
             return f"{text}; {advice}"
         case Reason.TIMEOUT if time_limit_s:
             return f"the cluster did not answer within {time_limit_s:g} s"
@@ -66,11 +69,14 @@ def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
 _TRUST = (
     ("has expired", "renew the certificate of the API server"),
     ("not yet valid", "compare the clocks of the hub and the cluster"),
-    ("mismatch", "write a host in spec.endpoint that the certificate names"),
+    ("mismatch", "set spec.endpoint to a host name of the certificate"),
 )
 """What to do about a certificate, by a part of what OpenSSL says of it."""
 
 
 def _advise_trust(text: str) -> str:
-    other = "put the authority into the key ca.crt of the Secret, or set spec.insecureSkipTLSVerify"
+    other = (
+        "put the CA certificate into the key ca.crt of the Secret, or set "
+        "spec.insecureSkipTLSVerify"
+    )
     return next((advice for part, advice in _TRUST if part in text), other)

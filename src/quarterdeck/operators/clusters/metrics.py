@@ -25,18 +25,18 @@ class HubMetrics:
         self._health = r.gauge("clusterpulse_hub_clusters", "Clusters by health", ("health",))
         self._collections = r.histogram(
             "clusterpulse_hub_collection_seconds",
-            "How long reading a cluster takes",
+            "Duration of reading a cluster",
             ("kind",),
             buckets=_SECONDS,
         )
         self._failures = r.counter(
             "clusterpulse_hub_collection_failures_total",
-            "Visits to clusters, sources and registries that failed, by reason",
+            "Failed reads of clusters, sources and registries, by reason",
             ("kind", "reason"),
         )
         self._lag = r.histogram(
             "clusterpulse_hub_lag_seconds",
-            "How long after it was due a cluster is read",
+            "Delay between the time a cluster is due and the time it is read",
             buckets=_SECONDS,
         )
         self._breakers = r.gauge(
@@ -47,7 +47,7 @@ class HubMetrics:
         )
         self._store_failures = r.counter(
             "clusterpulse_hub_store_failures_total",
-            "Commits that the store refused or did not answer",
+            "Commits that the store rejected or did not acknowledge",
             ("reason",),
         )
         self._history = r.gauge(

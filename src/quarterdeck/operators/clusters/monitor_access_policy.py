@@ -187,7 +187,7 @@ def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
         if end <= start:
             found.append(
                 f"spec.lifecycle.validity.notAfter: {validity.not_after} is not after notBefore, "
-                f"{validity.not_before}, so the policy never holds"
+                f"{validity.not_before}, so the policy is never active"
             )
     for index, rule in enumerate(spec.scope.clusters.rules):
         try:

@@ -104,7 +104,7 @@ class Registries:
             return address, ""
         values = await read_secret_values(key, ctx)
         if values is None:
-            return address, f"there is no Secret {key}: asked without credentials"
+            return address, f"Secret {key} not found: connecting without credentials"
         username, password = read_credentials(values, url)
         address = msgspec.structs.replace(
             address,

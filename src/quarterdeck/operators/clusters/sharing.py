@@ -51,7 +51,7 @@ def add_sharder(manager: Manager, group: Group, *, identity: str) -> Sharder:
     manager.add_runnable("shards", sharder.run, needs_leader=False)
     manager.add_ready_check("shards", sharder.check)
     registry = manager.metrics.registry
-    shards = registry.gauge("clusterpulse_hub_shards", "Shards of clusters that this replica has")
+    shards = registry.gauge("clusterpulse_hub_shards", "Shards of clusters owned by this replica")
     members = registry.gauge("clusterpulse_hub_members", "Replicas that share the clusters")
 
     def read() -> None:

@@ -98,7 +98,7 @@ def _judge_type(
     )
     text = ""
     if name in BUILT_IN_TYPES:
-        text = f"{name!r} is a built-in type, so rules of policies about it apply to both"
+        text = f"{name!r} is a built-in type: rules of policies apply to both"
     elif same:
         text = f"{', '.join(same)} has {name!r} too, and the hub API shows one of them"
     if text:

@@ -51,7 +51,8 @@ def is_adoptable(run: Run) -> bool:
 def refuse(run: Run) -> str:
     """Say in the status why the experiment is left alone."""
     message = (
-        f"another operator started this experiment in namespace {run.ctx.key.namespace}; only "
+        f"this experiment was started by another operator in namespace {run.ctx.key.namespace}; "
+        "only "
         f"experiments in namespace {naming.HOME} can be taken over while they run: let that "
         "operator finish or delete it"
     )

@@ -74,7 +74,7 @@ def load_cluster_types(text: str | bytes) -> Mapping[ClaimType, ClusterTypeConfi
     try:
         found = msgspec.convert(document or {}, dict[ClaimType, ClusterTypeConfig])
     except msgspec.ValidationError as error:
-        raise ClusterTypesError(f"the cluster types are wrong: {error}") from error
+        raise ClusterTypesError(f"invalid cluster types: {error}") from error
     for name, config in found.items():
         try:
             config.secret_name.format(name="x", composite="y")

@@ -106,7 +106,10 @@ def resolve(
         detail = _not_found(name, kind, components)
         return Problem(Reason.COMPONENT_NOT_FOUND, field.invalid(f"{path}.{kind}", name, detail))
     if component.spec.type != kind:
-        detail = f"Component {name} is of type {component.spec.type}; refer to it by that word"
+        detail = (
+            f"Component {name} is of type {component.spec.type}; refer to it with the field "
+            f"{component.spec.type}"
+        )
         return Problem(Reason.COMPONENT_NOT_FOUND, field.invalid(f"{path}.{kind}", name, detail))
     return Resolved(
         name,
@@ -129,7 +132,7 @@ def check_sources(sources: Sequence[ComponentSource], *, path: str) -> Iterator[
         if not given and not (has_values and source.helm is None):
             yield field.required(where, "one of path, chart and ref must be set")
         if source.chart and source.target_revision in ("", "HEAD"):
-            yield field.required(f"{where}.targetRevision", "a chart needs its version")
+            yield field.required(f"{where}.targetRevision", "the version of a chart must be set")
         if source.ref and source.helm is not None:
             yield field.forbidden(f"{where}.helm", "a source with a ref is not rendered")
 
@@ -286,7 +289,7 @@ def _not_found(name: str, kind: str, components: Mapping[str, Component]) -> str
     names = [each.metadata.name for each in components.values() if each.spec.type == kind]
     near = difflib.get_close_matches(name, names, n=3)
     hint = f"; similar names: {', '.join(near)}" if near else ""
-    return f"there is no Component {name} of type {kind}{hint}; create it, or correct the name"
+    return f"Component {name} of type {kind} not found{hint}; create it, or correct the name"
 
 
 def _bad_parameter(error: FieldError) -> Problem:

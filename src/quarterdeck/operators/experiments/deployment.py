@@ -36,7 +36,7 @@ async def ensure_applications(run: Run) -> None:
             continue
         waiting = [name for name in target.depends if not run.target(name).apps_ready]
         if waiting:
-            message = f"waits for the components of {', '.join(waiting)}"
+            message = f"waiting for the components of {', '.join(waiting)}"
             run.set_target(target.name, reason=str(Reason.DEPLOYING), message=message)
         else:
             await _ensure_target(run, target)

@@ -157,7 +157,7 @@ async def _prepare(run: Run) -> None:
 
 def _note_missing(run: Run, error: NotFound) -> None:
     """A kind or namespace that others install is absent: say which, and look again soon."""
-    message = f"{error.message}; is the system that provides it installed?"
+    message = f"{error.message}; install the system that provides this kind"
     run.condition(DEPENDENCIES_INSTALLED, FALSE, Reason.API_MISSING, message)
     run.note(Reason.API_MISSING, message)
     run.wake_in(_MISSING_API_S)

@@ -220,7 +220,7 @@ def finish_cleanup(run: Run) -> None:
             last, phase=workflows.STOPPED, finished_at=run.stamp(run.now)
         )
         run.set(workflow_status=stopped)
-    message = "everything that was created is gone"
+    message = "all created objects are deleted"
     run.condition(RESOURCES_CLEANED, TRUE, Reason.CLEANED, message)
     run.ctx.event(EventReason.CLEANUP_DONE, message)
 
@@ -230,7 +230,7 @@ def note_leftovers(run: Run, left: list[str], *, elapsed_s: float) -> bool:
     limit_s = seconds_of(run.spec.timeouts.cleanup)
     names = ", ".join(left)
     if elapsed_s < limit_s:
-        message = f"waiting until these are gone: {names}"
+        message = f"waiting for the deletion of {names}"
         run.condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, message)
         run.wake_in(min(limit_s - elapsed_s, run.settings.resync_s))
         return False

@@ -131,7 +131,7 @@ def _bad_edges(targets: Sequence[Edge]) -> Iterable[GraphError]:
                     target.name,
                     index,
                     name,
-                    f"there is no target {name}; other targets: {known}",
+                    f"target {name} not found; other targets: {known}",
                 )
             elif name in target.depends[:index]:
                 yield GraphError(

@@ -49,7 +49,7 @@ def from_secret(data: Mapping[str, str], *, key: str = "") -> bytes:
             except (binascii.Error, ValueError):
                 raise KubeconfigError(f"the key {name} is not base64") from None
     wanted = key or ", ".join(KEYS)
-    raise KubeconfigError(f"none of the keys {wanted} is there" if not key else f"no key {wanted}")
+    raise KubeconfigError(f"none of the keys {wanted} exists" if not key else f"no key {wanted}")
 
 
 def parse(text: bytes) -> Connection:
@@ -120,7 +120,9 @@ def _connection(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Connecti
         (user, "tokenFile"),
     ):
         if entry.get(member):
-            raise KubeconfigError(f"the kubeconfig names a file by {member}; put it in by value")
+            raise KubeconfigError(
+                f"the kubeconfig refers to a file by {member}; embed the data instead"
+            )
     insecure = bool(cluster.get("insecure-skip-tls-verify"))
     return Connection(
         server=server.rstrip("/"),

@@ -59,7 +59,10 @@ def check(experiment: Experiment, *, now: datetime, settings: Settings) -> Stop 
     if (budget := experiment.spec.budget) is not None:
         spent = prices.spent_usd(experiment, now=now)
         if spent >= float(budget.max_usd):
-            message = f"the clusters have cost {spent:.4f} USD of {budget.max_usd} USD"
+            message = (
+                f"the budget is used up: the clusters have cost {spent:.4f} USD of "
+                f"{budget.max_usd} USD"
+            )
             return Stop(Reason.BUDGET_EXCEEDED, message)
     return None
 

@@ -20,13 +20,13 @@ class ExperimentMetrics:
         self._phases = r.gauge("experiment_phase", "Experiments by phase", ("namespace", "phase"))
         self._durations = r.histogram(
             "experiment_phase_duration_seconds",
-            "How long experiments stay in a phase",
+            "Duration of the phases of experiments",
             ("phase",),
             buckets=DURATION_BUCKETS,
         )
         self._clusters = r.histogram(
             "experiment_target_provision_seconds",
-            "From the request of a cluster until it is registered in Argo CD",
+            "Time from the request of a cluster until it is registered in Argo CD",
             ("type",),
             buckets=DURATION_BUCKETS,
         )

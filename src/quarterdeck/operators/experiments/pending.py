@@ -25,7 +25,7 @@ async def step(run: Run) -> None:
         ExperimentFailed: with every error of the spec.
     """
     if run.spec.suspend:
-        run.note(Reason.SUSPENDED, "spec.suspend is set; the experiment waits")
+        run.note(Reason.SUSPENDED, "spec.suspend is set: the experiment is not started")
         return
     components = plan.components_by_name(await run.ctx.list(Component))
     checked = validate(run.experiment, components)

@@ -44,11 +44,11 @@ async def check_clusters(run: Run) -> None:
         namespace = adapter.namespace(run.ctx.obj)
         request = await run.ctx.find(adapter.kind, status.cluster_name, namespace)
         if request is None or request.is_deleting:
-            state = "is gone" if request is None else "is being deleted"
+            state = "was deleted" if request is None else "is being deleted"
             raise ExperimentFailed(
                 Reason.CLUSTER_LOST,
                 f"target {target.name}: {adapter.kind.KIND.kind} {status.cluster_name} {state}, "
-                "though the experiment still needs it",
+                "while the experiment still uses it",
                 condition=CLUSTERS_PROVISIONED,
             )
         await registration.renew(run, target)
@@ -142,7 +142,7 @@ async def _ensure_requested(
     if request is None and not status.created_at:
         request = await _create(run, target, adapter, kind, name)
     elif request is None or request.is_deleting:
-        state = "vanished" if request is None else "is being deleted"
+        state = "was deleted" if request is None else "is being deleted"
         trouble = f"{kind.KIND.kind} {key} {state} before it was ready"
         await _replace(run, target, request, trouble)
         return
@@ -252,7 +252,7 @@ async def _remove_stale(run: Run, target: Target, request: ClusterRequest) -> No
     """An earlier experiment of this name left its cluster: it goes before ours comes."""
     if not request.is_deleting:
         await run.ctx.delete(request)
-    message = f"waiting until {type(request).KIND.kind} {request.key} of an earlier run is gone"
+    message = f"waiting until {type(request).KIND.kind} {request.key} of an earlier run is deleted"
     run.set_target(target.name, reason=str(Reason.PROVISIONING), message=message)
 
 

@@ -190,7 +190,7 @@ def _check_time(run: Run, workflow: ArgoWorkflow, now: WorkflowStatus) -> None:
             raise ExperimentFailed(
                 Reason.WORKFLOW_NOT_PICKED_UP,
                 f"no workflow controller started Workflow {now.name} within "
-                f"{run.spec.timeouts.pickup}; is Argo Workflows running?",
+                f"{run.spec.timeouts.pickup}; check that Argo Workflows is running",
                 condition=WORKFLOW_SUCCEEDED,
             )
         run.wake_in(left_s)
@@ -227,7 +227,7 @@ async def _submit(run: Run, name: str) -> bool:
     if existing is not None and is_stale(existing, run.ctx.obj):
         if not existing.is_deleting:
             await run.ctx.delete(existing)
-        run.note(Reason.RUNNING, f"waiting until Workflow {key} of an earlier run is gone")
+        run.note(Reason.RUNNING, f"waiting until Workflow {key} of an earlier run is deleted")
         return False
     if existing is None:
         has_template = await _has_template(run)

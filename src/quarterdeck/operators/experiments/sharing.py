@@ -39,7 +39,7 @@ async def share_kubeconfigs(run: Run, target: Target) -> str:
         return ""
     own = await _kubeconfig(run, target.name)
     if own is None:
-        return f"the kubeconfig of target {target.name} is gone"
+        return f"the kubeconfig of target {target.name} was deleted"
     try:
         await run.means.targets.apply(own, [namespace, *documents])
     except (TargetRefused, TargetUnreachable) as error:

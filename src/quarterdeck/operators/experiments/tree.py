@@ -83,7 +83,7 @@ def _outcome(experiment: Experiment) -> list[Node]:
     if status.results_url:
         found.append(Node(f"results {status.results_url}"))
     if status.resources_cleaned:
-        found.append(Node("everything that was created is gone"))
+        found.append(Node("all created objects are deleted"))
     return found
 
 

@@ -139,7 +139,7 @@ def _check_target(target: Target, path: str) -> Iterator[Problem]:
         yield _invalid(f"{path}.name", target.name, "must be a DNS label in lower case")
     cluster = target.cluster
     if cluster.type == "existing" and cluster.kubeconfig_secret_ref is None:
-        detail = "a cluster of type existing needs the Secret with its kubeconfig"
+        detail = "must be set for a cluster of type existing"
         where = f"{path}.cluster.kubeconfigSecretRef"
         yield Problem(Reason.INVALID_SPEC, field.required(where, detail))
 
@@ -226,7 +226,7 @@ def _check_completion(experiment: Experiment) -> Iterator[Problem]:
         if error := find_condition_error(completion.condition):
             yield _invalid(f"{path}.condition", completion.condition, error)
     elif completion.mode == "duration" and not completion.duration:
-        detail = "mode duration needs how long the experiment runs"
+        detail = "must be set for mode duration"
         yield Problem(Reason.INVALID_SPEC, field.required(f"{path}.duration", detail))
 
 
@@ -244,7 +244,7 @@ def _check_metrics(experiment: Experiment) -> Iterator[Problem]:
         if criterion.metric not in seen:
             path = f"spec.hypothesis.successCriteria[{index}].metric"
             known = ", ".join(sorted(seen))
-            yield _invalid(path, criterion.metric, f"there is no such metric; metrics: {known}")
+            yield _invalid(path, criterion.metric, f"metric not found; metrics: {known}")
 
 
 def _check_tutorial(experiment: Experiment) -> Iterator[Problem]:

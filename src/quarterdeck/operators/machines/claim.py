@@ -175,7 +175,7 @@ class Claims:
         key = template_key_of(claim)
         template = await ctx.find(HypervisorMachineTemplate, key.name, key.namespace)
         if template is None:
-            text = f"there is no HypervisorMachineTemplate {key}"
+            text = f"HypervisorMachineTemplate {key} not found"
             set_condition(ctx, TEMPLATE_RESOLVED, FALSE, Reason.TEMPLATE_NOT_FOUND, text)
             raise _hold(ctx, Reason.TEMPLATE_NOT_FOUND, text)
         if step is Step.PLACE:

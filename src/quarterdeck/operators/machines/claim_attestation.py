@@ -84,9 +84,9 @@ async def await_attestation(machine: Machine, recipe: Recipe) -> Result:
 def _explain_absence(machine: Machine, method: str) -> tuple[Reason, str]:
     refusal = machine.claim.status.attestation_refusal
     if refusal is None:
-        text = f"the machine has not proved itself by {method} to the bootstrap service yet"
+        text = f"waiting for the machine to attest itself to the bootstrap service by {method}"
         return Reason.AWAITING_ATTESTATION, text
-    text = f"the bootstrap service refused its proof: {refusal.reason}: {refusal.message}"
+    text = f"the bootstrap service rejected the attestation: {refusal.reason}: {refusal.message}"
     return Reason.ATTESTATION_FAILED, text
 
 
@@ -116,7 +116,10 @@ def _hold(machine: Machine, condition: str, reason: Reason, text: str) -> Requeu
 
 
 def _report_missing(machine: Machine) -> Result:
-    text = "the template asks for a bootstrap that needs the bootstrap service"
+    text = (
+        "the template requires the bootstrap service, which is not configured: start "
+        "quarterdeck bootstrap"
+    )
     reason = Reason.BOOTSTRAP_SERVICE_MISSING
     report_condition(machine.ctx, BOOTSTRAPPED, FALSE, reason, text, warning=True)
     set_condition(machine.ctx, READY, FALSE, reason, text)

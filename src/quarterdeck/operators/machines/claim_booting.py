@@ -106,7 +106,9 @@ def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
         observe(machine, vm)
         runs = f"VM {vm.id} runs on node {vm.node}"
         set_condition(ctx, POWERED_ON, TRUE, Reason.STARTED, runs)
-    set_condition(ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, "no bootstrap was asked for")
+    set_condition(
+        ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, "the template requires no bootstrap"
+    )
     set_condition(ctx, HEALTHY, TRUE, Reason.MACHINE_READY, text)
     report_condition(ctx, READY, TRUE, Reason.MACHINE_READY, text)
     return DONE

@@ -153,7 +153,7 @@ class Deletion:
         claim, ctx = machine.claim, machine.ctx
         job = await find_job(claim, ctx)
         if job and claim.metadata.annotations.get(KILL_JOB) != "true":
-            text = f"the job {job} runs"
+            text = f"job {job} is running"
             set_condition(ctx, DRAINED, FALSE, Reason.DRAINING, text)
             raise Waiting(Reason.DRAINING, text, after_s=_LOOK_S)
 
@@ -176,7 +176,7 @@ class Deletion:
         if is_running(info):
             if step == Step.SHUTDOWN and self._is_late(machine):
                 await self._power(machine, PowerAction.OFF, Step.STOP)
-            raise Waiting(Reason.TERMINATING, "a task runs", after_s=machine.poll_again_s())
+            raise Waiting(Reason.TERMINATING, "a task is running", after_s=machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         is_ok = info is not None and info.state == "ok"
         if is_ok and step in (Step.SHUTDOWN, Step.STOP):

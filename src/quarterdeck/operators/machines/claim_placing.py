@@ -55,7 +55,7 @@ async def place(
         machine.ctx.status.set(network_info=NetworkInfo(ip_address=address))
     machine.enter("Provisioning", Step.CLONE)
     set_condition(machine.ctx, PROVISIONING, TRUE, Reason.CLONING, f"VM {vmid} on node {node}")
-    machine.ctx.event(Reason.NODE_CHOSEN, f"VM {vmid} will be made on node {node}")
+    machine.ctx.event(Reason.NODE_CHOSEN, f"VM {vmid} will be created on node {node}")
     return SOON
 
 
@@ -146,14 +146,16 @@ async def adopt(machine: Machine, cluster: HypervisorCluster) -> RequeueAfter:
     """Take over a VM that exists and that nobody owns."""
     text = machine.claim.metadata.annotations[ADOPT]
     if not text.isdigit():
-        raise Stalled(Reason.ADOPTION_REFUSED, f"annotation {ADOPT} is {text!r}, not an id")
+        raise Stalled(
+            Reason.ADOPTION_REFUSED, f"annotation {ADOPT}: {text!r} must be the id of a VM"
+        )
     vmid = int(text)
     try:
         vm = await machine.call("get_vm", lambda each: each.get_vm(vmid))
     except HypervisorError as error:
         if error.code is not Code.NOT_FOUND:
             raise
-        raise Failed(Reason.ADOPTION_REFUSED, f"there is no VM {vmid}") from error
+        raise Failed(Reason.ADOPTION_REFUSED, f"VM {vmid} not found") from error
     owner = ownership.read_owner(vm)
     is_ours = owner is not None and (
         (owner.operator_uid, owner.claim_uid) == (machine.operator_uid, machine.claim.metadata.uid)
@@ -170,5 +172,5 @@ async def adopt(machine: Machine, cluster: HypervisorCluster) -> RequeueAfter:
     )
     machine.ctx.status.set(vm_ref=reference)
     machine.enter("Provisioning", Step.CONFIGURE)
-    machine.ctx.event(Reason.ADOPTED, f"VM {vmid} ({vm.name}) is taken over")
+    machine.ctx.event(Reason.ADOPTED, f"VM {vmid} ({vm.name}) adopted")
     return SOON

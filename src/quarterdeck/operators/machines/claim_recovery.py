@@ -88,7 +88,7 @@ class Recovery:
         """Count a failed try; too many of them fail the claim."""
         attempts = machine.ctx.status.current.attempts + 1
         if attempts >= MOST_ATTEMPTS:
-            text = f"{attempts} tries failed, the last one: {message}"
+            text = f"failed after {attempts} attempts: {message}"
             return self.fail(machine, Failed(Reason.PROVISION_FAILED, text))
         delay = backoff_s(attempts, self._rng)
         machine.ctx.status.set(

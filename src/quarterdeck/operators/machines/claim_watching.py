@@ -127,7 +127,7 @@ async def _found_stopped(machine: Machine) -> Result:
         return DONE
     if claim.spec.fleet_ref is not None:
         raise Failed(Reason.VM_STOPPED, text)
-    report_condition(ctx, POWERED_ON, FALSE, Reason.VM_STOPPED, f"{text}; it is started again")
+    report_condition(ctx, POWERED_ON, FALSE, Reason.VM_STOPPED, f"{text}; restarting it")
     return machine.proceed(Step.START)
 
 
@@ -140,7 +140,7 @@ async def switch_off(machine: Machine) -> Result:
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         if judge_vm(await machine.find_vm(), machine.owner) is not Verdict.STOPPED:
-            raise Retry(Reason.STOPPING, "the VM still runs after its shutdown")
+            raise Retry(Reason.STOPPING, "the VM is still running after its shutdown")
         return become_ready(machine, None)
     ref, owner = machine.ref, machine.owner
     task = await machine.call(
@@ -161,7 +161,7 @@ async def switch_on(machine: Machine, recipe: Recipe) -> Result:
         machine.ctx.status.set(task_ref=None)
         vm = await machine.find_vm()
         if vm is None or judge_vm(vm, machine.owner) is not Verdict.RUNNING:
-            raise Retry(Reason.STARTING, "the VM does not run after its start")
+            raise Retry(Reason.STARTING, "the VM is not running after its start")
         return _switched_on(machine, recipe, vm)
     ref, owner = machine.ref, machine.owner
     task = await machine.call(

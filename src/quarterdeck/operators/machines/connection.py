@@ -95,7 +95,7 @@ class Connection:
         except CircuitOpen as error:
             raise make_error(
                 Code.UNAVAILABLE,
-                f"the hypervisor {self.cluster} failed repeatedly and is not called",
+                f"circuit breaker is open: hypervisor {self.cluster} failed repeatedly",
                 operation=operation,
                 retry_after_s=max(1.0, error.retry_after_s),
             ) from error

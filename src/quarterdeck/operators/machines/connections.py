@@ -166,7 +166,7 @@ class SecretReader:
         except NotFound:
             if selector.optional:
                 return ""
-            raise CredentialsMissing(f"there is no Secret {namespace}/{selector.name}") from None
+            raise CredentialsMissing(f"Secret {namespace}/{selector.name} not found") from None
         version = f"{secret.metadata.uid}/{secret.metadata.resource_version}"
         self._versions[selector.name] = version
         value = secret.read(selector.key)

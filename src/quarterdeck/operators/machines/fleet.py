@@ -129,7 +129,7 @@ class Fleets:
             set_condition(ctx, IMAGE_RESOLVED, FALSE, Reason.IMAGE_NOT_FOUND, found)
             raise Stalled(Reason.IMAGE_NOT_FOUND, found)
         resolved = Resolved(found, hash_revision(fleet, found))
-        text = f"machines are made by template {resolved.name}"
+        text = f"machines are created from template {resolved.name}"
         set_condition(ctx, IMAGE_RESOLVED, TRUE, Reason.IMAGE_FOUND, text)
         for template in found:
             check_selector(fleet, build_claim_labels(fleet, template, ""))

@@ -74,7 +74,10 @@ def _report_available(plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) ->
 
 def _report_progress(fleet: Fleet, plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) -> None:
     if plan.is_frozen:
-        text = f"{plan.replicas} machines exist, far more than {desired.desired}: none is made"
+        text = (
+            f"{plan.replicas} machines exist, far more than {desired.desired}: no machine is "
+            "created"
+        )
         report_condition(ctx, PROGRESSING, FALSE, Reason.TOO_MANY_MACHINES, text)
     elif _is_complete(plan, desired):
         report_condition(
@@ -100,8 +103,8 @@ def _report_repair(plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) -> No
         set_condition(ctx, REMEDIATION_ALLOWED, TRUE, Reason.WITHIN_LIMIT, text)
     else:
         text = (
-            f"{text}, more than {desired.max_unhealthy}: nothing is repaired until fewer are; "
-            "find the cause, then delete claims or raise spec.healthCheck.maxUnhealthy"
+            f"{text}, more than {desired.max_unhealthy}: repair is stopped; find the cause, then "
+            "delete claims or raise spec.healthCheck.maxUnhealthy"
         )
         report_condition(ctx, REMEDIATION_ALLOWED, FALSE, Reason.TOO_MANY_UNHEALTHY, text)
 
@@ -110,14 +113,14 @@ def _report_failures(claims: Sequence[MachineClaim], ctx: Context[Fleet]) -> Non
     """Say why machines fail or are not made: the user looks at the fleet first."""
     failures, held = ctx.status.current.failures, find_held(claims)
     if failures:
-        text = f"{failures} machines failed one after the other"
+        text = f"the last {failures} machines failed"
         set_condition(ctx, REPLICA_FAILURE, TRUE, Reason.MACHINES_FAIL, text)
     elif held:
         name, condition = held[0]
         text = f"{_count(len(held))} not started, {name}: {condition.message}"
         set_condition(ctx, REPLICA_FAILURE, TRUE, Reason(condition.reason), text)
     else:
-        set_condition(ctx, REPLICA_FAILURE, FALSE, Reason.MACHINES_START, "no machine is held up")
+        set_condition(ctx, REPLICA_FAILURE, FALSE, Reason.MACHINES_START, "no machine is blocked")
 
 
 def _report_pause(fleet: Fleet, ctx: Context[Fleet]) -> None:
@@ -130,7 +133,7 @@ def _report_pause(fleet: Fleet, ctx: Context[Fleet]) -> None:
 def report_changes(plan: Plan, ctx: Context[Fleet]) -> None:
     """Events for what was made and removed."""
     if plan.create:
-        ctx.event(Reason.SCALED_UP, f"made {_count(plan.create)}")
+        ctx.event(Reason.SCALED_UP, f"created {_count(plan.create)}")
     reasons = Counter(removal.reason for removal in plan.remove)
     for reason, count in sorted(reasons.items()):
         is_repair = reason in ("Unhealthy", "Failed")

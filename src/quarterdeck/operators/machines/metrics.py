@@ -20,13 +20,13 @@ class MachineMetrics:
         r = registry if registry is not None else Registry()
         self._durations = r.histogram(
             "hyperfleet_provider_api_seconds",
-            "How long calls of a hypervisor take, by code: ok or that of the error",
+            "Duration of calls to a hypervisor, by code: ok or the code of the error",
             ("cluster", "op", "code"),
             buckets=CALL_BUCKETS,
         )
         self._errors = r.counter(
             "hyperfleet_provider_errors_total",
-            "Failed calls of a hypervisor, by the class of the error",
+            "Failed calls to a hypervisor, by class of the error",
             ("cluster", "class"),
         )
         self._provisioned = r.histogram(
@@ -37,7 +37,7 @@ class MachineMetrics:
         )
         self._capacity = r.gauge(
             "hyperfleet_cluster_capacity",
-            "What the nodes that are online have: cpu in processors, memory and storage in bytes",
+            "Capacity of the nodes that are online: cpu in processors, memory and storage in bytes",
             ("cluster", "resource", "state"),
         )
         self._runners = r.gauge(

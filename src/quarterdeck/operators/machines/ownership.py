@@ -106,7 +106,7 @@ def find_mismatch(vm: VMInfo, owner: Owner) -> str:
     if found is None:
         return "its description names no owner"
     if found.operator_uid != owner.operator_uid:
-        return f"it belongs to the operator {found.operator_uid or 'of no name'}"
+        return f"it belongs to the operator {found.operator_uid or '(unknown)'}"
     if found.claim_uid != owner.claim_uid:
         return f"it belongs to the claim {found.claim or found.claim_uid}"
     if vm.name != owner.vm_name:

@@ -148,7 +148,7 @@ class Pools:
             name = f"{pool.metadata.name[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
             await ctx.apply(build_runner(pool, name))
         if plan.create:
-            ctx.event(Reason.SCALED_UP, f"made {_count(plan.create)}")
+            ctx.event(Reason.SCALED_UP, f"created {_count(plan.create)}")
             ctx.status.set(last_scale_up_time=now)
         failed = sum(each.reason == "Failed" for each in plan.remove)
         if failed:
@@ -229,14 +229,14 @@ async def _find_unusable_secret(pool: RunnerPool, ctx: Context[RunnerPool]) -> l
     webhook, namespace = pool.spec.webhook, pool.metadata.namespace
     if webhook is None or not webhook.enabled:
         return []
-    reference, refusal = webhook.secret_ref, "every delivery is refused"
+    reference, refusal = webhook.secret_ref, "every delivery is rejected"
     if reference is None:
         return [f"spec.webhook (spec.webhook.secretRef is not set: {refusal})"]
     key = Key(reference.namespace or namespace, reference.name)
     if key.namespace != namespace:
         return [f"spec.webhook (Secret {key} is in another namespace: {refusal})"]
     if await ctx.find(SecretHead, key.name, namespace) is None:
-        return [f"spec.webhook (there is no Secret {key}: {refusal})"]
+        return [f"spec.webhook (Secret {key} not found: {refusal})"]
     return []
 
 

@@ -50,8 +50,8 @@ class Providers:
             return loaded
         known = sorted({*_OWN, *self._own, *(each.name for each in entry_points(group=GROUP))})
         raise ProviderUnknown(
-            f"there is no provider {name!r}; there are: {', '.join(known)}; "
-            f"others come as packages with an entry point of the group {GROUP}"
+            f"provider {name!r} not found; available: {', '.join(known)}; "
+            f"install others as packages with an entry point in the group {GROUP}"
         )
 
 

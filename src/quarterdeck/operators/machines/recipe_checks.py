@@ -41,7 +41,7 @@ def find_template_mistake(template: HypervisorMachineTemplate) -> str:
 def find_resource_mistake(resources: MachineResources | None, field: str) -> str:
     """Why no machine can have these resources; empty if one can."""
     if resources is not None and not parse_bytes(resources.memory):
-        return f"{field}.memory is {resources.memory}: a machine needs memory, such as 2Gi"
+        return f"{field}.memory: {resources.memory} must be greater than 0, such as 2Gi"
     return ""
 
 
@@ -57,7 +57,7 @@ def find_network_mistake(network: MachineNetwork | None, field: str) -> str:
     except BadPool as error:
         return f"{field.removesuffix('network.staticConfig')}{error}"
     if static.gateway and parse_address(static.gateway) is None:
-        return f"{field}.gateway is {static.gateway!r}, not an IP address such as 10.0.0.1"
+        return f"{field}.gateway: {static.gateway!r} must be an IP address such as 10.0.0.1"
     return find_server_mistake(static.dns, f"{field}.dns")
 
 
@@ -65,7 +65,7 @@ def find_server_mistake(servers: Iterable[str], field: str) -> str:
     """The first name server that is not an address; empty if all are."""
     for index, server in enumerate(servers):
         if parse_address(server) is None:
-            return f"{field}[{index}] is {server!r}, not an IP address such as 10.0.0.1"
+            return f"{field}[{index}]: {server!r} must be an IP address such as 10.0.0.1"
     return ""
 
 
@@ -77,10 +77,10 @@ def _find_attestation_mistake(attestation: Attestation | None) -> str:
         return ""
     for index, register in enumerate(policy.pcr_selection):
         if not 0 <= register <= LAST_REGISTER:
-            return f"{field}.pcrSelection[{index}] is {register}, not within 0-{LAST_REGISTER}"
+            return f"{field}.pcrSelection[{index}]: {register} must be from 0 to {LAST_REGISTER}"
     for index, digest in enumerate(policy.ek_hashes):
         if not _DIGEST.fullmatch(digest):
-            return f"{field}.ekHashes[{index}] is {digest!r}, not 64 hexadecimal digits"
+            return f"{field}.ekHashes[{index}]: {digest!r} must be 64 hexadecimal digits"
     return ""
 
 
@@ -91,5 +91,5 @@ def _find_bootstrap_mistake(bootstrap: Bootstrap) -> str:
         return ""
     page, field = urlsplit(github.url), "spec.bootstrap.config.github.url"
     if page.scheme not in ("http", "https") or not page.netloc:
-        return f"{field} is {github.url!r}, not an address such as https://github.com/example"
+        return f"{field}: {github.url!r} must be an address such as https://github.com/example"
     return ""

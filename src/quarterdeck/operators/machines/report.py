@@ -50,7 +50,7 @@ def report_in_use(ctx: Context[Any], users: Iterable[Object]) -> None:
     if not names:
         return
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    text = f"used by {', '.join(names[:_SHOWN])}{more}: delete what uses it first"
+    text = f"used by {', '.join(names[:_SHOWN])}{more}: delete these objects first"
     report_condition(ctx, DELETING, TRUE, Reason.IN_USE, text, warning=True)
     raise Waiting(Reason.IN_USE, text, after_s=_BUSY_S)
 
@@ -58,7 +58,7 @@ def report_in_use(ctx: Context[Any], users: Iterable[Object]) -> None:
 def report_unsupported(ctx: Context[Any], fields: Sequence[str]) -> None:
     """Name the fields that nothing acts on, or take the condition back."""
     if fields:
-        text = f"nothing acts on {', '.join(fields)}: remove the field, or expect no effect"
+        text = f"{', '.join(fields)}: field has no effect; remove it"
         report_condition(ctx, UNSUPPORTED, TRUE, Reason.FIELDS_IGNORED, text, warning=True)
     elif ctx.status.get_transition(UNSUPPORTED)[0] is not None:
-        ctx.status.set_condition(UNSUPPORTED, FALSE, Reason.RESOLVED, "every field is acted on")
+        ctx.status.set_condition(UNSUPPORTED, FALSE, Reason.RESOLVED, "all fields have an effect")

@@ -48,7 +48,7 @@ def resolve_image(
     if not found:
         name, _, tag = image.partition(":")
         return (
-            f"there is no HypervisorMachineTemplate {image!r}, and none with the labels "
+            f"HypervisorMachineTemplate {image!r} not found, and none has the labels "
             f"{IMAGE_LABEL}={name} and {IMAGE_TAG_LABEL}={tag or 'any'}"
         )
     usable = [each for each in found if not clusters or cluster_of(each) in clusters]

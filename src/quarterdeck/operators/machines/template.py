@@ -44,7 +44,7 @@ class Templates:
         key = cluster_key_of(template)
         cluster = await ctx.find(HypervisorCluster, key.name, key.namespace)
         if cluster is None:
-            return _reject(ctx, Reason.CLUSTER_NOT_FOUND, f"there is no HypervisorCluster {key}")
+            return _reject(ctx, Reason.CLUSTER_NOT_FOUND, f"HypervisorCluster {key} not found")
         connection = self._connections.find(key)
         if not is_ready(cluster) or connection is None:
             return _reject(ctx, Reason.CLUSTER_NOT_READY, f"HypervisorCluster {key} is not ready")

@@ -82,7 +82,7 @@ class Admission:
                 return []
             namespace = await self._reader.get(Namespace, review.request.namespace)
         except (ApiError, ClientError) as error:
-            return [f"cannot read the TenantPolicies that may bind it: {error}; try again"]
+            return [f"cannot read the TenantPolicies that may apply: {error}; try again"]
         labels = namespace.metadata.labels
         bound = tenancy.select_policies(policies, review.user, labels)
         return tenancy.find_violations(obj, bound)

@@ -169,6 +169,6 @@ def _show(
             config_error=state.error_message,
             pipelines=state.pipelines,
         )
-    text = "the server has what the spec says"
+    text = "the attributes on the server match the spec"
     ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
     ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)

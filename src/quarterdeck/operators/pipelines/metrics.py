@@ -16,42 +16,42 @@ class FleetMetrics:
     def __init__(self, registry: Registry | None = None) -> None:
         r = registry if registry is not None else Registry()
         self._requests = r.counter(
-            "fleet_api_requests_total", "Calls of a fleet server", ("operation",)
+            "fleet_api_requests_total", "Calls to a fleet server", ("operation",)
         )
         self._errors = r.counter(
             "fleet_api_errors_total",
-            "Calls of a fleet server that failed, by Connect code",
+            "Calls to a fleet server that failed, by Connect code",
             ("operation", "status"),
         )
         self._durations = r.histogram(
             "fleet_api_request_duration_seconds",
-            "How long calls of a fleet server take, without the wait for the limiter",
+            "Duration of calls to a fleet server, without the wait for the rate limiter",
             ("operation",),
             buckets=CALL_BUCKETS,
         )
         self._waits = r.histogram(
             "fleet_api_rate_limiter_wait_duration_seconds",
-            "How long calls wait for the limiter of their connection",
+            "Time that calls wait for the rate limiter of their connection",
             buckets=WAIT_BUCKETS,
         )
         self._synced = r.counter(
             "fleet_resource_synced_total",
-            "Reconciles of a kind, by the reason they ended with",
+            "Reconciles of a kind, by resulting reason",
             ("kind", "reason"),
         )
         self._drift = r.counter(
             "fleet_pipeline_drift_total",
-            "Pipelines found changed on the server, by what was done about it",
+            "Pipelines found changed on the server, by the action taken",
             ("action",),
         )
         self._collectors = r.gauge(
             "fleet_pipeline_collectors",
-            "Collectors that are to run a pipeline, by what they report",
+            "Collectors with a pipeline, by reported state",
             ("namespace", "pipeline", "state"),
         )
         self._rollouts = r.gauge(
             "fleet_pipeline_rollout_weight",
-            "Per cent of the collectors that receive the newest configuration of a pipeline",
+            "Percentage of collectors that receive the newest configuration of a pipeline",
             ("namespace", "pipeline"),
         )
         self._rollbacks = r.counter(
@@ -65,7 +65,7 @@ class FleetMetrics:
         )
         self._listed = r.gauge(
             "fleet_discovery_list_collectors_result_size",
-            "Collectors that the server listed when a CollectorDiscovery asked last",
+            "Collectors in the last list that a CollectorDiscovery read",
             ("namespace", "name"),
         )
         self._rollbacks.labels()

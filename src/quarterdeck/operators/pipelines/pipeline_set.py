@@ -110,7 +110,7 @@ class PipelineSets:
         missing = [each for each in ctx.status.current.members if each.state != "Synced"]
         if missing:
             names = ", ".join(each.name for each in missing[:MAX_SHOWN])
-            text = f"the server accepted the set and does not have it: {names}"
+            text = f"the server accepted the set, but does not list these pipelines: {names}"
             raise Waiting(Reason.SYNC_FAILED, text, after_s=30.0)
         text = f"{len(members)} pipelines match the set"
         ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
@@ -139,8 +139,8 @@ async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet)
     source = tuple(source_of(set_).values())
     if (name := await find_left_out(fleet.api, listed, source)) is not None:
         text = (
-            f"the server's list leaves out pipeline {name!r} of this source, which it has: nothing "
-            "is sent, because the sync would delete it"
+            f"the server does not list pipeline {name!r} of this source, although it exists: "
+            "nothing is sent, because the sync would delete it"
         )
         raise Waiting(Reason.SYNC_FAILED, text, after_s=30.0)
 

@@ -98,7 +98,7 @@ def _build_missing(
     name, key = reference.name, reference.key
     what = f"{kind} {name!r} has no key {key!r}" if is_there else f"{kind} {name!r} not found"
     if reference.optional:
-        what += "; optional is without effect: a pipeline cannot be empty, and what was sent stays"
+        what += "; optional has no effect: a pipeline must have contents; the last ones remain"
     return Stalled(Reason.CONTENTS_UNAVAILABLE, f"spec.contentsFrom: {what}")
 
 

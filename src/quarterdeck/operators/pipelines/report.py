@@ -107,7 +107,7 @@ def _judge(found: Delivery) -> tuple[Status, str, str]:
     counts = f"{found.applied} of {found.assigned} collectors run it"
     if found.conflicts:
         names = ", ".join(found.conflicts)
-        text = f"contradicts {names}: use ids of its own, such as metrics/NAME"
+        text = f"conflicts with {names}: use unique component ids, such as metrics/NAME"
         return FALSE, Reason.MERGE_CONFLICT, text
     if found.failed:
         text = f"{counts}; {found.failed} failed: {'; '.join(found.failures[:3])}"
@@ -115,7 +115,7 @@ def _judge(found: Delivery) -> tuple[Status, str, str]:
     if not found.assigned:
         return FALSE, Reason.NO_MATCH, "no collector satisfies the matchers"
     if found.applied < found.assigned:
-        rest = f"{found.applying} have not reported, {found.stale} have not asked for it"
+        rest = f"{found.applying} have not reported, {found.stale} have not requested it"
         return FALSE, Reason.APPLYING, f"{counts}; {rest}"
     return TRUE, Reason.APPLIED, counts
 

@@ -134,11 +134,11 @@ def _find_wait(at: _Position) -> Decision | None:
         return _stay(at, "WaitingForApproval", hint)
     left_s = _seconds(at.step.duration) - _elapsed_s(at.before, seen.now)
     if left_s > 0:
-        return _stay(at, "Progressing", f"the step lasts another {left_s:.0f} s", left_s=left_s)
+        return _stay(at, "Progressing", f"the step ends in {left_s:.0f} s", left_s=left_s)
     if seen.doubt:
         return _stay(at, "Progressing", seen.doubt)
     if reports is None and rollout.without_delivery == "Wait":
-        text = f"the server does not tell what collectors report: {hint}"
+        text = f"the server does not report the state of collectors: {hint}"
         return _stay(at, "WaitingForApproval", text)
     if reports is not None and reports.assigned and not reports.applied:
         return _stay(at, "Progressing", "no collector has reported that it runs the candidate")

@@ -53,8 +53,8 @@ async def collect_members(set_: PipelineSet, ctx: Context[Any]) -> list[Member]:
     if not members and not set_.spec.allow_empty:
         raise Stalled(
             Reason.EMPTY_SET,
-            "the set has no pipelines, which would delete every pipeline of the source: "
-            "set spec.allowEmpty if that is meant",
+            "the set has no pipelines; syncing it would delete every pipeline of the source: "
+            "set spec.allowEmpty if this is intended",
         )
     return [member for member, _ in members]
 

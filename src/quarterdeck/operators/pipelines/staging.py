@@ -70,8 +70,8 @@ def _check_mechanism(pipeline: Pipeline, *, is_native: bool) -> None:
     if is_under_way and status is not None and status.mechanism == "Native" and not is_native:
         raise Waiting(
             Reason.SYNC_FAILED,
-            "the fleet server divided its collectors before and now reports that it cannot; "
-            "the rollout stays as it is",
+            "the fleet server no longer reports support for staged rollouts; the rollout stays "
+            "at its step",
             after_s=_FORGETFUL_RETRY_S,
         )
 
@@ -172,10 +172,10 @@ def _find_doubt(target: SyncTarget, remote: Remote | None, deliveries: Deliverie
         return ""
     found = deliveries.pipelines.get(remote.id)
     if found is None:
-        return "the fleet server left the pipeline out of its reports"
+        return "the reports of the fleet server do not contain the pipeline"
     known = {digest_contents(target.desired.contents), digest_contents(remote.contents)}
     if any(each.assigned and each.digest not in known for each in found.parts):
-        return "the fleet server reports on texts that it was not sent"
+        return "the fleet server reports contents that this operator did not send"
     return ""
 
 

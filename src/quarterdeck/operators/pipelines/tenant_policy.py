@@ -22,7 +22,7 @@ async def reconcile(policy: TenantPolicy, ctx: Context[TenantPolicy]) -> None:
     bound = [each for each in namespaces if selector is None or selector.matches(_labels(each))]
     ctx.status.set(bound_subject_count=len(policy.spec.subjects), bound_namespaces=len(bound))
     ctx.status.set_condition(VALID, TRUE, Reason.VALID)
-    text = f"holds in {len(bound)} namespaces"
+    text = f"applies to {len(bound)} namespaces"
     ctx.status.set_condition(READY, TRUE, Reason.VALID, text)
 
 

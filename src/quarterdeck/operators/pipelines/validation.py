@@ -110,7 +110,10 @@ def _check_rollout(rollout: Rollout) -> Iterator[Finding]:
         if bool(step.weight) == bool(step.matchers):
             yield Finding(f"{field}: exactly one of weight and matchers must be set")
         elif step.weight and step.weight <= before:
-            text = f"{field}.weight: {step.weight} is not above {before} of the step before"
+            text = (
+                f"{field}.weight: {step.weight} must be greater than {before}, the weight of the "
+                "previous step"
+            )
             yield Finding(text)
         before = max(before, step.weight)
         if step.duration:
@@ -170,7 +173,7 @@ def _check_tenant(policy: TenantPolicy) -> Iterator[Finding]:
         if subject.kind == "ServiceAccount" and not subject.namespace:
             yield Finding(f"spec.subjects[{index}].namespace: required for a ServiceAccount")
     if not spec.subjects and spec.namespace_selector is None:
-        text = "spec: binds everybody in every namespace: set subjects or namespaceSelector"
+        text = "spec: applies to every user in every namespace: set subjects or namespaceSelector"
         yield Finding(text, is_error=False)
 
 

@@ -146,7 +146,7 @@ async def test_a_missing_secret_is_waited_for(world: Make) -> None:
         await w.connect("east")
         async with w.operator():
             found = await w.health("unhealthy")
-            assert "there is no Secret default/east-credentials" in found.status.message
+            assert "Secret default/east-credentials not found" in found.status.message
             assert w.condition(found, "Reachable").reason == "CredentialsUnavailable"
             await w.secret("east", **{"ca.crt": "x"})
             await w.until(lambda: _says(w, "has no key 'token'"))

@@ -50,7 +50,7 @@ BACKWARDS = {"notBefore": "2030-01-01T00:00:00Z", "notAfter": "2020-01-01T00:00:
             "Policy expired",
         ),
         (_spec(lifecycle={"validity": {"notBefore": "soon"}}), "Error", "notBefore"),
-        (_spec(lifecycle={"validity": BACKWARDS}), "Error", "so the policy never holds"),
+        (_spec(lifecycle={"validity": BACKWARDS}), "Error", "so the policy is never active"),
         (
             _spec(scope={"clusters": {"rules": [{"selector": {"matchPattern": "("}}]}}),
             "Error",

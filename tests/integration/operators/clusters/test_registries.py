@@ -122,7 +122,7 @@ async def test_credentials_come_from_the_secret_and_their_change_is_noticed(worl
         await _create(w, credentialsRef={"name": "login"})
         async with w.operator(registry=fake):
             found = await _registry(w, "healthy")
-            assert "there is no Secret default/login" in found.status.message
+            assert "Secret default/login not found" in found.status.message
             metadata = ObjectMeta(name="login", namespace="default")
             data = {"username": "hub", "password": "hunter2"}
             await w.client.create(KubeSecret(metadata=metadata, string_data=data))

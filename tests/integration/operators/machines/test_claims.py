@@ -295,7 +295,7 @@ async def test_cluster_and_template_are_protected_while_in_use() -> None:
         template = await world.get(HypervisorMachineTemplate, "small")
         assert condition(cluster, "Deleting").reason == "InUse"
         assert condition(template, "Deleting").reason == "InUse"
-        text = "used by MachineClaim default/m1: delete what uses it first"
+        text = "used by MachineClaim default/m1: delete these objects first"
         assert condition(template, "Deleting").message == text
         assert "used by HypervisorMachineTemplate default/small, MachineClaim default/m1" in (
             condition(cluster, "Deleting").message
@@ -410,7 +410,10 @@ async def test_claim_with_a_bad_gateway_makes_no_vm() -> None:
         await world.claim(network={"mode": "static", "staticConfig": static})
         claim = await world.phase("Pending")
         assert condition(claim).reason == "TemplateInvalid"
-        assert "spec.network.staticConfig.gateway is 'zz'" in condition(claim).message
+        assert (
+            "spec.network.staticConfig.gateway: 'zz' must be an IP address"
+            in condition(claim).message
+        )
         assert world.ours() == []
 
 

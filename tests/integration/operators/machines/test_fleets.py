@@ -436,7 +436,7 @@ async def test_fleet_says_why_its_machines_do_not_start() -> None:
         found = condition(await world.until(holds), "ReplicaFailure")
         assert found.reason == "TemplateInvalid"
         assert "1 machine not started, web-" in found.message
-        assert "spec.network.staticConfig.gateway is 'zz'" in found.message
+        assert "spec.network.staticConfig.gateway: 'zz' must be an IP address" in found.message
 
 
 async def test_lifetime_of_zero_replaces_nothing() -> None:

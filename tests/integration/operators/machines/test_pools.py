@@ -195,7 +195,7 @@ async def test_pool_says_why_its_runners_do_not_start() -> None:
             return pool if condition(pool).reason == "TemplateNotFound" else None
 
         pool = await world.until(holds)
-        assert "there is no HypervisorMachineTemplate default/missing" in condition(pool).message
+        assert "HypervisorMachineTemplate default/missing not found" in condition(pool).message
 
 
 async def test_pool_names_the_secret_that_its_webhook_lacks() -> None:
@@ -209,7 +209,7 @@ async def test_pool_names_the_secret_that_its_webhook_lacks() -> None:
 
         await secrets.delete("hook", "default")
         pool = await world.until(lambda: has("True"))
-        text = "spec.webhook (there is no Secret default/hook: every delivery is refused)"
+        text = "spec.webhook (Secret default/hook not found: every delivery is rejected)"
         assert text in condition(pool, "Unsupported").message
         metadata = ObjectMeta(name="hook", namespace="default")
         await world.client.create(Secret(metadata=metadata, string_data={"secret": SECRET}))

@@ -42,5 +42,5 @@ async def test_installed_package_offers_a_provider(
     monkeypatch.syspath_prepend(str(tmp_path))
     opened = await Providers().find("Acme")(settings_of(tmp_path))
     assert str(opened) == "acme at https://localhost"
-    with pytest.raises(ProviderUnknown, match="there are: acme, mock, proxmox, qemu"):
+    with pytest.raises(ProviderUnknown, match="available: acme, mock, proxmox, qemu"):
         Providers().find("vmware")

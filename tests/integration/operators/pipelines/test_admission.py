@@ -70,7 +70,7 @@ async def test_bad_pipelines_are_refused_before_they_are_stored() -> None:
     async with group() as at:
         with pytest.raises(ApiError, match=r"spec.matchers\[0\]"):
             await at.create("Pipeline", contents=SCRAPE, matchers=["env=~[a-"])
-        with pytest.raises(ApiError, match="not above 50"):
+        with pytest.raises(ApiError, match="must be greater than 50"):
             steps = [{"weight": 50}, {"weight": 50}]
             await at.create("Pipeline", contents=SCRAPE, matchers=["a=b"], rollout={"steps": steps})
         stored = await at.create("Pipeline", contents=SCRAPE, matchers=["env=prod"])

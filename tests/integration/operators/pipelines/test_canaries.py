@@ -92,7 +92,7 @@ async def test_without_reports_a_rollout_waits_for_people_and_can_be_taken_back(
     async with world() as at, at.operator(interval_s=10.0):
         await begin(at, steps=[{"weight": 30, "duration": "1m"}])
         pipeline = await phase(at, "WaitingForApproval")
-        assert "does not tell" in pipeline.status.rollout.message
+        assert "does not report the state" in pipeline.status.rollout.message
         await at.patch({"spec": {"contents": STABLE}})
         await phase(at, "Promoted")
         await at.until(lambda: not marked(at) and at.fleet.names == ["web"])

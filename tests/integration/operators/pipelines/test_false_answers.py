@@ -42,8 +42,10 @@ def lie_about_digests(message: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        pytest.param(leave_out_reports, "left the pipeline out", id="answers half"),
-        pytest.param(lie_about_digests, "texts that it was not sent", id="lies about hashes"),
+        pytest.param(leave_out_reports, "do not contain the pipeline", id="answers half"),
+        pytest.param(
+            lie_about_digests, "contents that this operator did not send", id="lies about hashes"
+        ),
     ],
 )
 async def test_no_rollout_goes_on_by_false_reports(world: Any, change: Change, text: str) -> None:

@@ -43,7 +43,7 @@ async def test_contradictions_are_on_both_resources_until_they_are_isolated(worl
 
             await at.until(conflicts)
             message = at.condition(await at.get(name), "Delivered").message
-            assert message.startswith(f"contradicts {other}:")
+            assert message.startswith(f"conflicts with {other}:")
         await at.patch({"spec": {"otelIsolation": "Suffix"}}, "b")
         for name in ("a", "b"):
 

@@ -55,7 +55,7 @@ async def test_optional_contents_that_are_gone_keep_what_was_sent(world: Any) ->
         await at.ready("Synced")
         await at.client.resource(CONFIG_MAPS).delete("conf", "default")
         pipeline = await at.ready("ContentsUnavailable")
-        assert "optional is without effect" in at.condition(pipeline).message
+        assert "optional has no effect" in at.condition(pipeline).message
         assert at.fleet.server.pipelines.find_by_name("web").contents == OTHER
 
 

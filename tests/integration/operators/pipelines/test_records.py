@@ -85,7 +85,7 @@ async def test_redirects_and_errors_are_not_followed_and_tell_no_secret() -> Non
         with pytest.raises(SourceError, match="HTTP 302"):
             await reader.read(source, {})
         assert len(seen) == 1
-        with pytest.raises(SourceError, match="https only") as caught:
+        with pytest.raises(SourceError, match="https is required") as caught:
             await reader.read(source, {"bearer-token": SECRET.encode()})
         assert SECRET not in str(caught.value)
 

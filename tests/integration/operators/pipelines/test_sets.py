@@ -165,7 +165,7 @@ async def test_a_list_that_leaves_pipelines_out_deletes_none(world: Any, *, prun
         await patch(at, {"maxDeletions": 1})
         set_ = await ready(at, "SyncFailed")
         said = find(set_.status.conditions, "Ready")
-        assert said is not None and "leaves out pipeline 'old'" in said.message
+        assert said is not None and "does not list pipeline 'old'" in said.message
         assert at.fleet.names == ["a", "old", "older"]
         at.fleet.always = None
         await ready(at, "TooManyDeletions" if prune else "Synced", 2)

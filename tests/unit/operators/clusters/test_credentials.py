@@ -84,11 +84,11 @@ def test_an_identity_changes_with_address_and_credentials_and_shows_neither() ->
         (
             UntrustedServer("IP address mismatch, certificate is not valid for '127.0.0.1'"),
             Reason.UNTRUSTED,
-            "write a host in spec.endpoint",
+            "set spec.endpoint to a host name",
         ),
         (ConnectionFailed("refused"), Reason.UNREACHABLE, "refused"),
         (Unauthorized(), Reason.UNAUTHORIZED, "renew it"),
-        (Forbidden("no"), Reason.FORBIDDEN, "no; give the account of the Secret this right"),
+        (Forbidden("no"), Reason.FORBIDDEN, "no; grant this permission to the service account"),
         (TimeoutError(), Reason.TIMEOUT, "within 10 s"),
         (ConnectionFailed("token=abc123 refused"), Reason.UNREACHABLE, "***"),
     ],

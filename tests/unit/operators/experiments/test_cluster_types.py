@@ -40,7 +40,7 @@ def test_a_named_kind_replaces_the_usual_one() -> None:
     ("text", "words"),
     [
         ("[", "not YAML"),
-        ("aks: {}", "wrong"),
+        ("aks: {}", "invalid cluster types"),
         ("gke: {kind: X}", "apiVersion"),
         ("gke: {apiVersion: a/v1, kind: X, plural: xs, color: red}", "color"),
         ("gke: {apiVersion: a/v1, kind: X, plural: xs, secretName: '{other}'}", "may contain"),

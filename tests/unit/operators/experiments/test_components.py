@@ -162,7 +162,7 @@ def test_a_required_parameter_must_be_set() -> None:
     [
         ({**GIT, "chart": "x", "targetRevision": "1"}, "path and chart exclude each other"),
         ({"repoURL": "https://x"}, "one of path, chart and ref"),
-        ({"repoURL": "https://x", "chart": "c"}, "a chart needs its version"),
+        ({"repoURL": "https://x", "chart": "c"}, "the version of a chart must be set"),
         ({"repoURL": "https://x", "ref": "values", "helm": {}}, "is not rendered"),
     ],
 )

@@ -42,7 +42,7 @@ def test_levels_follow_dependencies_and_the_order_of_the_spec(
         pytest.param("a:a", Reason.DEPENDENCY_CYCLE, "a depends on itself", id="self"),
         pytest.param("a:b b:a", Reason.DEPENDENCY_CYCLE, "a -> b -> a", id="two"),
         pytest.param("a b:c c:d d:b", Reason.DEPENDENCY_CYCLE, "b -> c -> d -> b", id="three"),
-        pytest.param("a:x", Reason.DEPENDENCY_UNKNOWN, "no target x", id="unknown"),
+        pytest.param("a:x", Reason.DEPENDENCY_UNKNOWN, "target x not found", id="unknown"),
         pytest.param("a b:a,a", Reason.INVALID_SPEC, "a is listed twice", id="duplicate"),
         pytest.param("a a", Reason.INVALID_SPEC, "target a is listed twice", id="target twice"),
     ],

@@ -48,7 +48,7 @@ def test_an_insecure_cluster_has_no_authority() -> None:
         pytest.param(document({"server": ""}, {}), "no server", id="server missing"),
         pytest.param(document({}, {"exec": {"command": "x"}}), "exec", id="exec"),
         pytest.param(document({}, {"auth-provider": {"name": "gcp"}}), "auth-provider", id="old"),
-        pytest.param(document({}, {"client-key": "/k"}), "names a file", id="file"),
+        pytest.param(document({}, {"client-key": "/k"}), "refers to a file", id="file"),
         pytest.param(document({}, {"client-key-data": "%"}), "not base64", id="not base64"),
     ],
 )

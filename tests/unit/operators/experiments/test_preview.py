@@ -93,5 +93,5 @@ def test_a_tree_shows_targets_applications_and_results() -> None:
         "├─ hypothesis invalidated",
         "├─ cost 0.1 USD",
         "├─ results file:///results/",
-        "└─ everything that was created is gone",
+        "└─ all created objects are deleted",
     ]

@@ -22,7 +22,10 @@ def tpm(**policy: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"resources": {"cpu": 1, "memory": "0Gi", "disk": "1G"}}, "spec.resources.memory is 0Gi"),
+        (
+            {"resources": {"cpu": 1, "memory": "0Gi", "disk": "1G"}},
+            "spec.resources.memory: 0Gi must be greater than 0",
+        ),
         ({"network": {**STATIC, "staticConfig": {}}}, "spec.network.staticConfig has no address"),
         (
             {"network": {**STATIC, "staticConfig": {"pool": ["hello"]}}},
@@ -30,21 +33,24 @@ def tpm(**policy: Any) -> dict[str, Any]:
         ),
         (
             {"network": {**STATIC, "staticConfig": {**POOL, "gateway": "zz"}}},
-            "spec.network.staticConfig.gateway is 'zz'",
+            "spec.network.staticConfig.gateway: 'zz' must be an IP address",
         ),
         (
             {"network": {**STATIC, "staticConfig": {**POOL, "dns": ["10.0.0.1", "ü"]}}},
-            "spec.network.staticConfig.dns[1] is 'ü'",
+            "spec.network.staticConfig.dns[1]: 'ü' must be an IP address",
         ),
         ({"cloudInit": {"userData": "{{{: ["}}, "spec.cloudInit.userData is not YAML"),
         ({"cloudInit": {"metaData": "- a"}}, "spec.cloudInit.metaData must be a map"),
         ({"cloudInit": {"networkData": "a: ["}}, "spec.cloudInit.networkData is not YAML"),
         (
             {"attestation": tpm(pcrSelection=[0, -1])},
-            "spec.attestation.config.tpm.pcrSelection[1] is -1, not within 0-23",
+            "spec.attestation.config.tpm.pcrSelection[1]: -1 must be from 0 to 23",
         ),
-        ({"attestation": tpm(ekHashes=["ü"])}, "spec.attestation.config.tpm.ekHashes[0] is 'ü'"),
-        ({"bootstrap": github("ü")}, "spec.bootstrap.config.github.url is 'ü'"),
+        (
+            {"attestation": tpm(ekHashes=["ü"])},
+            "spec.attestation.config.tpm.ekHashes[0]: 'ü' must be 64",
+        ),
+        ({"bootstrap": github("ü")}, "spec.bootstrap.config.github.url: 'ü' must be an address"),
     ],
 )
 def test_mistake_is_told_with_its_field(spec: dict[str, Any], message: str) -> None:

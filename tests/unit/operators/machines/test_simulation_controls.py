@@ -42,7 +42,7 @@ async def test_action_that_fails_is_reported_once_and_holds_up_no_other() -> Non
     simulators = Simulators(VirtualClock())
     node = simulators.get(DEFAULT_ENDPOINT).nodes["sim-1"]
     told = await control(simulators, KILL, WRONG)
-    assert told == ["BadControl: there is no VM 'nobody'; there are: none"]
+    assert told == ["BadControl: VM 'nobody' not found; available: none"]
     assert not node.is_online
     assert await control(simulators, KILL, WRONG, REVIVE) == []
     assert node.is_online

@@ -71,9 +71,13 @@ STEPS = [{"weight": 50, "duration": "5m"}, {"weight": 10, "duration": "5m"}]
     ("kind", "changes", "text"),
     [
         pytest.param("Pipeline", {"matchers": ["env=~[a-"]}, "spec.matchers[0]", id="regex"),
-        pytest.param("Pipeline", {"matchers": ["a=b,c=d"]}, "one matcher each", id="two in one"),
+        pytest.param(
+            "Pipeline", {"matchers": ["a=b,c=d"]}, "one matcher per entry", id="two in one"
+        ),
         pytest.param("Pipeline", {"contents": "a {"}, "spec.contents", id="contents"),
-        pytest.param("Pipeline", {"rollout": {"steps": STEPS}}, "not above 50", id="falling steps"),
+        pytest.param(
+            "Pipeline", {"rollout": {"steps": STEPS}}, "must be greater than 50", id="falling steps"
+        ),
         pytest.param(
             "Pipeline",
             {"rollout": {"steps": [{"matchers": ["a=="]}]}},

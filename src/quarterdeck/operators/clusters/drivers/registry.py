@@ -49,7 +49,7 @@ class DockerRegistry:
         try:
             tls = _context(address)
         except (ssl.SSLError, ValueError) as error:
-            return _failed(f"the certificate authority cannot be used: {error}")
+            return _failed(f"invalid CA certificate: {error}")
         client = http.Client(tls=tls, pool=2, connect_timeout_s=wanted.timeout_s)
         try:
             async with asyncio.timeout(wanted.timeout_s):

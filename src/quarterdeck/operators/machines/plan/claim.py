@@ -206,7 +206,7 @@ def plan_drain(
     """
     is_pooled = claim.spec.runner_pool_ref is not None
     if busy and is_pooled and not may_kill:
-        return Drain(f"the job {busy} runs")
+        return Drain(f"job {busy} is running")
     waits = [*hooks, *([f"job {busy}"] if busy and not may_kill else [])]
     if not waits:
         return Drain()

@@ -46,8 +46,8 @@ def read_answer(
     if status == 200:
         raise CallFailed(
             Code.UNAVAILABLE,
-            "the answer is not Connect JSON, so this is not a fleet server; "
-            "check the URL and proxies",
+            "the response is not Connect JSON, so this is not a fleet server; check the URL and "
+            "proxies",
         )
     raise _failure(status, headers, body, now=now, masker=masker)
 
@@ -155,7 +155,7 @@ def _texts(message: Message, name: str) -> list[str]:
 
 def _wrong_shape(problem: str) -> CallFailed:
     return CallFailed(
-        Code.INTERNAL, f"the answer is not that of a fleet server: {problem}; check the URL"
+        Code.INTERNAL, f"unexpected response of the fleet server: {problem}; check the URL"
     )
 
 

@@ -124,5 +124,5 @@ def _texts(message: Message, name: str) -> dict[str, str]:
 
 def _wrong_shape(problem: str) -> CallFailed:
     return CallFailed(
-        Code.INTERNAL, f"the answer is not that of a fleet server: {problem}; check the URL"
+        Code.INTERNAL, f"unexpected response of the fleet server: {problem}; check the URL"
     )

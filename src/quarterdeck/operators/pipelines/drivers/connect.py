@@ -146,7 +146,10 @@ class ConnectClient:
         remote = read_pipeline(message, has_id=has_id)
         shown = (remote.id, remote.name, remote.source_namespace, remote.source_type)
         if not all(map(self._masker.is_clean, (*shown, remote.created_at, remote.updated_at))):
-            raise CallFailed(Code.INTERNAL, "the answer repeats the credentials it was sent")
+            raise CallFailed(
+                Code.INTERNAL,
+                "the response contains the credentials of the request and is discarded",
+            )
         return remote
 
     def _heed(self, error: CallFailed, scope: str) -> None:
@@ -232,7 +235,10 @@ class ConnectClient:
         found = []
         for head, snapshot in read_revisions(answer):
             if not self._masker.is_clean(head[0]):
-                raise CallFailed(Code.INTERNAL, "the answer repeats the credentials it was sent")
+                raise CallFailed(
+                    Code.INTERNAL,
+                    "the response contains the credentials of the request and is discarded",
+                )
             found.append(RemoteRevision(*head, self._read_pipeline(snapshot, has_id=False)))
         return found
 

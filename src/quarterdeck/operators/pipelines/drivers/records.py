@@ -95,7 +95,7 @@ class RecordReader:
         parts = urlsplit(source.url)
         host, is_tls = parts.hostname or "", parts.scheme == "https"
         if secret and not is_tls:
-            raise SourceError("credentials are sent over https only")
+            raise SourceError("https is required to send credentials")
         port = parts.port or (443 if is_tls else 80)
         address = await self._find_address(host, port)
         tls = (self._tls or ssl.create_default_context()) if is_tls else None
@@ -118,7 +118,7 @@ class RecordReader:
     async def _find_address(self, host: str, port: int) -> str:
         is_inside = host.endswith(_INSIDE) or not ({".", ":"} & set(host.strip(".")))
         if is_inside and not self._is_allowed(host):
-            raise SourceError(f"{host} is a name inside this host or cluster, not allowed")
+            raise SourceError(f"{host} is a name inside this host or cluster, which is not allowed")
         addresses = await self._resolve(host, port)
         refused = [each for each in addresses if not self._is_allowed(each)]
         if refused or not addresses:
@@ -154,5 +154,5 @@ def pick_records(data: bytes, path: str) -> list[dict[str, Any]]:
             raise SourceError(f"recordsPath: the answer has no member {name!r}")
         found = found[name]
     if not isinstance(found, list):
-        raise SourceError("recordsPath: does not lead to a list of records")
+        raise SourceError("recordsPath: must lead to a list of records")
     return [each for each in found if isinstance(each, dict)]

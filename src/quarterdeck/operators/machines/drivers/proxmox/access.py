@@ -78,13 +78,11 @@ def choose_access(access: AccessData, clock: Clock) -> Access:
     if access.token_id:
         user, mark, name = access.token_id.partition("!")
         if not mark or not name or "@" not in user:
-            raise make_error(
-                Code.UNAUTHORIZED, "the token's id is not of the form USER@REALM!TOKENID"
-            )
+            raise make_error(Code.UNAUTHORIZED, "invalid tokenId: expected USER@REALM!TOKENID")
         return TokenAccess(access.token_id, access.token_secret)
     if access.username:
         if "@" not in access.username:
-            raise make_error(Code.UNAUTHORIZED, "the user name is not of the form USER@REALM")
+            raise make_error(Code.UNAUTHORIZED, "invalid username: expected USER@REALM")
         return TicketAccess(access.username, access.password, clock)
     raise make_error(
         Code.UNAUTHORIZED,

@@ -158,7 +158,7 @@ class Api:
             loose: Any = msgspec.json.decode(data)
             return msgspec.convert(loose, kind, strict=False)
         except json.UNREADABLE as error:
-            text = f"the answer to {path} is not what Proxmox VE sends: {error}"
+            text = f"unexpected response of Proxmox VE to {path}: {error}"
             raise make_error(Code.CONFLICT, text) from error
 
 
@@ -169,7 +169,7 @@ def _open_envelope(
         envelope = msgspec.json.decode(content, type=Envelope) if content else Envelope()
     except json.UNREADABLE as error:
         if response.status < 300:
-            text = "the answer is not JSON; does spec.endpoint name Proxmox VE?"
+            text = "the response is not JSON; check that spec.endpoint is a Proxmox VE API"
             raise make_error(Code.UNAVAILABLE, text, operation=operation) from error
         envelope = Envelope()
     if response.status >= 300:

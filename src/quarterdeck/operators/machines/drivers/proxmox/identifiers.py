@@ -49,7 +49,7 @@ class Identifiers:
                 used.add(vmid)
         raise make_error(
             Code.IDS_EXHAUSTED,
-            f"no id from {start} to {end} is free; widen spec.vmidRange",
+            f"no free id in {start}-{end}; extend spec.vmidRange",
             operation="reserve_id",
         )
 

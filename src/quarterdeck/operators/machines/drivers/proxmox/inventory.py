@@ -139,7 +139,7 @@ class Inventory:
                     raise
         await self.resources()
         if (node := self._nodes.get(vmid)) is None:
-            raise make_error(Code.NOT_FOUND, f"there is no VM {vmid}")
+            raise make_error(Code.NOT_FOUND, f"VM {vmid} not found")
         return Location(vmid, node), await self.config(Location(vmid, node))
 
     async def config(self, at: Location) -> Config:

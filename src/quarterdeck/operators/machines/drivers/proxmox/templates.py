@@ -124,7 +124,7 @@ def choose_templates(resources: Sequence[Resource], wanted: TemplateRef) -> list
         shown, found = f"{wanted.name!r}", [row for row in rows if row.name == wanted.name]
         found = [row for row in found if row.template and wanted.name]
     if not found:
-        raise make_error(Code.TEMPLATE_NOT_FOUND, f"there is no template {shown}")
+        raise make_error(Code.TEMPLATE_NOT_FOUND, f"template {shown} not found")
     if len({row.node for row in found}) < len(found) or len({row.name for row in found}) > 1:
         ids = ", ".join(str(row.vmid) for row in found)
         raise make_error(Code.AMBIGUOUS, f"{len(found)} templates match {shown}: {ids}")

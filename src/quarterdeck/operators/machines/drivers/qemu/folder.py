@@ -144,7 +144,7 @@ class Folder:
         try:
             return msgspec.json.decode(self.at(vmid).record.read_bytes(), type=VmRecord)
         except (FileNotFoundError, NotADirectoryError):
-            raise make_error(Code.NOT_FOUND, f"there is no VM {vmid}") from None
+            raise make_error(Code.NOT_FOUND, f"VM {vmid} not found") from None
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
             text = f"the record {self.at(vmid).record} cannot be read: {error}"
             raise make_error(Code.CONFLICT, text) from error

@@ -69,8 +69,8 @@ class Images:
         if not name or not path.is_file():
             raise make_error(
                 Code.TEMPLATE_NOT_FOUND,
-                f"there is no image {wanted.image!r} in {self._folder.images}; "
-                "put it there with: quarterdeck machines template import",
+                f"image {wanted.image!r} not found in {self._folder.images}; import it with: "
+                "quarterdeck machines template import",
                 operation="validate_template",
             )
         size = await read_size(path)
@@ -174,7 +174,7 @@ class Images:
 def check_name(name: str) -> None:
     """Raises `PermanentError` INVALID_SPEC if an image cannot have the name."""
     if not _NAME.fullmatch(name):
-        raise make_error(Code.INVALID_SPEC, f"{name!r} cannot be the name of an image")
+        raise make_error(Code.INVALID_SPEC, f"invalid name of an image: {name!r}")
 
 
 def _check_disk(path: Path, details: Mapping[str, Any]) -> None:

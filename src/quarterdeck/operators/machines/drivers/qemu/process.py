@@ -60,7 +60,7 @@ async def stop(at: VmFolder, uuid: str, clock: Clock) -> None:
     if number := find_pid(at, uuid):
         os.kill(number, signal.SIGKILL)
     if not await _wait_end(at, uuid, clock, _KILL_S):
-        raise make_error(Code.TIMEOUT, f"process {number} does not end", operation="power")
+        raise make_error(Code.TIMEOUT, f"process {number} did not exit", operation="power")
 
 
 async def _wait_end(at: VmFolder, uuid: str, clock: Clock, limit_s: float) -> bool:

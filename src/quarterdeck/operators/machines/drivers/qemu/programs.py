@@ -41,7 +41,7 @@ def find(program: str) -> str:
     if path is None:
         raise make_error(
             Code.NOT_SUPPORTED,
-            f"there is no program {program}; install the package {PACKAGES[program]}",
+            f"program {program} not found; install the package {PACKAGES[program]}",
         )
     return path
 
@@ -74,7 +74,7 @@ async def run(
             async with asyncio.timeout(timeout_s):
                 code = await process.wait()
         except TimeoutError:
-            text = f"{program} has not ended within {timeout_s:.0f} s"
+            text = f"{program} did not exit within {timeout_s:.0f} s"
             raise make_error(Code.TIMEOUT, text) from None
         finally:
             if process.returncode is None:

@@ -122,7 +122,7 @@ class QemuProvider:
         for vmid in range(start, end + 1):
             if vmid not in used:
                 return vmid
-        text = f"every id from {start} to {end} is taken"
+        text = f"no free id in {start}-{end}; extend spec.vmidRange"
         raise make_error(Code.IDS_EXHAUSTED, text, operation="reserve_id")
 
     async def clone_vm(
@@ -137,7 +137,7 @@ class QemuProvider:
     ) -> TaskRef | None:
         """Write the record, then make the disk; both are there when this returns."""
         if node != self._node:
-            raise make_error(Code.UNAVAILABLE, f"there is no node {node} here")
+            raise make_error(Code.UNAVAILABLE, f"node {node} not found on this host")
         identity = uuid.uuid4()
         source = await asyncio.to_thread(self._folder.read_source, template.id)
         record = VmRecord(

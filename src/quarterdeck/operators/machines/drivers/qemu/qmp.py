@@ -30,7 +30,7 @@ async def execute(folder: Path, command: str, arguments: Mapping[str, object] | 
         async with asyncio.timeout(_TIMEOUT_S):
             return await _converse(folder, command, arguments)
     except TimeoutError:
-        text = f"QEMU in {folder} does not answer {command} within {_TIMEOUT_S:.0f} s"
+        text = f"QEMU in {folder} did not answer {command} within {_TIMEOUT_S:.0f} s"
         raise make_error(Code.TIMEOUT, text) from None
     except OSError as error:
         raise Gone from error

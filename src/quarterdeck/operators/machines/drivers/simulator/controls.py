@@ -95,12 +95,10 @@ def parse_settings(document: Any, settings: SimulatorSettings) -> SimulatorSetti
     latencies = {**plain["latencies"], **document.get("latencies", {})}
     found = _convert({**plain, **document, "latencies": latencies}, SimulatorSettings)
     if not 0 <= found.scale < math.inf:
-        raise BadControl(f"scale is {found.scale}: it must be 0 or more")
+        raise BadControl(f"scale: {found.scale} must be at least 0")
     for name, (low, high) in {"boot_s": found.boot_s, **found.latencies}.items():
         if not 0 <= low <= high < math.inf:
-            raise BadControl(
-                f"{name} is {low}-{high}: seconds must be 0 or more, the smaller first"
-            )
+            raise BadControl(f"{name}: {low}-{high} must be a range of seconds, such as 1-3")
     return found
 
 
@@ -145,7 +143,7 @@ def _revive(world: Simulator, name: str) -> None:
 
 def _node(world: Simulator, name: str) -> Any:
     if name not in world.nodes:
-        raise BadControl(f"there is no node {name!r}; there are: {', '.join(world.nodes)}")
+        raise BadControl(f"node {name!r} not found; available: {', '.join(world.nodes)}")
     return world.nodes[name]
 
 
@@ -154,12 +152,12 @@ def _vm(world: Simulator, name: str) -> SimulatedVM:
         if not vm.is_template and name in (vm.name, str(vm.id)):
             return vm
     names = sorted(vm.name for vm in world.vms.values() if not vm.is_template)
-    raise BadControl(f"there is no VM {name!r}; there are: {', '.join(names) or 'none'}")
+    raise BadControl(f"VM {name!r} not found; available: {', '.join(names) or 'none'}")
 
 
 def _check_choice(field: str, value: object, choices: Sequence[str]) -> None:
     if isinstance(value, str) and value not in choices:
-        raise BadControl(f"{field} is {value!r}; there are: {', '.join(choices)}")
+        raise BadControl(f"{field}: unknown value {value!r}; available: {', '.join(choices)}")
 
 
 def _convert(document: Any, type_: type[T]) -> T:

@@ -93,7 +93,7 @@ class SimulatorProvider:
             vm = self.world.vms.get(vmid)
             before = vm.previous if vm is not None else self.world.removed.get(vmid)
             if before is None:
-                raise make_error(Code.NOT_FOUND, f"there is no VM {vmid}")
+                raise make_error(Code.NOT_FOUND, f"VM {vmid} not found")
             return before
 
         return await self._call(self._target("get_vm", vmid), read)
@@ -108,7 +108,9 @@ class SimulatorProvider:
             for vmid in range(start, end + 1):
                 if vmid not in self.world.vms and vmid not in taken:
                     return vmid
-            raise make_error(Code.IDS_EXHAUSTED, f"every id from {start} to {end} is taken")
+            raise make_error(
+                Code.IDS_EXHAUSTED, f"no free id in {start}-{end}; extend spec.vmidRange"
+            )
 
         return await self._call(Target("reserve_id"), reserve)
 

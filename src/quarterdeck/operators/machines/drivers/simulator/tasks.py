@@ -57,7 +57,7 @@ class Tasks:
         self.settle()
         task = self._by_id.get(ref.id)
         if task is None:
-            raise make_error(Code.TASK_UNKNOWN, f"there is no task {ref.id}")
+            raise make_error(Code.TASK_UNKNOWN, f"task {ref.id} not found")
         return TaskInfo(task.state, task.failure if task.state is TaskState.FAILED else "")
 
     def forget_ended(self) -> None:

@@ -14,7 +14,7 @@ def find_template(world: Simulator, wanted: TemplateRef) -> TemplateInfo:
     found = [vm for vm in world.vms.values() if _is_meant(vm, wanted)]
     shown = wanted.id or wanted.name or ",".join(wanted.tags)
     if not found:
-        raise make_error(Code.TEMPLATE_NOT_FOUND, f"there is no template {shown}")
+        raise make_error(Code.TEMPLATE_NOT_FOUND, f"template {shown} not found")
     if len(found) > 1:
         raise make_error(Code.AMBIGUOUS, f"{len(found)} templates match {shown}")
     vm = found[0]

@@ -171,7 +171,7 @@ class Simulator:
         self.settle()
         vm = self.vms.get(vmid)
         if vm is None:
-            raise make_error(Code.NOT_FOUND, f"there is no VM {vmid}")
+            raise make_error(Code.NOT_FOUND, f"VM {vmid} not found")
         return vm
 
     # --- changes
