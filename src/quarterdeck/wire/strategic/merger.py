@@ -5,10 +5,9 @@ creation) they are carried over, and nulls stay because they will delete on the 
 """
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from quarterdeck.meta.field import format_go_value
 from quarterdeck.meta.schema import Node
 from quarterdeck.wire.strategic import errors
 from quarterdeck.wire.strategic.order import (
@@ -17,9 +16,12 @@ from quarterdeck.wire.strategic.order import (
     ELEMENT_ORDER,
     RETAIN_KEYS,
     arrange,
+    arrange_keeping_deletions,
+    check_order,
     deduplicate,
     get_key,
     has_maps,
+    simulate_deletions,
 )
 
 _DROP = object()
@@ -114,7 +116,7 @@ def _merge_ordered_list(
         raise errors.bad_element_order()
     schema = find_member(node, field)
     key = schema.patch_merge_key if schema is not None else ""
-    _check_order(changes or [], wanted, key)
+    check_order(changes or [], wanted, key)
     if live is None and changes is None:
         return
     if changes is None:
@@ -123,63 +125,12 @@ def _merge_ordered_list(
         merged = drop_directives(changes)
     else:
         merged = _merge_lists(live, changes, schema, mode=mode)
-        live = _simulate_deletions(live, changes, key)
-    result[field] = _arrange_keeping_deletions(merged, wanted, live or [], key)
-
-
-def _simulate_deletions(live: list[Any], changes: list[Any], key: str) -> list[Any]:
-    """The live order as Kubernetes sees it after a patch deleted items.
-
-    There, new items take the places that deletions left at the end of the list, and count as
-    live ones from then on: so a renamed container stands behind those only the server has.
-    """
-    gone = {item[key] for item in changes if _is_deletion(item) and key in item}
-    if not gone:
-        return live
-    kept = [item for item in live if item.get(key) not in gone]
-    known = {item.get(key) for item in kept}
-    new = [item for item in changes if DIRECTIVE not in item and item.get(key) not in known]
-    return (kept + new)[: len(live)]
+        live = simulate_deletions(live, changes, key)
+    result[field] = arrange_keeping_deletions(merged, wanted, live or [], key)
 
 
 def _is_list_or_none(value: Any) -> bool:
     return value is None or isinstance(value, list)
-
-
-def _arrange_keeping_deletions(
-    merged: Sequence[Any], wanted: Sequence[Any], live: Sequence[Any], key: str
-) -> list[Any]:
-    """Items that only say `$patch: delete` (when patches are combined) stand last."""
-    kept = [item for item in merged if not _is_deletion(item)]
-    deletions = [item for item in merged if _is_deletion(item)]
-    return arrange(kept, wanted=wanted, live=live, merge_key=key) + deletions
-
-
-def _is_deletion(item: Any) -> bool:
-    return isinstance(item, dict) and item.get(DIRECTIVE) == "delete"
-
-
-def _check_order(changes: Sequence[Any], wanted: Sequence[Any], key: str) -> None:
-    """What the patch changes must be listed in its `$setElementOrder`, in the same order.
-
-    A `$patch: replace` must stand before the last of them: that is how Kubernetes reads it.
-    """
-    if not wanted or not changes:
-        return
-    pending = [item for item in changes if not _is_deletion(item)]
-    index = place = 0
-    while index < len(pending) and place < len(wanted):
-        item = pending[index]
-        if isinstance(item, dict) and DIRECTIVE in item:
-            index += 1
-            continue
-        index += get_key(item, key) == get_key(wanted[place], key)
-        place += 1
-    if index < len(pending):
-        raise errors.StrategicMergeError(
-            f"The order in patch list:\n{format_go_value(list(changes))}\n doesn't match"
-            f" {ELEMENT_ORDER} list:\n{format_go_value(list(wanted))}\n"
-        )
 
 
 def _strip_prefix(name: str, prefix: str) -> str:
@@ -253,7 +204,7 @@ def _merge_object_lists(
         raise errors.StrategicMergeError("cannot merge lists without merge key for struct")
     live, patch = _apply_item_directives(live, patch, key)
     merged = _merge_items(live, patch, schema, mode=mode)
-    return _arrange_keeping_deletions(merged, patch, live, key)
+    return arrange_keeping_deletions(merged, patch, live, key)
 
 
 def _apply_item_directives(

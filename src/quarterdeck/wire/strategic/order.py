@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
+from quarterdeck.meta.field import format_go_value
 from quarterdeck.wire.strategic.errors import (
     StrategicMergeError,
     bad_merge_key,
@@ -113,3 +114,55 @@ def deduplicate(items: Sequence[Any]) -> list[Any]:
                 heapq.heappush(places[last], place)
         index += 1
     return result
+
+
+def simulate_deletions(live: list[Any], changes: list[Any], key: str) -> list[Any]:
+    """The live order as Kubernetes sees it after a patch deleted items.
+
+    There, new items take the places that deletions left at the end of the list, and count as
+    live ones from then on: so a renamed container stands behind those only the server has.
+    """
+    gone = {item[key] for item in changes if is_deletion(item) and key in item}
+    if not gone:
+        return live
+    kept = [item for item in live if item.get(key) not in gone]
+    known = {item.get(key) for item in kept}
+    new = [item for item in changes if DIRECTIVE not in item and item.get(key) not in known]
+    return (kept + new)[: len(live)]
+
+
+def arrange_keeping_deletions(
+    merged: Sequence[Any], wanted: Sequence[Any], live: Sequence[Any], key: str
+) -> list[Any]:
+    """Items that only say `$patch: delete` (when patches are combined) stand last."""
+    kept = [item for item in merged if not is_deletion(item)]
+    deletions = [item for item in merged if is_deletion(item)]
+    return arrange(kept, wanted=wanted, live=live, merge_key=key) + deletions
+
+
+def is_deletion(item: Any) -> bool:
+    """Whether an item of a patch only says that it goes."""
+    return isinstance(item, dict) and item.get(DIRECTIVE) == "delete"
+
+
+def check_order(changes: Sequence[Any], wanted: Sequence[Any], key: str) -> None:
+    """What the patch changes must be listed in its `$setElementOrder`, in the same order.
+
+    A `$patch: replace` must stand before the last of them: that is how Kubernetes reads it.
+    """
+    if not wanted or not changes:
+        return
+    pending = [item for item in changes if not is_deletion(item)]
+    index = place = 0
+    while index < len(pending) and place < len(wanted):
+        item = pending[index]
+        if isinstance(item, dict) and DIRECTIVE in item:
+            index += 1
+            continue
+        index += get_key(item, key) == get_key(wanted[place], key)
+        place += 1
+    if index < len(pending):
+        raise StrategicMergeError(
+            f"The order in patch list:\n{format_go_value(list(changes))}\n doesn't match"
+            f" {ELEMENT_ORDER} list:\n{format_go_value(list(wanted))}\n"
+        )
