@@ -1,18 +1,16 @@
 """Settings of the clusters operator: ClusterPulse's variables, with its defaults and minimums."""
 
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from quarterdeck.app.oidc_settings import OidcSettings
-from quarterdeck.app.settings import HUB, INGESTER, RUN, UP, Option, Port
+from quarterdeck.app.hub_settings import HubSettings
+from quarterdeck.app.settings import HUB, INGESTER, RUN, UP, Option
 from quarterdeck.kit.redaction import Secret
 
 _DAY_S = 86_400
 _EVERYWHERE = (UP, RUN, HUB, INGESTER)
 _PUSH = (UP, RUN, INGESTER)
-_API = (UP, HUB)
 
 
 def _number(env: str, text: str, minimum: int, maximum: int = _DAY_S) -> Option:
@@ -39,13 +37,8 @@ def _push(option: Option) -> Option:
     return msgspec.structs.replace(option, commands=_PUSH)
 
 
-def _api(option: Option) -> Option:
-    """A setting of the hub API only."""
-    return msgspec.structs.replace(option, commands=_API)
-
-
-class Settings(OidcSettings, frozen=True, kw_only=True):
-    """Settings of the hub."""
+class Settings(HubSettings, frozen=True, kw_only=True):
+    """Settings of the operator, and of the hub API beside it."""
 
     # --- where state and history are kept
 
@@ -273,121 +266,3 @@ class Settings(OidcSettings, frozen=True, kw_only=True):
     collector_ca_key: Annotated[
         str, _text("COLLECTOR_CA_KEY", "Key of that ConfigMap.", "NAME")
     ] = "service-ca.crt"
-
-    # --- access policies
-
-    policy_cache_ttl: Annotated[
-        int, _api(_number("POLICY_CACHE_TTL", "Seconds that policies are cached.", 60))
-    ] = 300
-    group_cache_ttl: Annotated[
-        int,
-        _api(
-            _number("GROUP_CACHE_TTL", "Seconds that groups of OpenShift are cached; 0: never.", 0)
-        ),
-    ] = 60
-    rbac_cache_ttl: Annotated[
-        int,
-        _api(_number("RBAC_CACHE_TTL", "Seconds that policies of a user are cached; 0: never.", 0)),
-    ] = 0
-    max_policies_per_user: Annotated[
-        int,
-        _api(
-            _number(
-                "MAX_POLICIES_PER_USER",
-                "Maximum number of policies evaluated for one user.",
-                1,
-                10_000,
-            )
-        ),
-    ] = 100
-
-    # --- the hub API
-
-    hub_host: Annotated[
-        str,
-        Option(
-            help="Address that `quarterdeck hub` listens on.",
-            env=("API_HOST",),
-            commands=(HUB,),
-            metavar="ADDRESS",
-            default_text="loopback, all addresses inside a cluster",
-        ),
-    ] = ""
-    hub_port: Annotated[
-        Port,
-        Option(
-            help="Port of `quarterdeck hub`; 0 for any free port.",
-            env=("API_PORT",),
-            commands=(HUB,),
-            metavar="N",
-        ),
-    ] = Port(8088)
-    hub_cert_path: Annotated[
-        Path | None,
-        Option(
-            help="Folder with tls.crt and tls.key of `quarterdeck hub`; read again on change.",
-            env=("API_CERT_PATH",),
-            commands=(HUB,),
-            metavar="DIR",
-            default_text="none; plain HTTP",
-        ),
-    ] = None
-    operators_url: Annotated[
-        str,
-        Option(
-            help=(
-                "Metrics addresses of the operators, from which `quarterdeck hub` reads reconciles."
-            ),
-            env=("OPERATORS_URL",),
-            commands=(HUB,),
-            metavar="A,B",
-            default_text="none; the dashboard shows no reconciles",
-        ),
-    ] = ""
-    operators_ca_file: Annotated[
-        str,
-        Option(
-            help="CA certificates that verify the operators.",
-            env=("OPERATORS_CA_FILE",),
-            commands=(HUB,),
-            metavar="FILE",
-            default_text="those of the system",
-        ),
-    ] = ""
-    hub_anonymous: Annotated[
-        bool,
-        _api(Option(help="Allow anonymous viewers.", env=("HUB_ANONYMOUS",))),
-    ] = False
-    oauth_trusted_proxies: Annotated[
-        str,
-        _api(
-            _text(
-                "OAUTH_TRUSTED_PROXIES",
-                "Networks of OAuth proxies whose user headers are trusted.",
-                "A,B",
-                "none",
-            )
-        ),
-    ] = ""
-    oauth_header_user: Annotated[
-        str, _api(_text("OAUTH_HEADER_USER", "Header with the user's name.", "NAME"))
-    ] = "X-Forwarded-User"
-    oauth_header_email: Annotated[
-        str, _api(_text("OAUTH_HEADER_EMAIL", "Header with the user's e-mail address.", "NAME"))
-    ] = "X-Forwarded-Email"
-    oauth_header_groups: Annotated[
-        str, _api(_text("OAUTH_HEADER_GROUPS", "Header with the user's groups.", "NAME"))
-    ] = "X-Forwarded-Groups"
-    swagger_enabled: Annotated[
-        bool,
-        _api(
-            Option(
-                help="Show the endpoints of the hub API as a page at /api/v1/swagger.",
-                env=("SWAGGER_ENABLED",),
-            )
-        ),
-    ] = False
-    cors_origins: Annotated[
-        tuple[str, ...],
-        _api(_text("CORS_ORIGINS", "Origins that CORS allows.", "A,B", "none")),
-    ] = ()
