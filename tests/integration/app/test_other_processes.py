@@ -19,11 +19,12 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.collector import run_collector
 from quarterdeck.app.envtest.storage import find_data_dir, serve_storage
 from quarterdeck.app.errors import NotConfigured, SettingError, StartError
+from quarterdeck.app.fleet import FleetSettings, serve_fleet
 from quarterdeck.app.run import run
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client import Client, load_config
-from quarterdeck.kit import http
+from quarterdeck.kit import http, json
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.testing import programs
@@ -123,6 +124,48 @@ async def test_server_listens_on_a_plain_port_where_it_is_asked_to(tmp_path: Pat
             assert answer.status == 200
 
 
+async def test_server_listens_on_one_port_by_default(tmp_path: Path) -> None:
+    lines = Lines()
+    settings = ServeSettings(data_dir=tmp_path, port=0)
+    async with running(serve(settings, print_line=lines.add, started=0.0)):
+        await lines.wait_for("ready in")
+    listening = [line for line in lines.lines if line.startswith("listening on")]
+    assert [line.partition("://")[0] for line in listening] == ["listening on https"]
+
+
+async def test_certificate_that_cannot_be_used_names_its_flag(tmp_path: Path) -> None:
+    given: dict[str, Any] = {**FREE, "operators": ("applications",), "leader_elect": False}
+    async with Cluster() as cluster:
+        settings = Settings(**given, kubeconfig=cluster.kubeconfig, metrics_cert_path=tmp_path)
+        with pytest.raises(StartError) as caught:
+            await run(settings)
+    assert str(caught.value).endswith("(--metrics-cert-path)")
+    assert str(tmp_path) in str(caught.value)
+
+
+async def test_pages_may_be_off_while_the_cluster_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{programs.free_port()}"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": ""}}
+    document = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
+    path.write_text(json.encode(document).decode())
+    off: dict[str, Any] = {"health_bind_address": "0", "metrics_bind_address": "0"}
+    settings = Settings(**{**FREE, **off}, kubeconfig=path, operators=("applications",))
+    with pytest.raises(StartError, match="cannot reach the API server http://127"):
+        await run(settings)
+
+
+async def test_fleet_server_keeps_nothing_where_it_is_asked_to(tmp_path: Path) -> None:
+    lines = Lines()
+    settings = FleetSettings(data_dir=tmp_path, in_memory=True, port=0)
+    async with running(serve_fleet(settings, print_line=lines.add)):
+        url = (await lines.wait_for("listening on")).removeprefix("listening on ")
+        await lines.wait_for("the token is in")
+        async with http.Client() as web, await web.request("GET", f"{url}/healthz") as answer:
+            assert answer.status == 200
+    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".db", ".sqlite")]
+
+
 async def test_api_server_of_envtest_asks_where_data_goes(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{programs.free_port()}"
     assert await find_data_dir([]) is None
@@ -202,3 +245,11 @@ async def test_collector_names_what_it_cannot_use(tmp_path: Path) -> None:
     absent = tmp_path / "absent"
     with pytest.raises(StartError, match="absent"):
         await run_collector(environment, kubeconfig=absent, print_line=print)
+    lines = Lines()
+    environment["BUFFER_DIR"] = str(tmp_path / "buffer")
+    async with Cluster() as cluster:
+        work = run_collector(environment, kubeconfig=cluster.kubeconfig, print_line=lines.add)
+        async with running(work):
+            line = await lines.wait_for("collecting from")
+    assert line.endswith(" as east, pushing to 127.0.0.1:9")
+    assert (tmp_path / "buffer").is_dir()
