@@ -10,6 +10,7 @@ from bootstrap_world import NAMESPACE, Machine, bootstrap_world, name_of
 from cryptography import x509
 
 from quarterdeck.apis.core.config import Secret
+from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.kit import http
 from quarterdeck.services.bootstrap.limiter import Limits
 
@@ -221,3 +222,50 @@ async def test_large_and_malformed_bodies_and_plain_http_are_refused() -> None:
         assert (await replica.call("GET", "/v1/unknown")).status == 404
         plain = await replica.service.handle(http.Request.of("GET", "/healthz"))
         assert plain.status == 403
+
+
+async def test_token_is_bound_to_a_hardware_address(caplog: pytest.LogCaptureFixture) -> None:
+    async with bootstrap_world() as world:
+        replica, claim = await world.start_replica(), await world.add_claim("web-1")
+        token = await world.issue(replica, claim, boundMAC="AA:00:00:00:00:01")
+        request = {"token": token, "csr": Machine().csr}
+        for mac in ([], ["aa:00:00:00:00:02"]):
+            with caplog.at_level(logging.INFO):
+                refused = await replica.call("POST", JOIN, {**request, "machine": {"mac": mac}})
+            assert refused.status == 401
+            assert reasons(caplog)[-1] == "WrongPlace"
+        facts = {"mac": ["bb:00:00:00:00:01", "aa:00:00:00:00:01"]}
+        assert (await replica.call("POST", JOIN, {**request, "machine": facts})).status == 200
+
+
+async def test_answer_that_was_not_recorded_is_recorded_with_the_next_one() -> None:
+    async with bootstrap_world() as world:
+        replica, claim, machine = (
+            await world.start_replica(),
+            await world.add_claim("web-1"),
+            Machine(),
+        )
+        token = await world.issue(replica, claim)
+        request = {"token": token, "csr": machine.csr}
+        first = await replica.call("POST", JOIN, request)
+        claims = world.client.resource(MachineClaim.KIND.gvr).subresource("status")
+        await claims.patch("web-1", {"status": {"attestation": None}}, namespace="default")
+        assert (await world.read_claim("web-1")).status.attestation is None
+        again = await replica.call("POST", JOIN, request)
+        assert again.body["certificate"] == first.body["certificate"]
+        recorded = (await world.read_claim("web-1")).status.attestation
+        assert recorded is not None
+        assert recorded.method == "join-token"
+
+
+async def test_unknown_and_used_tokens_are_not_withdrawn() -> None:
+    async with bootstrap_world() as world:
+        replica, claim = await world.start_replica(), await world.add_claim("web-1")
+        token, machine = await world.issue(replica, claim), Machine()
+        request = {"token": token, "csr": machine.csr}
+        used = await replica.call("POST", JOIN, request)
+        for identity in (token.split(".")[1], "none"):
+            gone = await replica.call("DELETE", f"{TOKENS}/{identity}", token=world.operator_token)
+            assert gone.status in (200, 204)
+        again = await replica.call("POST", JOIN, request)
+        assert again.body["certificate"] == used.body["certificate"]

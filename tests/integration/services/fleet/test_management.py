@@ -152,3 +152,43 @@ async def test_health_needs_no_token_and_other_methods_are_refused() -> None:
         assert await it.send("GET", "/readyz") == (200, b"ok")
         path = f"/{SERVICE['GetConfig']}/GetConfig"
         assert await it.send("PUT", path, b"{}") == (405, b"use GET or POST")
+
+
+async def test_names_of_pipelines_are_taken_and_given_back() -> None:
+    async with fleet() as it:
+        first = await it.call("CreatePipeline", pipeline={"name": "a", "contents": SCRAPE})
+        second = await it.call("CreatePipeline", pipeline={"name": "b", "contents": SCRAPE})
+        taken = {"id": second["id"], "name": "a", "contents": SCRAPE}
+        assert await it.call("UpdatePipeline", pipeline=taken) == "already_exists"
+        renamed = {"id": first["id"], "name": "c", "contents": SCRAPE}
+        assert (await it.call("UpdatePipeline", pipeline=renamed))["name"] == "c"
+        assert (await it.call("UpdatePipeline", pipeline=taken))["name"] == "a"
+
+
+async def test_contents_have_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quarterdeck.services.fleet.pipelines.MAX_CONTENTS", 10)
+    async with fleet() as it:
+        made = await it.call("CreatePipeline", pipeline={"name": "a", "contents": SCRAPE})
+        assert made == "invalid_argument"
+
+
+async def test_a_sync_names_each_pipeline_once() -> None:
+    async with fleet() as it:
+        twice = [{"name": "a", "contents": SCRAPE}, {"name": "a", "contents": SCRAPE}]
+        assert await it.call("SyncPipelines", source="git", pipelines=twice) == "invalid_argument"
+
+
+async def test_pipelines_are_listed_by_their_type() -> None:
+    async with fleet() as it:
+        await it.call("CreatePipeline", pipeline={"name": "a", "contents": SCRAPE})
+        for wanted, found in (("CONFIG_TYPE_ALLOY", 1), ("CONFIG_TYPE_OTEL", 0)):
+            listed = await it.call("ListPipelines", configType=wanted)
+            assert len(listed.get("pipelines") or []) == found
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("DELETE", "/v1/opamp"), ("POST", "/otel/config"), ("GET", "/v1/opamp")]
+)
+async def test_other_methods_of_agents_are_refused(method: str, path: str) -> None:
+    async with fleet() as it:
+        assert (await it.send(method, path))[0] == 405
