@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [name for name in options.names if name not in known]
     if unknown:
         print(
-            f"bench: unknown suite {', '.join(unknown)}; expected one of: {', '.join(known)}",
+            f"bench: unknown suite {', '.join(unknown)}; must be one of: {', '.join(known)}",
             file=sys.stderr,
         )
         return 2

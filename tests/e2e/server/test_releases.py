@@ -87,7 +87,7 @@ async def test_an_unknown_release_is_refused() -> None:
         stderr=asyncio.subprocess.PIPE,
     )
     _, text = await process.communicate()
-    assert process.returncode and b"expected one of 1.32, 1.36, 1.37" in text
+    assert process.returncode and b"must be one of 1.32, 1.36, 1.37" in text
 
 
 @pytest.mark.parametrize("release", ["1.32", "1.36", "1.37"])

@@ -53,5 +53,5 @@ def convert(
 def _find(version: str, spokes: Mapping[str, Spoke]) -> Spoke:
     if version not in spokes:
         known = ", ".join(sorted({HUB, *spokes}))
-        raise ConversionError(f"unknown version {version} of {GROUP}: expected one of {known}")
+        raise ConversionError(f"unknown version {version} of {GROUP}: must be one of {known}")
     return spokes[version]

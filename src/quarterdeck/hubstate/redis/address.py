@@ -87,7 +87,7 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
         if unknown := set(options) - set(_OPTIONS):
             known = ", ".join(sorted(_OPTIONS))
             raise BadAddress(
-                f"unknown option {sorted(unknown)[0]!r} in the Redis URL: expected one of {known}"
+                f"unknown option {sorted(unknown)[0]!r} in the Redis URL: must be one of {known}"
             )
         path = [unquote(part) for part in parts.path.split("/") if part]
         master = path.pop(0) if chosen is Mode.SENTINEL and path else ""

@@ -81,7 +81,7 @@ def choose_release(release: str) -> None:
     """
     if release not in RELEASES:
         known = ", ".join(RELEASES)
-        raise ValueError(f"unknown Kubernetes version {release!r}: expected one of {known}")
+        raise ValueError(f"unknown Kubernetes version {release!r}: must be one of {known}")
     if release != get_release() and _load_file.cache_info().currsize:
         raise ValueError(
             f"cannot change the Kubernetes version to {release}: built-in kinds of"

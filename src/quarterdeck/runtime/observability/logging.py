@@ -120,7 +120,7 @@ def parse_level(text: str) -> int:
         return _LEVELS[text.strip().lower()]
     except KeyError:
         known = ", ".join(name for name in _LEVELS if name != "warn")
-        raise ValueError(f"LOG_LEVEL={text!r} is not one of {known}") from None
+        raise ValueError(f"invalid LOG_LEVEL {text!r}: must be one of {known}") from None
 
 
 def configure(
@@ -134,7 +134,7 @@ def configure(
     stream = stream if stream is not None else sys.stderr
     form = form or os.environ.get("LOG_FORMAT") or ("console" if stream.isatty() else "json")
     if form not in ("json", "console"):
-        raise ValueError(f"LOG_FORMAT={form!r} is not one of json, console")
+        raise ValueError(f"invalid LOG_FORMAT {form!r}: must be one of json, console")
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter() if form == "json" else ConsoleFormatter())
     root = logging.getLogger(ROOT)

@@ -102,7 +102,7 @@ class Conversion(Generic[H]):
         if version not in self._spokes:
             known = ", ".join(self.versions)
             raise ConversionError(
-                f"{self.hub.KIND.kind} has no version {version!r}: expected one of {known}"
+                f"{self.hub.KIND.kind} has no version {version!r}: must be one of {known}"
             )
         return self._spokes[version]
 

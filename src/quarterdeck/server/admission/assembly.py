@@ -111,7 +111,7 @@ def choose_plugins(enabled: Iterable[str], disabled: Iterable[str]) -> frozenset
     for flag, names in (("enable", enabled), ("disable", disabled)):
         if unknown := sorted(names - known):
             raise ValueError(
-                f'{flag}-admission-plugins plugin "{unknown[0]}" is unknown; expected one of'
+                f'{flag}-admission-plugins plugin "{unknown[0]}" is unknown; it must be one of'
                 f" {', '.join(sorted(known))}"
             )
     if both := sorted(enabled & disabled):

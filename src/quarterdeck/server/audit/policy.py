@@ -142,7 +142,7 @@ def parse_policy(document: Any) -> Policy:
     for index, rule in enumerate(policy.rules):
         if rule.level not in _LEVELS:
             raise PolicyError(
-                f"rules[{index}].level: {rule.level!r} is not one of {', '.join(_LEVELS)}"
+                f"rules[{index}].level: {rule.level!r} must be one of {', '.join(_LEVELS)}"
             )
         if rule.resources and rule.non_resource_urls:
             raise PolicyError(f"rules[{index}] has both resources and nonResourceURLs")
@@ -153,7 +153,7 @@ def parse_policy(document: Any) -> Policy:
 
 def _check_stages(stages: Sequence[str], field: str) -> None:
     if unknown := [each for each in stages if each not in STAGES]:
-        raise PolicyError(f"{field}: {unknown[0]!r} is not one of {', '.join(STAGES)}")
+        raise PolicyError(f"{field}: {unknown[0]!r} must be one of {', '.join(STAGES)}")
 
 
 def _matches(rule: Rule, subject: Subject) -> bool:
