@@ -47,7 +47,7 @@ class Program:
         self._tree = tree
         self.uses_old_self = "oldSelf" in used
         self.parameters: tuple[str, ...] = tuple(
-            name for name in variables if name in used or name in ("self", "oldSelf")
+            [name for name in variables if name in used or name in ("self", "oldSelf")]
         )
         """Names of the arguments `run` takes."""
         self._root = variables.get("self")
@@ -178,11 +178,12 @@ class Environment:
         """
         tree = parse(text)
         findings = check(text, tree, self.variables, messages=self.messages)
-        if result is not None and tree.type != result:
+        if result is not None and tree.type is not result and tree.type != result:
             wanted = "string" if result.kind is Kind.STRING else str(result)
             raise WrongResultType(text, wanted)
-        if problem := next(filter(None, map(find_regex_problem, findings.patterns)), ""):
-            raise InvalidPattern(text, problem)
+        for pattern in findings.patterns:
+            if problem := find_regex_problem(pattern):
+                raise InvalidPattern(text, problem)
         return Program(text, tree, self.variables, used=findings.used)
 
 

@@ -43,9 +43,9 @@ def check_call(checker: Checker, node: Call) -> Type:
 
 def _is_available(checker: Checker, name: str) -> bool:
     """Whether a qualified name is a function; those about patches go with the types of patches."""
-    if name.startswith(_PATCH_FUNCTIONS) and checker.messages(_PATCH_TYPE) is None:
+    if not is_declared(name):
         return False
-    return is_declared(name)
+    return not name.startswith(_PATCH_FUNCTIONS) or checker.messages(_PATCH_TYPE) is not None
 
 
 def _report_no_overload(checker: Checker, node: Call, arguments: list[Type]) -> Type:

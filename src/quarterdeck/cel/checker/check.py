@@ -54,14 +54,27 @@ def check(
         checker.report(0, "expression recursion limit exceeded")
     if checker.issues:
         raise CompileError(source, checker.issues)
-    for node in checker.seen:
-        node.type = checker.inference.resolve_fully(node.type)
-        if isinstance(node, Call) and node.function in ("_+_", "_?_:_"):
-            node.type = _with_list_semantics(node)
-    validate(tree, checker.report)
-    if checker.issues:
-        raise CompileError(source, checker.issues)
+    if _complete_types(checker):
+        validate(tree, checker.report)
+        if checker.issues:
+            raise CompileError(source, checker.issues)
     return checker.findings
+
+
+def _complete_types(checker: Checker) -> bool:
+    """Fill in what was learnt of types; returns whether there is anything to validate."""
+    has_validated = False
+    for node in checker.seen:
+        if node.type.generic:
+            node.type = checker.inference.resolve_fully(node.type)
+        if isinstance(node, Call):
+            if node.function in ("_+_", "_?_:_"):
+                node.type = _with_list_semantics(node)
+            elif node.function == "format":
+                has_validated = True
+        elif isinstance(node, ListExpr | MapExpr):
+            has_validated = True
+    return has_validated
 
 
 def _with_list_semantics(node: Call) -> Type:

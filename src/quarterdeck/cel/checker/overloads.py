@@ -1,6 +1,7 @@
 """Which signatures of a function fit the arguments it is given."""
 
 import functools
+from operator import is_
 from typing import NamedTuple
 
 from quarterdeck.cel.checker.declarations import Overload, get_overloads
@@ -27,11 +28,14 @@ def resolve(
     result: Type | None = None
     matching: list[str] = []
     for overload in _find_candidates(function, target.kind if target is not None else None, kinds):
-        params, returns = inference.instantiate(overload)
-        if not inference.unify(given, params):
-            continue
+        if not overload.generic and all(map(is_, given, overload.params)):
+            returned = overload.result  # the very types, so there is nothing to learn
+        else:
+            params, returns = inference.instantiate(overload)
+            if not inference.unify(given, params):
+                continue
+            returned = inference.resolve(returns)
         matching.append(overload.id)
-        returned = inference.resolve(returns)
         if result is None:
             result = returned
         elif not is_dyn(result) and result != returned:

@@ -80,10 +80,12 @@ def unescape(token: str) -> str | bytes:
     if raw:
         text = text[1:]
     width = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1
-    body = text[width:-width].replace("\r\n", "\n").replace("\r", "\n")
+    body = text[width:-width]
+    if "\r" in body:
+        body = body.replace("\r\n", "\n").replace("\r", "\n")
     if is_bytes:
         return body.encode() if raw else _bytes(body)
-    return body if raw else _ESCAPE.sub(_character, body)
+    return body if raw or "\\" not in body else _ESCAPE.sub(_character, body)
 
 
 def _code(escape: str) -> int:

@@ -237,6 +237,8 @@ class _Parser(TokenStream):
 
     def message(self, token: Token, *, absolute: bool) -> Expr | None:
         """`a.b.Name{…}`, when a brace follows a dotted name."""
+        if "{" not in self.source:
+            return None
         at, tokens, names = self.at, self.tokens, [token.text]
         while tokens[at].kind == "." and tokens[at + 1].kind == "IDENTIFIER":
             names.append(tokens[at + 1].text)
