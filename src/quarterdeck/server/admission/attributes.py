@@ -1,6 +1,6 @@
 """The attributes of a write, as admission plugins get them."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -40,7 +40,8 @@ class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
     subresource: str = ""
     value: Object | None = None
     old: Object | None = None
-    options: dict[str, Any] = {}
+    options: msgspec.Struct | None = None
+    """What the client asked for besides, if anything."""
     is_dry_run: bool = False
     warnings: list[str] = []
     audit_annotations: dict[str, str] = {}

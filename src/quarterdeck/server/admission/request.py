@@ -2,10 +2,14 @@
 
 import copy
 
+import msgspec
+
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.registry.resource import Object, Resource
 
+_NOT_SHOWN = frozenset({"force", "pretty"})
+"""Options of the request that are none of the write it leads to."""
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "delete": "DeleteOptions"}
 
 
@@ -62,8 +66,9 @@ def _describe_resource(resource: Resource) -> Object:
 
 
 def _describe_options(attributes: AdmissionAttributes) -> Object:
+    sent: Object = {} if attributes.options is None else msgspec.to_builtins(attributes.options)
     return {
         "kind": _OPTIONS.get(attributes.verb, "CreateOptions"),
         "apiVersion": "meta.k8s.io/v1",
-        **attributes.options,
+        **{name: value for name, value in sent.items() if name not in _NOT_SHOWN},
     }

@@ -46,8 +46,11 @@ async def handle(core: Core, call: Call) -> responses.Response:
     metadata = value["metadata"] = value.get("metadata") or {}
     check_namespace(call, metadata)
     check_posted_name(call, metadata, KIND.kind)
-    dry_run = list(CreateOptions.parse(call.request.query).dry_run)
-    write_options = write.WriteOptions(call.manager, is_dry_run=bool(dry_run), subresource=EVICTION)
+    sent = CreateOptions.parse(call.request.query)
+    dry_run = list(sent.dry_run)
+    write_options = write.WriteOptions(
+        call.manager, is_dry_run=bool(dry_run), subresource=EVICTION, sent=sent
+    )
     value = await admit_posted(core, call, value, write_options, kind=KIND)
     options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))
     entry = write.get_current(core, call)
@@ -58,7 +61,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
         check_preconditions(call, options, pod["metadata"])
         _add_condition(core, call, entry, pod)
         options = _without_version(options)
-    await write.delete(core, call, options)
+    await write.delete(core, call, options, is_admitted=True)
     if spent is not None:
         await spent
     document = {

@@ -18,8 +18,10 @@ _ATTEMPTS = 64
 _PODS = "pods"
 
 
-async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
-    """Delete the object a call names.
+async def delete(
+    core: Core, call: Call, options: DeleteOptions, *, is_admitted: bool = False
+) -> WriteResult:
+    """Delete the object a call names; an eviction is admitted already, as such.
 
     Raises:
         ApiError: if it does not exist, a precondition fails or admission refuses it.
@@ -28,28 +30,34 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
         entry = get_current(core, call)
         old = await core.worker.decode(call.resource, entry)
         check_preconditions(call, options, old["metadata"])
-        attributes = AdmissionAttributes(
-            verb="delete",
-            resource=call.resource,
-            namespace=call.path.namespace,
-            name="" if call.verb == "deletecollection" else call.path.name,
-            user=call.user,
-            old=old,
-            is_dry_run=bool(options.dry_run),
-            warnings=call.warnings,
-            audit_annotations=call.audit_annotations,
-        )
-        await core.admission.admit(attributes)
-        await core.admission.validate(attributes)
-        if core.admission.has_async_plugins:
-            await core.admission.admit_async(attributes)
-            await core.admission.validate_async(attributes)
-        core.admission.charge(attributes)
+        if not is_admitted:
+            await _admit(core, call, options, old)
         try:
             return await _begin_or_delete(core, call, options, entry=entry, old=old)
         except RevisionConflict:
             continue
     raise build_conflict(call, MODIFIED)
+
+
+async def _admit(core: Core, call: Call, options: DeleteOptions, old: Object) -> None:
+    """Let admission see a deletion: all that may change it, then all that may refuse it."""
+    attributes = AdmissionAttributes(
+        verb="delete",
+        resource=call.resource,
+        namespace=call.path.namespace,
+        name="" if call.verb == "deletecollection" else call.path.name,
+        user=call.user,
+        old=old,
+        options=options,
+        is_dry_run=bool(options.dry_run),
+        warnings=call.warnings,
+        audit_annotations=call.audit_annotations,
+    )
+    if (pending := core.admission.admit_all(attributes)) is not None:
+        await pending
+    if (pending := core.admission.validate_all(attributes)) is not None:
+        await pending
+    core.admission.charge(attributes)
 
 
 def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) -> None:

@@ -40,6 +40,7 @@ def parse_write_options(
         manager=options.field_manager or call.manager,
         is_dry_run=bool(options.dry_run),
         subresource=subresource,
+        sent=options,
     )
 
 

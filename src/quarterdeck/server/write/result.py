@@ -16,6 +16,7 @@ from quarterdeck.server.registry.resource import Context, Object, ValidationTake
 from quarterdeck.server.request.call import Call
 from quarterdeck.storage import Entry
 from quarterdeck.storage.types import Encode
+from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import Conflict, NotFound, RequestEntityTooLarge
 
 MODIFIED = (
@@ -31,6 +32,8 @@ class WriteOptions(NamedTuple):
     subresource: str = ""
     view: View | None = None
     """The form of the subresource, where it is another than the object's."""
+    sent: CreateOptions | None = None
+    """What the client sent of it, if anything."""
 
 
 class WriteResult(NamedTuple):
@@ -190,6 +193,7 @@ def build_attributes(
         subresource=write_options.subresource,
         value=value,
         old=old,
+        options=write_options.sent,
         view=write_options.view,
         is_dry_run=write_options.is_dry_run,
         warnings=call.warnings,

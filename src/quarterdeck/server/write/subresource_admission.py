@@ -49,6 +49,7 @@ async def admit_posted(
         user=call.user,
         subresource=write_options.subresource,
         value={**value, "apiVersion": kind.api_version, "kind": kind.kind},
+        options=write_options.sent,
         view=PostedView(kind),
         is_dry_run=write_options.is_dry_run,
         warnings=call.warnings,
