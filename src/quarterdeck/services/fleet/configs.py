@@ -37,7 +37,7 @@ class Configs:
     def __init__(self, pipelines: Pipelines) -> None:
         self._pipelines = pipelines
         self._kept: dict[str, _Kept] = {}
-        self._shared: dict[tuple[tuple[str, int], ...], Config] = {}
+        self._shared: dict[tuple[bool, tuple[tuple[str, int], ...]], Config] = {}
         self._reads: dict[tuple[str, int], bool] = {}
 
     def get_merged(self, collector: Collector) -> Merged:
@@ -66,7 +66,7 @@ class Configs:
         """The pipelines a collector gets."""
         if not collector.enabled:
             return []
-        config_type = OTEL if collector.collector_type == "COLLECTOR_TYPE_OTEL" else ALLOY
+        config_type = OTEL if _is_otel(collector) else ALLOY
         attributes = collector.effective_attributes()
         found = self._pipelines.index.match(attributes, config_type)
         if not self._pipelines.candidates:
@@ -85,7 +85,8 @@ class Configs:
 
     def _compute(self, collector: Collector) -> Config:
         matched = self.list_matching(collector)
-        key = tuple((each.id, each.revision) for each in matched)
+        # without a pipeline both kinds of collectors have the same list, and another language
+        key = (_is_otel(collector), tuple((each.id, each.revision) for each in matched))
         if any(self._reads_attributes(each) for each in matched):
             return _merge(matched, collector)
         config = self._shared.get(key)
@@ -104,6 +105,10 @@ class Configs:
         return self._reads[key]
 
 
+def _is_otel(collector: Collector) -> bool:
+    return collector.collector_type == "COLLECTOR_TYPE_OTEL"
+
+
 def _merge(pipelines: Sequence[Pipeline], collector: Collector) -> Config:
     digests = [digest_contents(each.contents) for each in pipelines]
     parts = [
@@ -114,7 +119,7 @@ def _merge(pipelines: Sequence[Pipeline], collector: Collector) -> Config:
         f"{each.id.removesuffix(SUFFIX)}:{digest}"
         for each, digest in zip(pipelines, digests, strict=True)
     )
-    if collector.collector_type == "COLLECTOR_TYPE_OTEL":
+    if _is_otel(collector):
         return Config(merge_otel(parts), labels)
     return Config(merge_alloy(parts, collector.effective_attributes()), labels)
 

@@ -188,3 +188,10 @@ async def test_a_configuration_can_be_read_as_a_file() -> None:
         status, data = await agent.call("GET", "/alloy/config?id=edge-8&attr.env=prod", [])
         assert status == 200 and data.startswith(b"// fleet: 0 pipelines")
         assert (await agent.call("GET", "/otel/config", []))[0] == 400
+
+
+async def test_collectors_of_both_kinds_without_a_pipeline_get_their_own_language() -> None:
+    async with serving() as (_, agent):
+        _, otel = await agent.call("GET", "/otel/config?id=edge-1", [])
+        _, alloy = await agent.call("GET", "/alloy/config?id=edge-2", [])
+        assert (otel, alloy) == (b"# fleet: 0 pipelines\n", b"// fleet: 0 pipelines\n")
