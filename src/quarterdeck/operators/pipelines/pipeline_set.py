@@ -11,6 +11,7 @@ from typing import Any
 from quarterdeck.apis.fleetmanagement.pipeline_set import MemberStatus
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, PipelineSet
 from quarterdeck.kit import rfc3339
+from quarterdeck.kit.plural import count
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
@@ -112,7 +113,7 @@ class PipelineSets:
             names = ", ".join(each.name for each in missing[:MAX_SHOWN])
             text = f"the server accepted the set, but does not list these pipelines: {names}"
             raise Waiting(Reason.SYNC_FAILED, text, after_s=30.0)
-        text = f"{len(members)} pipelines match the set"
+        text = f"the server has {count(len(members), 'pipeline')} as in the set"
         ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
         ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
 
@@ -184,7 +185,9 @@ def _set_members(
 
 
 def _describe(planned: SyncPlan) -> str:
-    text = f"sent {len(planned.members)} pipelines, {len(planned.differing)} of them changed"
+    text = (
+        f"sent {count(len(planned.members), 'pipeline')}, {len(planned.differing)} of them changed"
+    )
     if planned.deletions:
         names = ", ".join(each.name for each in planned.deletions[:MAX_SHOWN])
         text = f"{text}; deleted {names}"

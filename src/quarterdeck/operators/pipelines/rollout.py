@@ -14,6 +14,7 @@ import msgspec
 
 from quarterdeck.apis.fleetmanagement.rollout import Delivery, Rollout, RolloutStatus, RolloutStep
 from quarterdeck.kit import duration, rfc3339
+from quarterdeck.kit.plural import count
 from quarterdeck.operators.pipelines.ports import PartDelivery
 
 _AT_ONCE_S = 0.001
@@ -179,14 +180,10 @@ def _roll_back(before: RolloutStatus, seen: Observed, reports: PartDelivery) -> 
         phase="RolledBack",
         weight=0,
         quarantined=seen.candidate,
-        message=f"{_count_collectors(reports.failed)} reported FAILED: {shown}"[:2048],
+        message=f"{count(reports.failed, 'collector')} reported FAILED: {shown}"[:2048],
         delivery=to_status(reports),
     )
     return Decision(Send.STABLE, status, after_s=_AT_ONCE_S, must_be_recorded=True)
-
-
-def _count_collectors(count: int) -> str:
-    return "1 collector" if count == 1 else f"{count} collectors"
 
 
 def _keep_stable(before: RolloutStatus, seen: Observed) -> Decision:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import PipelineSet
+from quarterdeck.kit.plural import count
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Desired
@@ -81,7 +82,7 @@ def plan_sync(set_: PipelineSet, members: Sequence[Member], listed: Sequence[Rem
         shown = ", ".join(each.name for each in rest[:MAX_SHOWN])
         raise Stalled(
             Reason.TOO_MANY_DELETIONS,
-            f"the sync would delete {len(rest)} pipelines, spec.maxDeletions is "
+            f"the sync would delete {count(len(rest), 'pipeline')}, spec.maxDeletions is "
             f"{set_.spec.max_deletions}: {shown}; raise it, or set spec.prune to false",
         )
     return SyncPlan(desired, (), rest, tuple(dict.fromkeys(differing)))
