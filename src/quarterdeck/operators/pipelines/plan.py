@@ -48,6 +48,10 @@ class Rename(NamedTuple):
     old_id: str
 
 
+DELETED = "deleted"
+"""What is reported instead of fields if the server does not have the pipeline any more."""
+
+
 class Report(NamedTuple):
     """Report that it was changed on the server, as the drift policy asks."""
 
@@ -100,7 +104,7 @@ def _decide_drift(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
     if policy == "Ignore" or not known.is_complete:
         return Nothing(known.remote)
     if known.remote is None:
-        return Create(Reason.RECREATED) if policy == "Correct" else Report(("deleted",))
+        return Create(Reason.RECREATED) if policy == "Correct" else Report((DELETED,))
     fields = known.differences(desired)
     if not fields:
         return Nothing(known.remote)

@@ -132,6 +132,9 @@ def set_drifted(fields: tuple[str, ...], ctx: Context[Pipeline]) -> None:
     """Set the Drifted condition for a change on the server that is not corrected."""
     text = f"changed on the server: {', '.join(fields)}; not corrected because driftPolicy is Warn"
     ctx.status.set_condition(DRIFTED, TRUE, Reason.DRIFTED, text)
+    ctx.status.set_condition(SYNCED, FALSE, Reason.DRIFTED, text)
+    if plan.DELETED in fields:
+        ctx.status.set_condition(READY, FALSE, Reason.DRIFTED, text)
     before, _ = ctx.status.get_transition(DRIFTED)
     if before is None or before.status != TRUE:
         ctx.event(Reason.DRIFTED, text, warning=True)

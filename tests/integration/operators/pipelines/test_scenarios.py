@@ -391,9 +391,19 @@ async def test_a_change_on_the_server_is_only_reported_with_warn(world: Any) -> 
         assert at.fleet.server.pipelines.find_by_name("web").contents == OTHER
         assert at.condition(pipeline, "Drifted").status == "True"
         assert "contents" in at.condition(pipeline, "Drifted").message
+        assert at.condition(pipeline, "Synced").reason == "Drifted"
+        assert at.condition(pipeline, "Ready").status == "True"  # the server has it
         at.fleet.put("web", matchers=["env=prod"])
         await at.advance(70)
-        assert at.condition(await at.get(), "Drifted").status == "False"
+        pipeline = await at.get()
+        assert at.condition(pipeline, "Drifted").status == "False"
+        assert at.condition(pipeline, "Synced").status == "True"
+        at.fleet.server.pipelines.remove(pipeline.status.id, "2026-01-01T00:00:00Z")
+        await at.advance(70)
+        pipeline = await at.get()
+        assert at.fleet.names == []
+        assert at.condition(pipeline, "Ready").message.startswith("changed on the server: deleted")
+        assert at.condition(pipeline, "Ready").status == "False"
 
 
 async def test_a_pipeline_deleted_on_the_server_comes_back_by_the_sweep(world: Any) -> None:
