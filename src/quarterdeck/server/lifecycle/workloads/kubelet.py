@@ -18,7 +18,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.lifecycle.workloads import pod_status
+from quarterdeck.server.lifecycle.workloads import pod_state, pod_status
 from quarterdeck.server.lifecycle.workloads.addresses import Addresses
 from quarterdeck.server.lifecycle.workloads.behaviour import Behaviour, Effect, parse_behaviour
 from quarterdeck.server.lifecycle.workloads.nodes import get_address, is_down
@@ -92,9 +92,9 @@ def _plan_next_stage(
         yield from _stop(pod, wants, place)
     elif is_finished(pod):
         return
-    elif pod_status.get_start_time(pod) is not None:
+    elif pod_state.get_start_time(pod) is not None:
         yield from _keep_running(pod, wants, place)
-    elif (ended := pod_status.get_last_end(pod)) is not None:
+    elif (ended := pod_state.get_last_end(pod)) is not None:
         yield from _start_again(pod, ended, place)
     else:
         yield from _start(pod, wants, place)
@@ -140,7 +140,7 @@ def _plan_start_failure(
 
 
 def _keep_running(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
-    started = parse_time(pod_status.get_start_time(pod)) or place.now
+    started = parse_time(pod_state.get_start_time(pod)) or place.now
     if wants.run_for is not None:
         left = _compute_time_left(started, wants.run_for, place.now)
         if left <= 0:
@@ -154,11 +154,11 @@ def _keep_running(pod: Object, wants: Behaviour, place: pod_status.Placement) ->
     if left > 0:
         yield Requeue(left)
         return
-    if is_ready(pod) and pod_status.is_outdated(pod) and pod_status.needs_restart(pod):
+    if is_ready(pod) and pod_status.is_outdated(pod) and pod_state.needs_restart(pod):
         yield _write(pod, pod_status.build_restarted(pod, place))
         return
     new = pod_status.build_running(
-        pod, place, is_ready=True, restarts=pod_status.count_restarts(pod)
+        pod, place, is_ready=True, restarts=pod_state.count_restarts(pod)
     )
     is_due = not is_ready(pod) or pod_status.is_outdated(pod)
     if is_due and new != get_status(pod):
@@ -182,7 +182,7 @@ def _plan_exit(pod: Object, wants: Behaviour, place: pod_status.Placement) -> It
 
 
 def _start_again(pod: Object, ended: str, place: pod_status.Placement) -> Iterator[Action]:
-    pause = min(_FIRST_BACKOFF_S * 2 ** pod_status.count_restarts(pod), _LAST_BACKOFF_S)
+    pause = min(_FIRST_BACKOFF_S * 2 ** pod_state.count_restarts(pod), _LAST_BACKOFF_S)
     left = _compute_time_left(parse_time(ended) or place.now, pause, place.now)
     if left > 0:
         yield Requeue(left)
@@ -197,8 +197,8 @@ def _stop(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterato
     grace = pod["metadata"].get("deletionGracePeriodSeconds") or 0
     asked = end - timedelta(seconds=grace)
     left = _compute_time_left(asked, min(wants.stop_delay, grace), now)
-    runs = pod_status.get_start_time(pod) is not None
-    if runs and grace and not pod_status.is_stopping(pod):
+    runs = pod_state.get_start_time(pod) is not None
+    if runs and grace and not pod_state.is_stopping(pod):
         yield _write(pod, pod_status.build_stopping(pod, place))
         for container in get_spec(pod).get("containers") or ():
             text = f"Stopping container {container.get('name')}"

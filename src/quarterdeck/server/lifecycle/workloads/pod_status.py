@@ -14,6 +14,11 @@ from quarterdeck.server.lifecycle.engine.objects import (
     get_uid,
     is_true,
 )
+from quarterdeck.server.lifecycle.workloads.pod_state import (
+    count_restarts,
+    get_container_status,
+    get_start_time,
+)
 from quarterdeck.server.registry.resource import Object
 
 _ENDS = ("Succeeded", "Failed")
@@ -98,15 +103,6 @@ def build_evicted(pod: Object, place: Placement, reason: str, message: str) -> O
     }
 
 
-# questions ---------------------------------------------------------------------------------------
-
-
-def get_start_time(pod: Object) -> str | None:
-    """Return when the containers last started, if they run."""
-    found: str | None = _get_state(pod, "running").get("startedAt")
-    return found
-
-
 def is_outdated(pod: Object) -> bool:
     """Whether the spec changed since the status was written."""
     return bool(_build_generation(pod)) and any(
@@ -114,62 +110,10 @@ def is_outdated(pod: Object) -> bool:
     )
 
 
-def needs_restart(pod: Object) -> bool:
-    """Whether a container got other resources of a kind that it must restart for."""
-    for container, status in zip(
-        get_spec(pod).get("containers") or (),
-        get_status(pod).get("containerStatuses") or (),
-        strict=False,
-    ):
-        policies = {
-            each.get("resourceName"): each.get("restartPolicy")
-            for each in container.get("resizePolicy") or ()
-        }
-        new, old = container.get("resources") or {}, status.get("resources") or {}
-        for name, policy in policies.items():
-            if policy == "RestartContainer" and any(
-                (new.get(member) or {}).get(name) != (old.get(member) or {}).get(name)
-                for member in ("limits", "requests")
-            ):
-                return True
-    return False
-
-
-def is_stopping(pod: Object) -> bool:
-    """Whether the containers of a deleted pod are reported as not ready."""
-    is_ready = is_true(get_status(pod).get("conditions"), "Ready")
-    return not is_ready and not _get_container_status(pod).get("ready")
-
-
-def get_last_end(pod: Object) -> str | None:
-    """Return when the containers last exited, if they wait to be started again."""
-    last = (_get_container_status(pod).get("lastState") or {}).get("terminated") or {}
-    found: str | None = last.get("finishedAt")
-    return found if _get_state(pod, "waiting") else None
-
-
-def count_restarts(pod: Object) -> int:
-    """Count how often the containers were started again."""
-    return int(_get_container_status(pod).get("restartCount") or 0)
-
-
-def _get_container_status(pod: Object) -> Object:
-    statuses = get_status(pod).get("containerStatuses") or ()
-    found: Object = statuses[0] if statuses else {}
-    return found
-
-
-def _get_state(pod: Object, member: str) -> Mapping[str, str]:
-    return (_get_container_status(pod).get("state") or {}).get(member) or {}
-
-
 def _get_first_container(pod: Object) -> Object:
     containers = get_spec(pod).get("containers") or ()
     found: Object = containers[0] if containers else {}
     return found
-
-
-# parts -------------------------------------------------------------------------------------------
 
 
 def _build_status(pod: Object, place: Placement, phase: str, stage: _Stage) -> Object:
@@ -216,7 +160,7 @@ def _build_container_status(
 ) -> Object:
     last = stage.last
     if last is None:
-        last = _get_container_status(pod).get("lastState") or {}
+        last = get_container_status(pod).get("lastState") or {}
     return {
         "name": container.get("name"),
         "state": stage.state,
