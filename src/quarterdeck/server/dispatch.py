@@ -12,13 +12,10 @@ from quarterdeck.server.handlers import (
     create,
     delete,
     delete_collection,
-    eviction,
     get,
     patch,
     pod_connection,
     pod_log,
-    review,
-    scale,
     token,
     update,
     watch,
@@ -47,16 +44,7 @@ _VERBS: dict[str, Handler] = {
     "patch": patch.handle,
     "update": update.handle,
 }
-_SCALE_VERBS: dict[str, Handler] = {
-    "get": scale.get,
-    "patch": scale.patch,
-    "update": scale.update,
-}
-_CREATED_SUBRESOURCES: dict[str, Handler] = {
-    binding.BINDING: binding.handle,
-    "eviction": eviction.handle,
-    token.TOKEN: token.handle,
-}
+_CREATED_SUBRESOURCES = frozenset({binding.BINDING, "eviction", token.TOKEN})
 """Subresources that are only ever created."""
 
 
@@ -152,7 +140,7 @@ def find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Han
         NotFound: if nothing does.
     """
     if path.subresource == SCALE:
-        return _SCALE_VERBS[verb]
+        return _find_scale_handler(verb)
     if path.subresource == pod_log.LOG:
         return pod_log.handle
     if (
@@ -169,9 +157,33 @@ def find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Han
         return _VERBS[verb]
     if not path.subresource:
         return _find_create_handler(resource)
-    if path.subresource in _CREATED_SUBRESOURCES:
-        return _CREATED_SUBRESOURCES[path.subresource]
-    raise NotFound.resource()
+    return _find_subresource_handler(path.subresource)
+
+
+def _find_scale_handler(verb: str) -> Handler:
+    """Find the handler of a scale, loaded by the first request: the server starts without it."""
+    from quarterdeck.server.handlers import scale
+
+    return {"get": scale.get, "patch": scale.patch, "update": scale.update}[verb]
+
+
+def _find_subresource_handler(subresource: str) -> Handler:
+    """Find what creates a subresource.
+
+    Raises:
+        NotFound: if it cannot be created.
+    """
+    match subresource:
+        case binding.BINDING:
+            return binding.handle
+        case token.TOKEN:
+            return token.handle
+        case "eviction":
+            from quarterdeck.server.handlers import eviction
+
+            return eviction.handle
+        case _:
+            raise NotFound.resource()
 
 
 def _find_create_handler(resource: Resource) -> Handler:
@@ -179,7 +191,11 @@ def _find_create_handler(resource: Resource) -> Handler:
         return create.handle
     if resource.gvr.group_resource == BINDINGS:
         return binding.handle
-    return review.handle if resource.kind in REVIEW_KINDS else create.handle
+    if resource.kind in REVIEW_KINDS:
+        from quarterdeck.server.handlers import review
+
+        return review.handle
+    return create.handle
 
 
 def _check_served(resource: Resource, path: paths.ResourcePath, verb: str) -> None:
