@@ -273,7 +273,7 @@ def test_lint_exits_1_and_names_the_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("fleet", "--port", "99999"), "greater than 65535"),
+        (("fleet", "--port", "99999"), "must be at most 65535"),
         (("fleet", "--data-dir", "/dev/null/x", "--port", "0"), "cannot use"),
         (("pipelines", "lint", "nowhere.yaml"), "cannot read nowhere.yaml"),
         (("pipelines", "import"), "FLEET_MANAGEMENT_BASE_URL"),
