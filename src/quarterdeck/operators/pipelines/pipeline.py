@@ -6,6 +6,7 @@ one call.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -208,7 +209,7 @@ class Pipelines:
         self._writes.forget(key)
 
 
-async def find_set(pipeline: Pipeline, ctx: Context[Pipeline]) -> PipelineSet | None:
+async def find_set(pipeline: Pipeline, ctx: Context[Any]) -> PipelineSet | None:
     """The set that sends a Pipeline; the first by name if several select it."""
     sets = await ctx.list(PipelineSet, namespace=pipeline.metadata.namespace)
     chosen = [each for each in sets if is_member(pipeline, each) and not each.is_deleting]

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.apis.fleetmanagement.pipeline_set import MemberStatus
-from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, PipelineSet
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline, PipelineSet
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.plural import count
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
+from quarterdeck.operators.pipelines.desired import OWNER, ROLLOUT, effective_name
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
-from quarterdeck.operators.pipelines.pipeline import annotation
+from quarterdeck.operators.pipelines.pipeline import annotation, find_set
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.removal import find_left_out
 from quarterdeck.operators.pipelines.set_members import (
@@ -26,6 +27,7 @@ from quarterdeck.operators.pipelines.set_members import (
     Member,
     collect_members,
     hash_members,
+    names_source,
     source_of,
 )
 from quarterdeck.operators.pipelines.set_plan import SyncPlan, choose_owner, plan_sync
@@ -79,8 +81,13 @@ class PipelineSets:
     async def _is_rival(
         self, other: PipelineSet, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
     ) -> bool:
-        if other.key == set_.key or source_of(other) != source_of(set_):
-            return False
+        is_other = other.key != set_.key and source_of(other) == source_of(set_)
+        return is_other and await self._shares(other, fleet, ctx)
+
+    async def _shares(
+        self, other: Pipeline | PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
+    ) -> bool:
+        """Whether another object is sent to the same server."""
         try:
             return (await self._fleets.get_fleet(other, ctx)).address.tenant == fleet.address.tenant
         except Stalled:
@@ -94,7 +101,8 @@ class PipelineSets:
         ctx: Context[PipelineSet],
     ) -> None:
         listed = await fleet.api.list()
-        planned = plan_sync(set_, members, listed)
+        claimed = await self._list_claimed(set_, fleet, ctx)
+        planned = plan_sync(set_, members, listed, claimed=claimed)
         ctx.status.set(total=len(members), connection=fleet.name)
         _set_members(members, listed, ctx)
         if planned.is_needed:
@@ -117,6 +125,21 @@ class PipelineSets:
         ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
         ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
 
+    async def _list_claimed(
+        self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
+    ) -> frozenset[str]:
+        """The names of Pipelines that say to be of the source and are sent by themselves.
+
+        A sync would delete them, and their own reconcile would make them again.
+        """
+        found = set()
+        for each in await ctx.list(Pipeline):
+            if each.is_deleting or not names_source(each, source_of(set_)):
+                continue
+            if await find_set(each, ctx) is None and await self._shares(each, fleet, ctx):
+                found.add(effective_name(each))
+        return frozenset(found)
+
     async def delete(self, set_: PipelineSet, ctx: Context[PipelineSet]) -> None:
         """Delete the pipelines of the source, unless they are to stay."""
         is_forced = annotation(set_.metadata.annotations, FORCE_DELETE) == "true"
@@ -127,7 +150,14 @@ class PipelineSets:
         except Stalled as error:
             raise Waiting(Reason.NO_CONNECTION, error.message, after_s=300.0) from error
         try:
-            await fleet.api.sync(source_of(set_), (), allow_empty=True)
+            claimed = await self._list_claimed(set_, fleet, ctx)
+            source = tuple(source_of(set_).values())
+            kept = [
+                _keep(each)
+                for each in (await fleet.api.list() if claimed else ())
+                if each.name in claimed and (each.source_type, each.source_namespace) == source
+            ]
+            await fleet.api.sync(source_of(set_), kept, allow_empty=True)
         except (CallFailed, Paused) as error:
             raised = to_reconcile_error(error)
             if isinstance(raised, Stalled) and isinstance(error, CallFailed):
@@ -159,7 +189,16 @@ def _keep(remote: Remote) -> dict[str, Any]:
         "matchers": list(remote.matchers),
         "enabled": remote.enabled,
         "configType": remote.config_type,
+        "metadata": _keep_metadata(remote),
     }
+
+
+def _keep_metadata(remote: Remote) -> dict[str, Any]:
+    """Whose it is, and how far its rollout has come: a sync clears what it leaves out."""
+    metadata: dict[str, Any] = {OWNER: remote.owner} if remote.owner else {}
+    if remote.rollout is not None:
+        metadata[ROLLOUT] = dict(remote.rollout)
+    return metadata
 
 
 def _set_members(

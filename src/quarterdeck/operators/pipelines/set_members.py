@@ -1,7 +1,7 @@
 """The pipelines of a PipelineSet: written in it, or Pipelines that its selector chooses."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quarterdeck.apis.fleetmanagement.pipeline_set import SetMember
@@ -94,6 +94,15 @@ def _build(set_: PipelineSet, spec: PipelineSpec | SetMember, *, name: str, text
         owner=set_.metadata.uid,
         hash="",
     )
+
+
+def names_source(pipeline: Pipeline, source: Mapping[str, str]) -> bool:
+    """Whether a Pipeline says in its spec that it is of a source."""
+    own = pipeline.spec.source
+    return own is not None and source == {
+        "type": SOURCE_TYPES.get(own.type, ""),
+        "namespace": own.namespace,
+    }
 
 
 def source_of(set_: PipelineSet) -> dict[str, str]:

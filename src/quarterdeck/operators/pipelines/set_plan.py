@@ -1,6 +1,6 @@
 """What one sync of a PipelineSet would do to a server, and whether the spec allows it. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import PipelineSet
@@ -42,8 +42,16 @@ def choose_owner(rivals: Sequence[PipelineSet]) -> PipelineSet:
     return min(rivals, key=rank)
 
 
-def plan_sync(set_: PipelineSet, members: Sequence[Member], listed: Sequence[Remote]) -> SyncPlan:
+def plan_sync(
+    set_: PipelineSet,
+    members: Sequence[Member],
+    listed: Sequence[Remote],
+    *,
+    claimed: Collection[str] = (),
+) -> SyncPlan:
     """What one sync would do to a server. Pure.
+
+    `claimed` are names that Pipelines outside the set have: those stay, whatever their source.
 
     Raises:
         Stalled: if it would take over pipelines of others, or delete more than allowed.
@@ -75,9 +83,9 @@ def plan_sync(set_: PipelineSet, members: Sequence[Member], listed: Sequence[Rem
         for each in listed
         if (each.source_type, each.source_namespace) == source and each.name not in names
     )
+    kept = tuple(each for each in rest if not set_.spec.prune or each.name in claimed)
+    rest = tuple(each for each in rest if each not in kept)
     desired = tuple(member.desired for member in members)
-    if not set_.spec.prune:
-        return SyncPlan(desired, rest, (), tuple(dict.fromkeys(differing)))
     if len(rest) > set_.spec.max_deletions:
         shown = ", ".join(each.name for each in rest[:MAX_SHOWN])
         raise Stalled(
@@ -85,4 +93,4 @@ def plan_sync(set_: PipelineSet, members: Sequence[Member], listed: Sequence[Rem
             f"the sync would delete {count(len(rest), 'pipeline')}, spec.maxDeletions is "
             f"{set_.spec.max_deletions}: {shown}; raise it, or set spec.prune to false",
         )
-    return SyncPlan(desired, (), rest, tuple(dict.fromkeys(differing)))
+    return SyncPlan(desired, kept, rest, tuple(dict.fromkeys(differing)))

@@ -250,6 +250,22 @@ async def test_a_source_belongs_to_one_set_and_the_next_one_gets_it(world: Any) 
         assert at.fleet.names == ["b"]
 
 
+async def test_a_pipeline_of_the_source_outside_the_set_stays(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await at.create(source=SOURCE, contents=TEXT)
+        pipeline = await at.ready("Synced")
+        await create(at, pipelines=[member("a")])
+        await ready(at, "Synced", 1)
+        await at.advance(60)
+        assert at.fleet.names == ["a", "web"]
+        assert at.fleet.server.pipelines.find_by_name("web").id == pipeline.status.id
+        await at.client.delete(PipelineSet, "set", "default")
+        await at.until(lambda: _is_gone(at))
+        await at.advance(60)
+        assert at.fleet.names == ["web"]
+        assert set(await at.events()) == {"Created", "Synced"}  # neither made again nor corrected
+
+
 async def test_a_set_that_moves_to_the_source_of_another_deletes_nothing_of_it(world: Any) -> None:
     async with world() as at, at.operator():
         own = {"type": "Git", "namespace": "team-b"}
