@@ -1,6 +1,7 @@
 """`fieldPath` of a rule: a JSON path inside the schema the rule stands on."""
 
 import re
+from collections.abc import Iterator
 
 from quarterdeck.meta.schema import Node
 
@@ -23,17 +24,21 @@ def normalize(path: str, node: Node) -> str:
     shown = ""
     for token in tokens:
         if token == ".":
-            name = next(tokens, None)
+            name = _take(tokens)
         elif token == "[":
-            name = _unquote(next(tokens, ""))
-            if next(tokens, None) != "]":
-                raise PathError("expected ]")
+            name = _unquote(_take(tokens))
+            if (closing := _take(tokens)) != "]":
+                raise PathError(f"expected ] but got {closing}")
         else:
             raise PathError(f"expected [ or . but got: {token}")
-        if name is None:
-            raise PathError("unexpected end of JSON path")
         shown, node = _step(shown, node, name)
     return shown
+
+
+def _take(tokens: Iterator[str]) -> str:
+    if (token := next(tokens, None)) is None:
+        raise PathError("unexpected end of JSON path")
+    return token
 
 
 def _unquote(token: str) -> str:
