@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta.field import FieldError, invalid
-from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.go_quantity import format_go_quantity
 
@@ -27,9 +26,7 @@ def validate_amount(path: str, name: str, amount: object) -> Iterator[FieldError
     """Check the amount of a resource."""
     yield from validators.validate_quantity(path, amount)
     if _is_counted(name) and not _is_whole(amount):
-        # rounding made Go forget the text, and JSON needs it
-        text = None if has_feature("MessagesPrintJson") else ""
-        shown = format_go_quantity(Quantity.parse(str(amount)), text=text)
+        shown = format_go_quantity(Quantity.parse(str(amount)))
         yield invalid(path, shown, "must be an integer")
 
 

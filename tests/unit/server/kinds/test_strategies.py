@@ -220,8 +220,8 @@ KINDS: list[tuple[str, str, dict[str, Any], str]] = [
         "v1",
         "ResourceQuota",
         {"spec": {"hard": {"pods": "1500m"}}},
-        "spec.hard[pods]: Invalid value: resource.Quantity{i:resource.int64Amount{value:15,"
-        ' scale:-1}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"", Format:"DecimalSI"}:'
+        "spec.hard[pods]: Invalid value: resource.Quantity{i:resource.int64Amount{value:1500,"
+        ' scale:-3}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"1500m", Format:"DecimalSI"}:'
         " must be an integer",
     ),
     (
