@@ -11,7 +11,7 @@ from bench.series import Figures, Missed, Run, Series, case
 from bench.suite import Case, Missing, Scale
 from bench.workloads import contenders, stage
 from bench.workloads.contenders import Command, Operators
-from bench.workloads.stage import UNTIL_IDLE, Stage, Start
+from bench.workloads.stage import OF_ITS_OWN, UNTIL_IDLE, Stage, Start
 
 _OPEN_LOOP = "Open loop; from the event of the change to the event of the status."
 _LATE_MS = 1_000.0
@@ -72,6 +72,7 @@ def _cases(
         figure(f"{what}, processor time", "CPU ms an object", "cpu_ms", UNTIL_IDLE),
         figure(f"{what}, time", "s", "seconds", "Until the last status."),
         figure(f"{what}, memory", "MB at most", "memory_mb", UNTIL_IDLE),
+        figure(f"{what}, memory of its own", "MB", "private_mb", OF_ITS_OWN),
         figure(f"{what}, writes", "an object", "writes"),
         figure(f"{what}, the server's processor time", "CPU ms an object", "server_ms", UNTIL_IDLE),
     ]
@@ -113,6 +114,7 @@ def _converge(on: Stage, command: Command, work: Workload, figures: Figures) -> 
             "cpu_ms": cpu_s / work.objects * 1e3,
             "server_ms": (on.server.cpu_s() - server_before) / work.objects * 1e3,
             "memory_mb": operator.memory_mb(),
+            "private_mb": operator.private_mb(),
             "writes": on.ask("writes")["writes"] / work.objects,
         }
         for rate in work.rates_hz:

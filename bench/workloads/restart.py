@@ -15,7 +15,7 @@ from bench.series import Figures, Missed, Run, Runs, Series, case
 from bench.suite import Case, Missing, Scale
 from bench.workloads import stage
 from bench.workloads.contenders import KOPF, Command, Operators
-from bench.workloads.stage import UNTIL_IDLE, Stage
+from bench.workloads.stage import OF_ITS_OWN, UNTIL_IDLE, Stage
 
 _LATE = "z-meanwhile"
 _LIMIT_S = 900.0
@@ -60,6 +60,7 @@ def _growing(counts: Sequence[int], operators: Operators, *, rounds: int) -> lis
         case(series, f"{what}, time", "s", "seconds", note=_TIME),
         case(series, f"{what}, processor time", "CPU s", "cpu_s", note=UNTIL_IDLE),
         case(series, f"{what}, memory", "MB at most", "peak_mb", note=UNTIL_IDLE),
+        case(series, f"{what}, memory of its own", "MB", "private_mb", note=OF_ITS_OWN),
         case(series, f"{what}, size of the list", "MB", "list_mb", note=_LIST),
     ]
 
@@ -149,5 +150,6 @@ def _restart(on: Stage, command: Command, figures: Figures) -> None:
             figures["cpu_s"] = operator.rest()
             figures["peak_mb"] = operator.memory_mb()
             figures["resident_mb"] = operator.memory_mb("VmRSS")
+            figures["private_mb"] = operator.private_mb()
     finally:
         on.ask("delete", name=_LATE)

@@ -34,6 +34,10 @@ UNTIL_IDLE = (
     "Measured until the operator rests: less than 2 % of a core in half a second after the last"
     " status, so what it does about its own writes counts too."
 )
+OF_ITS_OWN = (
+    "At rest, without pages of libraries that other processes have loaded as well, as the server"
+    " here has: what one more operator on a node takes."
+)
 
 
 class Operator:
@@ -79,6 +83,10 @@ class Operator:
     def memory_mb(self, field: str = "VmHWM") -> float:
         """Memory, at most so far unless another field is named."""
         return accounting.memory_bytes(self.pid, field) / 1e6
+
+    def private_mb(self) -> float:
+        """Memory that no other process shares, now."""
+        return accounting.private_bytes(self.pid) / 1e6
 
     def files(self) -> int:
         """How many file descriptors it has."""
