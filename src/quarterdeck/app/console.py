@@ -74,20 +74,20 @@ class Console:
     def print_started(self, started: Started) -> None:
         """Print the summary."""
         first, *rest = format_started(started)
-        self._write("\n".join([self._in(_BOLD, first), *map(self._decorate, rest)]))
+        self._write("\n".join([self._colour(_BOLD, first), *map(self._decorate, rest)]))
 
     def print_line(self, text: str, is_warning: bool = False) -> None:  # noqa: FBT001, FBT002
         """Print one line."""
-        self._write(self._in(_YELLOW, text) if is_warning else text)
+        self._write(self._colour(_YELLOW, text) if is_warning else text)
 
     def _decorate(self, line: str) -> str:
         if line.startswith("    "):
-            return self._in(_CYAN, line)
+            return self._colour(_CYAN, line)
         if line.startswith("  Open"):
-            return self._in(_BOLD, line)
-        return self._in(_DIM, line) if line.startswith("  Press") else line
+            return self._colour(_BOLD, line)
+        return self._colour(_DIM, line) if line.startswith("  Press") else line
 
-    def _in(self, colour: str, text: str) -> str:
+    def _colour(self, colour: str, text: str) -> str:
         return f"{colour}{text}{_OFF}" if self._is_coloured and text else text
 
     def _write(self, text: str) -> None:

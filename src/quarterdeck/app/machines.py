@@ -97,7 +97,7 @@ async def _listen(host: Host, metrics: MachineMetrics) -> None:
     """Take events of CI systems; in `run` only if the operator was asked for by name."""
     from quarterdeck.services.runners.service import LIMITS, PATH, RunnerWebhooks
 
-    service = RunnerWebhooks(host.client, host.clock, count=metrics.webhook)
+    service = RunnerWebhooks(host.client, host.clock, count=metrics.record_webhook_event)
     await host.serve(
         service.handle,
         port=host.settings.runner_webhook_port,

@@ -18,7 +18,7 @@ def read(paths: Sequence[str], *, flag: str = "--filename") -> list[dict[str, An
     Raises:
         CommandError: naming the file and what is wrong with it.
     """
-    found = [document for path in paths for document in _of_path(path, flag)]
+    found = [document for path in paths for document in _read_path(path, flag)]
     if not found:
         raise CommandError(f"no objects found in the files of {flag}", REFUSED)
     return sorted(found, key=_rank)
@@ -47,7 +47,7 @@ def _rank(document: dict[str, Any]) -> int:
     return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
 
 
-def _of_path(text: str, flag: str) -> Iterator[dict[str, Any]]:
+def _read_path(text: str, flag: str) -> Iterator[dict[str, Any]]:
     if text == "-":
         yield from _parse(sys.stdin.buffer.read(), "standard input")
         return

@@ -93,10 +93,10 @@ class MatchIndex(Generic[P]):
         """Forget a pipeline."""
         for place in self._places.pop(identity, ()):
             del self._drawer(place)[identity]
-            self._tidy(place)
+            self._remove_if_empty(place)
         self._rest.pop(identity, None)
 
-    def _tidy(self, place: Place) -> None:
+    def _remove_if_empty(self, place: Place) -> None:
         """Throw away a drawer that has become empty."""
         if self._drawer(place):
             return

@@ -1,4 +1,4 @@
-"""The loop: prove the machine, report it ready, then renew, beat and obey until told to stop."""
+"""The loop: attest the machine, report it ready, then renew, beat and follow directives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ class Agent:
                 interval_s = float(answer.get("intervalSeconds", HEARTBEAT_S))
                 if answer.get("directive") == "shutdown":
                     return self._shut_down()
-                self._workload.obey(str(answer.get("directive", "none")))
+                self._workload.follow(str(answer.get("directive", "none")))
             except Unreachable as error:
                 self._around.log(f"heartbeat failed: {error}")
                 if not self._is_attested():

@@ -80,7 +80,7 @@ class Workload:
         self._runner = runner
         self._log(f"runner {config.name} is waiting for a job")
 
-    def obey(self, directive: str) -> None:
+    def follow(self, directive: str) -> None:
         """Take no new work when told to drain; work under way goes on."""
         if directive != "drain" or self._is_draining:
             return

@@ -36,7 +36,7 @@ _AT_ONCE_S = 0.001
 
 async def step(run: Run) -> None:
     """One step further towards an experiment that needs nothing any more."""
-    if not run.status.resources_cleaned and not await _wind_up(run):
+    if not run.status.resources_cleaned and not await _finish_results_and_cleanup(run):
         return
     if FINALIZER in run.ctx.obj.metadata.finalizers and run.status.resources_cleaned:
         if not run.ctx.obj.status.resources_cleaned:
@@ -46,7 +46,7 @@ async def step(run: Run) -> None:
     await _expire(run)
 
 
-async def _wind_up(run: Run) -> bool:
+async def _finish_results_and_cleanup(run: Run) -> bool:
     """Whether results, the Job and the clean-up need no more work now."""
     return await _collect(run) and await _run_job(run) and await _clean(run)
 

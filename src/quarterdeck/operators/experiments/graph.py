@@ -37,7 +37,7 @@ def levels(targets: Sequence[Edge]) -> list[list[str]]:
     """
     if errors := check(targets):
         raise ValueError("; ".join(error.message for error in errors))
-    return _peel(targets)[0]
+    return _split_levels(targets)[0]
 
 
 def check(targets: Sequence[Edge]) -> list[GraphError]:
@@ -48,7 +48,7 @@ def check(targets: Sequence[Edge]) -> list[GraphError]:
         Edge(each.name, tuple(d for d in dict.fromkeys(each.depends) if d in names - {each.name}))
         for each in {target.name: target for target in targets}.values()
     ]
-    stuck = _peel(sane)[1]
+    stuck = _split_levels(sane)[1]
     if stuck:
         cycle = find_cycle(stuck)
         path = " -> ".join((*cycle, cycle[0]))
@@ -87,7 +87,7 @@ def find_cycle(stuck: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return (*cycle[start:], *cycle[:start])
 
 
-def _peel(targets: Sequence[Edge]) -> tuple[list[list[str]], dict[str, tuple[str, ...]]]:
+def _split_levels(targets: Sequence[Edge]) -> tuple[list[list[str]], dict[str, tuple[str, ...]]]:
     """The levels that can be reached, and the targets that are left with what they wait for."""
     waiting = {target.name: target.depends for target in targets}
     done: set[str] = set()

@@ -92,14 +92,14 @@ def build(connection: Connection) -> bytes:
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "target",
-        "clusters": [{"name": "target", "cluster": _given(cluster)}],
-        "users": [{"name": "user", "user": _given(user)}],
+        "clusters": [{"name": "target", "cluster": _drop_empty(cluster)}],
+        "users": [{"name": "user", "user": _drop_empty(user)}],
         "contexts": [{"name": "target", "context": {"cluster": "target", "user": "user"}}],
     }
     return yaml.dump(document).encode()
 
 
-def _given(members: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_empty(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value}
 
 

@@ -46,7 +46,7 @@ async def register(run: Run, target: Target, secret: Key, *, key: str = "") -> N
     connection = _parse(target, secret, text)
     if await _prepare(run, target, text):
         await _write_secret(run, target, connection)
-        await _expose(run, target, text)
+        await _copy_kubeconfig(run, target, text)
         _finish(run, target, connection, version=await _version(run, secret))
 
 
@@ -65,7 +65,7 @@ async def renew(run: Run, target: Target) -> None:
         return
     connection = _parse(target, Key(namespace, name), text)
     await _write_secret(run, target, connection)
-    await _expose(run, target, text)
+    await _copy_kubeconfig(run, target, text)
     if connection.server != status.server:
         address = urlsplit(connection.server).netloc
         run.set_target(target.name, server=connection.server, endpoint=address)
@@ -159,7 +159,7 @@ async def _write_secret(run: Run, target: Target, connection: Connection) -> Non
     await run.ctx.api.apply(Secret, document)
 
 
-async def _expose(run: Run, target: Target, text: bytes) -> None:
+async def _copy_kubeconfig(run: Run, target: Target, text: bytes) -> None:
     """Copy the kubeconfig next to the experiment, where a tutorial wants it."""
     tutorial = run.ctx.obj.spec.tutorial
     if tutorial is None or not tutorial.expose_kubeconfig:

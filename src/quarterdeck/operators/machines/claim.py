@@ -190,7 +190,7 @@ class Claims:
         before, after = machine.ctx.status.get_transition(READY)
         is_first = after is not None and after.status == TRUE
         if is_first and (before is None or before.status != TRUE):
-            self._shared.metrics.provisioned(
+            self._shared.metrics.record_provisioning(
                 machine.claim, machine.connection.cluster, result="ready", took_s=machine.age_s
             )
 

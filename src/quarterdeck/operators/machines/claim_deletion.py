@@ -239,7 +239,7 @@ class Deletion:
     def _finish(self, machine: Machine) -> None:
         text = f"VM {machine.ref.vm_id} is gone"
         machine.ctx.event(Reason.CLEANED_UP, text)
-        self._shared.metrics.deleted(machine.connection.cluster, "claim")
+        self._shared.metrics.record_deletion(machine.connection.cluster, "claim")
 
     def _leave(self, machine: Machine, vm: VMInfo | None) -> None:
         name = vm.name if vm is not None else ""

@@ -15,7 +15,7 @@ from quarterdeck.operators.machines.machine_context import SOON, Machine
 from quarterdeck.operators.machines.machinespec import network_of, request_of
 from quarterdeck.operators.machines.plan.addresses import BadPool, choose_address
 from quarterdeck.operators.machines.plan.claim import Step
-from quarterdeck.operators.machines.plan.placement import DesiredFleet, choose_node, rooms
+from quarterdeck.operators.machines.plan.placement import DesiredFleet, choose_node, compute_rooms
 from quarterdeck.operators.machines.recipe_checks import (
     find_network_mistake,
     find_resource_mistake,
@@ -91,7 +91,7 @@ async def _choose_node(
         siblings=allocations.siblings(fleet) if await _is_spread(machine) else {},
         memory_adjustment=hints.memory_adjustment if hints is not None else 100,
     )
-    left = rooms(nodes, allocations.reserved(read_at))
+    left = compute_rooms(nodes, allocations.reserved(read_at))
     choice = choose_node(left, request_of(claim, template), desired)
     if choice.problem:
         set_condition(

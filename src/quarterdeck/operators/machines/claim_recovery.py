@@ -77,7 +77,7 @@ class Recovery:
         status = machine.ctx.status
         waits = min(30, int(machine.ctx.attempt) + _count_postponed(machine))
         delay = error.retry_after_s or backoff_s(waits, self._rng, cap_s=60.0)
-        later = rfc3339.format_micro(_later(machine.ctx, delay))
+        later = rfc3339.format_micro(_add_seconds(machine.ctx, delay))
         status.set(retry_after=later)
         machine.ctx.log.warning("hypervisor call failed", detail=str(error), retry_s=delay)
         if status.current.phase != "Ready":
@@ -94,7 +94,7 @@ class Recovery:
         machine.ctx.status.set(
             attempts=attempts,
             task_ref=None,
-            retry_after=rfc3339.format_micro(_later(machine.ctx, delay)),
+            retry_after=rfc3339.format_micro(_add_seconds(machine.ctx, delay)),
         )
         set_condition(machine.ctx, PROVISIONING, FALSE, reason, message)
         machine.ctx.event(reason, message, warning=True)
@@ -107,7 +107,7 @@ class Recovery:
         ctx.status.set(failure_reason=str(error.reason), failure_message=error.message)
         set_condition(ctx, HEALTHY, FALSE, error.reason, error.message)
         report_condition(ctx, READY, FALSE, error.reason, error.message)
-        self._metrics.provisioned(
+        self._metrics.record_provisioning(
             machine.claim,
             machine.connection.cluster,
             result=str(error.reason),
@@ -123,5 +123,5 @@ def _count_postponed(machine: Machine) -> int:
     return max(0, int(age_s or 0.0).bit_length() - 1)
 
 
-def _later(ctx: Context[MachineClaim], seconds: float) -> datetime:
+def _add_seconds(ctx: Context[MachineClaim], seconds: float) -> datetime:
     return ctx.now() + timedelta(seconds=seconds)

@@ -162,17 +162,17 @@ async def switch_on(machine: Machine, recipe: Recipe) -> Result:
         vm = await machine.find_vm()
         if vm is None or judge_vm(vm, machine.owner) is not Verdict.RUNNING:
             raise Retry(Reason.STARTING, "the VM is not running after its start")
-        return _switched_on(machine, recipe, vm)
+        return _report_switched_on(machine, recipe, vm)
     ref, owner = machine.ref, machine.owner
     task = await machine.call(
         "power", lambda each: each.power(ref.vm_id, PowerAction.ON, owner=owner), node=ref.node
     )
     if task is not None:
         return machine.track(task)
-    return _switched_on(machine, recipe, await machine.find_vm())
+    return _report_switched_on(machine, recipe, await machine.find_vm())
 
 
-def _switched_on(machine: Machine, recipe: Recipe, vm: VMInfo | None) -> Result:
+def _report_switched_on(machine: Machine, recipe: Recipe, vm: VMInfo | None) -> Result:
     """Ready again; a machine that never proved itself or showed an address does that first."""
     status, is_adopted = machine.claim.status, machine.ref.adopted
     is_proved = status.attestation is not None or not needs_service(recipe.template)

@@ -105,13 +105,13 @@ class Connection:
                 answer = await self._timed(operation, work)
             self._breaker.succeed()
             is_judged = True
-            self._metrics.called(self.cluster, operation, self._clock.monotonic() - started)
+            self._metrics.record_call(self.cluster, operation, self._clock.monotonic() - started)
             return answer
         except HypervisorError as error:
             is_judged = True
             self._judge(error)
             took_s = self._clock.monotonic() - started
-            self._metrics.call_failed(self.cluster, operation, error=error, took_s=took_s)
+            self._metrics.record_failed_call(self.cluster, operation, error=error, took_s=took_s)
             raise
         finally:
             if not is_judged:

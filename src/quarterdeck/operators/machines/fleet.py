@@ -77,7 +77,7 @@ class Fleets:
 
     async def reconcile(self, fleet: Fleet, ctx: Context[Fleet]) -> RequeueAfter | None:
         """Bring the number and the recipe of the machines to what the spec says."""
-        if (left_s := self._ease(fleet)) > 0:
+        if (left_s := self._get_debounce_s(fleet)) > 0:
             return RequeueAfter(left_s)
         started = self._monotonic()
         attributes = {
@@ -109,7 +109,7 @@ class Fleets:
         self._looked.pop(key, None)
         self._took.pop(key, None)
 
-    def _ease(self, fleet: Fleet) -> float:
+    def _get_debounce_s(self, fleet: Fleet) -> float:
         """Seconds to wait because the fleet has just been looked at and its spec is the same.
 
         A look at a large fleet takes long: looks take at most a tenth of the time.

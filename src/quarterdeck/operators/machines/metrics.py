@@ -64,18 +64,20 @@ class MachineMetrics:
             ("action", "result"),
         )
 
-    def called(self, cluster: str, operation: str, took_s: float) -> None:
+    def record_call(self, cluster: str, operation: str, took_s: float) -> None:
         """One call succeeded."""
         self._durations.labels(cluster, operation, "ok").observe(took_s)
 
-    def call_failed(
+    def record_failed_call(
         self, cluster: str, operation: str, *, error: HypervisorError, took_s: float
     ) -> None:
         """One call failed."""
         self._durations.labels(cluster, operation, error.code.value).observe(took_s)
         self._errors.labels(cluster, class_of(error)).value += 1
 
-    def provisioned(self, claim: MachineClaim, cluster: str, *, result: str, took_s: float) -> None:
+    def record_provisioning(
+        self, claim: MachineClaim, cluster: str, *, result: str, took_s: float
+    ) -> None:
         """A machine is ready for the first time, or failed."""
         template = str(template_key_of(claim))
         self._provisioned.labels(cluster, template, result).observe(took_s)
@@ -101,7 +103,7 @@ class MachineMetrics:
         for values in [each for each in self._runners.series() if each[:2] == tuple(pool)]:
             self._runners.remove(*values)
 
-    def deleted(self, cluster: str, reason: str) -> None:
+    def record_deletion(self, cluster: str, reason: str) -> None:
         """A VM was removed."""
         self._deleted.labels(cluster, reason).value += 1
 
@@ -119,6 +121,6 @@ class MachineMetrics:
         for phase, count in counts.items():
             self._phases.labels(cluster, phase).set(float(count))
 
-    def webhook(self, action: str, result: str) -> None:
+    def record_webhook_event(self, action: str, result: str) -> None:
         """One event of a CI system."""
         self._webhooks.labels(action, result).value += 1

@@ -71,7 +71,7 @@ class Pools:
         busy = busy_runners(jobs)
         runners = [observe(claim, busy, ctx.now()) for claim in claims]
         self._note_activity(pool, jobs, ctx)
-        desired, change_s = self._wish(pool, jobs, ctx)
+        desired, change_s = self._build_desired(pool, jobs, ctx)
         plan = plan_pool(runners, desired)
         if pool.spec.paused or not self._features.flags.runner_scaling:
             plan = Plan(plan.desired)
@@ -88,7 +88,7 @@ class Pools:
         """Drop the figures of a pool that is gone."""
         self._metrics.forget_pool(key)
 
-    def _wish(
+    def _build_desired(
         self, pool: RunnerPool, jobs: Sequence[Job], ctx: Context[RunnerPool]
     ) -> tuple[PoolDemand, float | None]:
         scaling, now = pool.spec.scaling, ctx.now()
@@ -142,7 +142,7 @@ class Pools:
         going = {removal.name for removal in plan.remove}
         for claim in claims:
             if CORDON in claim.metadata.annotations and not claim.is_deleting:
-                await self._spare(claim, going, ctx)
+                await self._unmark_runner(claim, going, ctx)
         now = rfc3339.format_time(ctx.now())
         for _ in range(plan.create):
             name = f"{pool.metadata.name[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
@@ -179,7 +179,9 @@ class Pools:
         ctx.status.set(last_scale_down_time=rfc3339.format_time(ctx.now()))
         return False
 
-    async def _spare(self, claim: MachineClaim, going: set[str], ctx: Context[RunnerPool]) -> None:
+    async def _unmark_runner(
+        self, claim: MachineClaim, going: set[str], ctx: Context[RunnerPool]
+    ) -> None:
         """Take the mark off a runner that is needed after all."""
         if claim.metadata.name in going:
             return

@@ -13,7 +13,7 @@ from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.errors import HypervisorError
 from quarterdeck.operators.machines.machine import TemplateInfo, TemplateRef
-from quarterdeck.operators.machines.plan.placement import Request, fits, rooms
+from quarterdeck.operators.machines.plan.placement import Request, compute_rooms, fits
 from quarterdeck.operators.machines.recipe_checks import find_template_mistake
 from quarterdeck.operators.machines.references import cluster_key_of, resolve, template_key_of
 from quarterdeck.operators.machines.report import (
@@ -136,7 +136,7 @@ async def _find_problem(
     ]
     if not empty:
         return f"none of spec.nodes has template {info.name}: it is on {', '.join(info.nodes)}"
-    if not any(fits(room, request, adjustment) for room in rooms(empty, {})):
+    if not any(fits(room, request, adjustment) for room in compute_rooms(empty, {})):
         return "no node is large enough for spec.resources, even when it is empty"
     return ""
 

@@ -129,4 +129,4 @@ class VmPoller:
             await connection.call(
                 "delete_vm", lambda each: each.delete_vm(vm.id, owner=owner), node=vm.node
             )
-            self._metrics.deleted(connection.cluster, "orphan")
+            self._metrics.record_deletion(connection.cluster, "orphan")

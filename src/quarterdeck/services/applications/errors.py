@@ -24,7 +24,7 @@ def answer(document: object, status: int = 200) -> Response:
 def failure(error: ApiError, *, text: str = "") -> Response:
     """A failure; `text` is the `error` member, by default a short one for its kind."""
     document = error.to_status()
-    document["error"] = text or _short(error)
+    document["error"] = text or _summarize(error)
     status = error.code
     if isinstance(error, Invalid):
         status = document["code"] = 400
@@ -35,7 +35,7 @@ def failure(error: ApiError, *, text: str = "") -> Response:
     return Response(status, headers, json.encode(document))
 
 
-def _short(error: ApiError) -> str:
+def _summarize(error: ApiError) -> str:
     match error:
         case NotFound():
             return "Resource not found"

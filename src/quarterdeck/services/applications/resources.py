@@ -52,7 +52,7 @@ class Resources:
         body = await _body(request)
         if isinstance(body, Response):
             return body
-        options = _signed(CreateOptions.parse(request.query))
+        options = _set_field_manager(CreateOptions.parse(request.query))
         encoded = json.encode(body)
         try:
             return await self._create(path, encoded, options)
@@ -99,7 +99,7 @@ class Resources:
         body = await _body(request)
         if isinstance(body, Response):
             return body
-        options = _signed(UpdateOptions.parse(request.query))
+        options = _set_field_manager(UpdateOptions.parse(request.query))
         metadata = body.get("metadata")
         if not isinstance(metadata, dict):
             metadata = {}
@@ -168,7 +168,7 @@ async def _read_delete_options(request: Request) -> DeleteOptions:
     return DeleteOptions.from_body({"dryRun": options.dry_run} | document)
 
 
-def _signed(options: Options) -> Options:
+def _set_field_manager(options: Options) -> Options:
     """What the caller leaves open: who wrote (not the operator, whose client is used), and what
     happens to members nobody knows: as with kubectl they are refused, not dropped in silence.
     """

@@ -52,13 +52,13 @@ class Audit:
             "workload cannot be prepared", detail=detail, **_tell(caller), **_name(claim)
         )
 
-    def lose(self, claim: Claim, error: Exception) -> None:
+    def record_lost_refusal(self, claim: Claim, error: Exception) -> None:
         """A refusal could not be written into the status of its claim."""
         self._log.warning(
             "refusal not recorded in the claim", error=type(error).__name__, **_name(claim)
         )
 
-    def repeat(self, caller: Caller, claim: Claim, *, token_id: str) -> None:
+    def record_repeated_answer(self, caller: Caller, claim: Claim, *, token_id: str) -> None:
         """The key that used a token asked again, after a lost answer, and got the same answer."""
         self._metrics.count_token("repeated")
         self._log.info("answer repeated", token_id=token_id, **_tell(caller), **_name(claim))

@@ -34,7 +34,7 @@ def respond(status: int, message: Any) -> http.Response:
     return http.Response(status, headers, json.encode(message))
 
 
-def soften(refused: Refused, endpoint: str) -> CallError:
+def hide_reason(refused: Refused, endpoint: str) -> CallError:
     """What a machine may know: whether to come back, and nothing of the reason."""
     match refused.why:
         case Why.LIMITED:

@@ -119,7 +119,7 @@ class JoinTokens:
             assert stored is not None  # checked with the token
             known = await self._find_claim(stored.record)
             if not is_first:
-                self._audit.repeat(caller, known.claim, token_id=token.id)
+                self._audit.record_repeated_answer(caller, known.claim, token_id=token.id)
                 return await self._repeat(stored.record, known)
             try:
                 return await self._consume(stored, known, csr, key_hash=key_hash, caller=caller)
@@ -129,7 +129,7 @@ class JoinTokens:
             Why.REUSED, f"conflict: token {token.id} was changed at every attempt; try again"
         )
 
-    async def present(
+    async def check_unspent(
         self, text: str, claim: Claim, csr: bytes, *, facts: MachineFacts, caller: Caller
     ) -> str:
         """Check a token that accompanies another proof; its id. It is not spent yet.

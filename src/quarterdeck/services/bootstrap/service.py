@@ -24,9 +24,9 @@ from quarterdeck.services.bootstrap.exchange import (
     ATTEST,
     MAX_BODY,
     describe_root,
+    hide_reason,
     read_message,
     respond,
-    soften,
 )
 from quarterdeck.services.bootstrap.issuer import Issuer
 from quarterdeck.services.bootstrap.join_tokens import JoinTokens
@@ -147,7 +147,7 @@ class BootstrapService:
         except Refused as refused:
             self._audit.refuse(endpoint, caller, refused)
             await self._record_refusal(refused)
-            response = respond_error(soften(refused, endpoint), caller.request_id)
+            response = respond_error(hide_reason(refused, endpoint), caller.request_id)
         except CallError as error:
             response = respond_error(error, caller.request_id)
         except http.BodyTooLarge:
@@ -175,7 +175,7 @@ class BootstrapService:
         try:
             await self._claims.record_refusal(refused.claim, refused, self._clock.now())
         except (ApiError, ClientError) as error:
-            self._audit.lose(refused.claim, error)
+            self._audit.record_lost_refusal(refused.claim, error)
 
     def _find(self, request: http.Request) -> tuple[str, _Call]:
         if not request.peer.secure:

@@ -144,7 +144,7 @@ class TpmAttestation:
     ) -> str:
         if known.method != WITH_TOKEN:
             return ""
-        return await self._tokens.present(
+        return await self._tokens.check_unspent(
             request.token, known.claim, request.csr.encode(), facts=request.machine, caller=caller
         )
 

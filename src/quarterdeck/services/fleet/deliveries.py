@@ -49,12 +49,12 @@ def judge(collector: Collector, part: str, *, inactive: bool) -> str:
     """How one part of its configuration does on a collector."""
     if inactive or part not in collector.served:
         return "stale"
-    if collector.status == FAILED and part in suspect(collector):
+    if collector.status == FAILED and part in find_suspects(collector):
         return "failed"
     return "applied" if part in collector.applied else "applying"
 
 
-def suspect(collector: Collector) -> frozenset[str]:
+def find_suspects(collector: Collector) -> frozenset[str]:
     """The parts that a failure of its configuration may be due to."""
     new = frozenset(collector.served) - frozenset(collector.applied)
     return new or frozenset(collector.served)
@@ -69,7 +69,7 @@ def count_deliveries(
         inactive = is_inactive(collector, now)
         for part in configs.get_config(collector).parts:
             identity, _, digest = part.partition(":")
-            counts = found.setdefault(identity, {}).setdefault(digest, _zero())
+            counts = found.setdefault(identity, {}).setdefault(digest, _build_empty_counts())
             verdict = judge(collector, part, inactive=inactive)
             counts["assigned"] += 1
             counts[verdict] += 1
@@ -95,5 +95,5 @@ def find_conflicts(
     return {name: frozenset(names) for name, names in found.items()}
 
 
-def _zero() -> dict[str, Any]:
+def _build_empty_counts() -> dict[str, Any]:
     return {**dict.fromkeys(_COUNTS, 0), "failures": []}

@@ -91,7 +91,7 @@ class Pipelines:
         taken = self.find_by_name(wanted.name)
         if taken is not None and taken.id != current.id:
             raise FleetError(Code.ALREADY_EXISTS, f"pipeline {wanted.name!r} already exists")
-        return _successor(current, wanted, now)
+        return _build_update(current, wanted, now)
 
     def plan_upsert(self, message: Mapping[str, Any], now: str) -> Pipeline:
         """The pipeline an upsert would store: keyed by name."""
@@ -100,7 +100,7 @@ class Pipelines:
         current = self.find_by_name(str(message.get("name") or ""))
         if current is None:
             return self.plan_create(message, now)
-        return _successor(current, _validate(message), now)
+        return _build_update(current, _validate(message), now)
 
     def store(self, pipeline: Pipeline, now: str) -> Revision | None:
         """Make a planned pipeline the current one; None if nothing changes."""
@@ -158,7 +158,7 @@ class Pipelines:
         return revision
 
 
-def _successor(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:
+def _build_update(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:
     """The next state of a pipeline; the same object if nothing would change."""
     kept = msgspec.structs.replace(
         wanted,

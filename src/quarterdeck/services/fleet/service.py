@@ -96,13 +96,13 @@ class FleetServer:
             while True:
                 await self._clock.sleep(FLUSH_S)
                 with contextlib.suppress(StorageError):
-                    await self.tend_collectors()
+                    await self.sweep_collectors()
                     await self.flush()
         finally:
             with contextlib.suppress(StorageError):
                 await self.flush()
 
-    async def tend_collectors(self) -> None:
+    async def sweep_collectors(self) -> None:
         """Mark collectors that no longer poll, and forget those that left long ago.
 
         Raises:

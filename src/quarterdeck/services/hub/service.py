@@ -126,7 +126,7 @@ class HubServer:
             Route(
                 "GET",
                 routes.STREAM,
-                _never,
+                _refuse_call,
                 "Changes, as server-sent events",
                 str,
                 is_stream=True,
@@ -281,5 +281,5 @@ def _name_method(method: str) -> str:
     return method if method in _METHODS else OTHER
 
 
-async def _never(_: Call) -> str:
+async def _refuse_call(_: Call) -> str:
     raise Unavailable("this endpoint is a stream")

@@ -115,7 +115,7 @@ def test_job_is_reported_and_is_not_interrupted_by_a_drain(tmp_path: Path) -> No
 
     def work() -> None:
         (tmp_path / "working").read_text()
-        machine.workload.obey("drain")
+        machine.workload.follow("drain")
 
     def finish() -> None:
         assert machine.phases == ["Busy"]
@@ -143,7 +143,7 @@ def test_idle_runner_is_stopped_by_a_drain(tmp_path: Path) -> None:
 
     def drain() -> None:
         (tmp_path / "waiting").read_text()
-        machine.workload.obey("drain")
+        machine.workload.follow("drain")
 
     machine.workload.prepare(machine.describe())
     machine.steps = [machine.await_start, drain, machine.await_end]

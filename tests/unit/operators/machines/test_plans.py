@@ -26,8 +26,8 @@ from quarterdeck.operators.machines.plan.placement import (
     DesiredFleet,
     Request,
     choose_node,
+    compute_rooms,
     fits,
-    rooms,
 )
 from quarterdeck.operators.machines.sizes import parse_amount, parse_bytes
 
@@ -42,7 +42,7 @@ def node(name: str, free_gib: int = 8, *, is_online: bool = True) -> Node:
 def choose(*nodes: Node, **desired: object) -> str:
     values: dict[str, object] = {"allowed": frozenset(each.name for each in nodes), **desired}
     request = Request(1, 4 * GIB, 10 * GIB)
-    return choose_node(rooms(nodes, {}), request, DesiredFleet(**values)).node  # type: ignore[arg-type]
+    return choose_node(compute_rooms(nodes, {}), request, DesiredFleet(**values)).node  # type: ignore[arg-type]
 
 
 def test_node_with_fewest_siblings_wins_then_most_memory() -> None:
@@ -64,7 +64,7 @@ def test_memory_may_be_overcommitted() -> None:
 
 
 def test_processors_may_be_overcommitted_with_the_memory() -> None:
-    [room] = rooms([node("a")], {})
+    [room] = compute_rooms([node("a")], {})
     wide = Request(16, GIB, GIB)
     assert not fits(room, wide, 100)
     assert fits(room, wide, 101)
@@ -73,7 +73,7 @@ def test_processors_may_be_overcommitted_with_the_memory() -> None:
 def test_reservations_take_room() -> None:
     reserved = {"a": [Request(1, 6 * GIB, GIB)]}
     desired = DesiredFleet(frozenset({"a"}))
-    choice = choose_node(rooms([node("a", 8)], reserved), Request(1, 4 * GIB, GIB), desired)
+    choice = choose_node(compute_rooms([node("a", 8)], reserved), Request(1, 4 * GIB, GIB), desired)
     assert "none of 1 nodes" in choice.problem
 
 
@@ -280,6 +280,6 @@ def test_node_that_is_offline_is_named() -> None:
 
 
 def test_disk_may_fill_the_storage_and_no_more() -> None:
-    [room] = rooms([node("a")], {})
+    [room] = compute_rooms([node("a")], {})
     assert fits(room, Request(1, GIB, 100 * GIB))
     assert not fits(room, Request(1, GIB, 100 * GIB + 1))

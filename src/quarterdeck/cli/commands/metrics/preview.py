@@ -47,10 +47,10 @@ async def preview(
     compiled = [_compile(each) for each in sources]
     if objects:
         given = manifest_files.read([objects], flag=_OBJECTS)
-        found = [await _collect(each, _of_file(each, given), rows) for each in compiled]
+        found = [await _collect(each, _list_from_file(each, given), rows) for each in compiled]
     else:
         async with connect(kubeconfig, context) as client:
-            work = (_collect(each, _of_cluster(each, client), rows) for each in compiled)
+            work = (_collect(each, _list_from_cluster(each, client), rows) for each in compiled)
             found = [await with_progress(each, f"reading {client.config.server}") for each in work]
     for source, each in zip(sources, found, strict=True):
         _print(source, each, output, is_several=len(sources) > 1)
@@ -177,7 +177,7 @@ async def _collect(source: "CompiledSource", pages: AsyncIterator[Page], rows: i
     return found
 
 
-async def _of_file(source: "CompiledSource", given: Page) -> AsyncIterator[Page]:
+async def _list_from_file(source: "CompiledSource", given: Page) -> AsyncIterator[Page]:
     """The objects of a file that the source selects."""
     target = source.spec.source
     selector = target.label_selector
@@ -198,7 +198,7 @@ async def _of_file(source: "CompiledSource", given: Page) -> AsyncIterator[Page]
     yield found
 
 
-async def _of_cluster(source: "CompiledSource", client: "Client") -> AsyncIterator[Page]:
+async def _list_from_cluster(source: "CompiledSource", client: "Client") -> AsyncIterator[Page]:
     """The objects of the cluster that the source selects, page by page."""
     from quarterdeck.meta.identity import GVK, GVR
     from quarterdeck.wire.query import ListOptions

@@ -42,7 +42,7 @@ class DesiredFleet(NamedTuple):
     """Percentage of memory that may be given out; 0 switches the check off."""
 
 
-def rooms(nodes: Iterable[Node], reserved: Mapping[str, Sequence[Request]]) -> list[Room]:
+def compute_rooms(nodes: Iterable[Node], reserved: Mapping[str, Sequence[Request]]) -> list[Room]:
     """What is left on each node."""
     found = []
     for node in nodes:

@@ -105,7 +105,7 @@ class ConnectClient:
             except CallFailed as error:
                 error.operation = operation
                 failure = error
-                self._heed(error, scope)
+                self._pause_after(error, scope)
                 raise
             finally:
                 code = failure.code.value if failure is not None else ""
@@ -152,7 +152,7 @@ class ConnectClient:
             )
         return remote
 
-    def _heed(self, error: CallFailed, scope: str) -> None:
+    def _pause_after(self, error: CallFailed, scope: str) -> None:
         """A server that has had enough is left alone by everybody; so is one that refuses us."""
         if error.code is Code.RESOURCE_EXHAUSTED:
             if error.retry_after_s is None:

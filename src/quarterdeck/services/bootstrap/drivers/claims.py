@@ -165,7 +165,7 @@ class KubeClaims:
             return Instruction(directive="shutdown")
         seen = found.status.last_heartbeat
         return Instruction(
-            directive=_direct(found), last_heartbeat=rfc3339.parse(seen) if seen else None
+            directive=_choose_directive(found), last_heartbeat=rfc3339.parse(seen) if seen else None
         )
 
     async def beat(self, claim: Claim, at: datetime) -> None:
@@ -255,7 +255,7 @@ def _describe(claim: MachineClaim, template: HypervisorMachineTemplate | None) -
     return KnownClaim(
         claim=_name(claim),
         method=attestation.method if attestation is not None else "",
-        directive=_direct(claim),
+        directive=_choose_directive(claim),
         selectors=_select(claim),
         endorsement_hash=recorded.ek_hash if recorded is not None else "",
         pcr_digest=recorded.pcr_digest if recorded is not None else "",
@@ -263,7 +263,7 @@ def _describe(claim: MachineClaim, template: HypervisorMachineTemplate | None) -
     )
 
 
-def _direct(claim: MachineClaim) -> Directive:
+def _choose_directive(claim: MachineClaim) -> Directive:
     """What the state of a claim means for its machine."""
     if claim.status.phase in ("Terminating", "Failed"):
         return "shutdown"

@@ -33,7 +33,7 @@ async def open_context(
     if not endpoint.startswith("https:"):
         return None
     if is_insecure:
-        return _unchecked()
+        return _build_unverified_context()
     if fingerprint := read_fingerprint(authorities):
         return await _pinned(endpoint, fingerprint, timeout_s)
     try:
@@ -45,7 +45,7 @@ async def open_context(
         ) from error
 
 
-def _unchecked() -> ssl.SSLContext:
+def _build_unverified_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -78,7 +78,7 @@ async def _fetch_certificate(endpoint: str, timeout_s: float) -> bytes:
     try:
         async with asyncio.timeout(timeout_s):
             _, writer = await asyncio.open_connection(
-                parts.hostname, parts.port or 443, ssl=_unchecked()
+                parts.hostname, parts.port or 443, ssl=_build_unverified_context()
             )
     except (OSError, TimeoutError) as error:
         raise make_error(Code.UNAVAILABLE, f"{endpoint} does not answer: {error}") from error

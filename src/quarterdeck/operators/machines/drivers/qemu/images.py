@@ -96,11 +96,12 @@ class Images:
             kept = msgspec.json.decode(sidecar.read_bytes(), type=Boot)
         line = wanted.options.get("command_line", "") or kept.command_line
         kernel, initrd = (
-            self._beside(name, kind, wanted.options.get(kind, "")) for kind in ("kernel", "initrd")
+            self._find_boot_file(name, kind, wanted.options.get(kind, ""))
+            for kind in ("kernel", "initrd")
         )
         return Boot(kernel=kernel, initrd=initrd, command_line=line)
 
-    def _beside(self, name: str, kind: str, given: str) -> str:
+    def _find_boot_file(self, name: str, kind: str, given: str) -> str:
         if given:
             path = self._folder.images / Path(given).name
             is_inside = Path(given).name == given or path.resolve() == Path(given).resolve()
