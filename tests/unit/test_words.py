@@ -1,7 +1,7 @@
 """Messages and names keep the rules of docs/explanation/glossary.md that a program can check.
 
-Raised errors and log lines avoid riddles and personification, and have no full stop. Test names
-are sentences.
+Raised errors and log lines avoid riddles and personification, and have no full stop. What does not
+exist is "not found", as in Kubernetes. Help of flags is a sentence. Test names are sentences.
 """
 
 import ast
@@ -23,6 +23,10 @@ KUBERNETES_STOPS = (
     "which the eviction subresource does not support.",
 )
 """Messages that Kubernetes itself ends with a full stop."""
+
+NOT_FOUND_PACKAGES = {"agents", "app", "cli", "operators", "services", "telemetry"}
+"""Where a missing object has one wording; layers below also repeat words of Kubernetes and CEL."""
+FLAG_ROW = re.compile(r"\| `-[^|]*` \| (?P<help>[^|`][^|]*) \|")
 
 
 def join_text(node: ast.expr) -> str:
@@ -50,8 +54,10 @@ def list_messages(source: str) -> Iterator[tuple[int, str]]:
         yield from ((each.lineno, text) for each in shown if (text := join_text(each)))
 
 
-def find_problem(text: str) -> str:
-    """What is wrong with a message; empty if nothing is."""
+def find_problem(text: str, package: str = "") -> str:
+    """What is wrong with a message of a package; empty if nothing is."""
+    if package in NOT_FOUND_PACKAGES and text.startswith("there is no "):
+        return "write 'X not found', and what to do"
     if found := RIDDLES.search(text):
         return f"{found[0]!r}: say plainly what is wrong, and what was expected"
     if text.endswith(".") and not text.endswith(("...", *KUBERNETES_STOPS)):
@@ -68,9 +74,17 @@ def test_messages_are_plain_and_without_a_full_stop(path: Path) -> None:
         for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
         if file.suffix == ".py"
         for line, text in list_messages(file.read_text())
-        if (problem := find_problem(text))
+        if (problem := find_problem(text, path.name))
     ]
     assert problems == []
+
+
+def test_help_of_every_flag_is_a_sentence() -> None:
+    """The page is generated from the flags, and `codegen verify` keeps it so."""
+    rows = FLAG_ROW.findall((ROOT / "docs" / "reference" / "cli.md").read_text())
+    sentences = [re.sub(r"\.( \(default: .*\))?( \[env: .*\])?$", ".", each) for each in rows]
+    assert len(sentences) > 200
+    assert [each for each in sentences if not each.endswith(".")] == []
 
 
 @pytest.mark.parametrize(
@@ -87,6 +101,12 @@ def test_messages_are_plain_and_without_a_full_stop(path: Path) -> None:
 def test_riddles_are_found_and_plain_messages_pass(source: str, expected: bool) -> None:
     found = [find_problem(text) for _, text in list_messages(source)]
     assert any(found) is expected
+
+
+def test_missing_objects_have_one_wording_above_the_server() -> None:
+    assert find_problem("there is no node \0", "operators")
+    assert not find_problem("node \0 not found", "operators")
+    assert not find_problem("there is no field \0", "engine")
 
 
 def test_names_of_tests_are_sentences() -> None:

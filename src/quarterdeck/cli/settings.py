@@ -19,7 +19,7 @@ def add_settings(parser: argparse.ArgumentParser, command: str) -> None:
     parser.add_argument(
         "--config",
         metavar="PATH",
-        help=f"Config file (default: {CONFIG_FILE} if it exists) [env: {CONFIG_ENV}]",
+        help=f"Config file. (default: {CONFIG_FILE} if it exists) [env: {CONFIG_ENV}]",
     )
     for field in list_fields():
         if command in field.option.commands:
