@@ -178,5 +178,5 @@ async def test_only_experiments_that_exist_are_compared() -> None:
 
 
 def test_text_that_is_no_summary_is_explained() -> None:
-    with pytest.raises(Incomparable, match="cannot be read"):
+    with pytest.raises(Incomparable, match="cannot read the stored results"):
         compare_summaries(b"[]", b"{}")
