@@ -4,8 +4,8 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.errors import SettingError
+from quarterdeck.app.hub_settings import HubSettings
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
@@ -75,7 +75,7 @@ def explain_here(journals: "Callable[[], Sequence[Journal]]") -> "Explain":
 
 
 def explain_elsewhere(
-    settings: Settings, config: ClusterConfig, *, clock: Clock
+    settings: HubSettings, config: ClusterConfig, *, clock: Clock
 ) -> "Explain | None":
     """Explains by asking operators in other processes; None if their address is not known.
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.errors import SettingError
+from quarterdeck.app.hub_settings import HubSettings
 from quarterdeck.kit.clock import Clock
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Identity(NamedTuple):
 
 
 def build_identity(
-    settings: Settings, *, api: "Api", clock: Clock, links: Mapping[str, str] | None = None
+    settings: HubSettings, *, api: "Api", clock: Clock, links: Mapping[str, str] | None = None
 ) -> Identity:
     """Everything that knows viewers; `links` are codes that each stand for a token, once.
 
@@ -67,7 +67,7 @@ def build_identity(
     return Identity(authenticator, sessions, login, (reviewer.forget, groups.forget))
 
 
-def check_identity_settings(settings: Settings) -> None:
+def check_identity_settings(settings: HubSettings) -> None:
     """Fail at the start, not at the first request.
 
     Raises:
@@ -92,7 +92,7 @@ def check_identity_settings(settings: Settings) -> None:
         _check_issuer(settings)
 
 
-def _check_issuer(settings: Settings) -> None:
+def _check_issuer(settings: HubSettings) -> None:
     from quarterdeck.kit.oidc import OidcError, check_issuer_url
 
     try:
@@ -107,7 +107,7 @@ def _check_issuer(settings: Settings) -> None:
 
 
 def _build_oidc(
-    settings: Settings, sessions: "Sessions", clock: Clock
+    settings: HubSettings, sessions: "Sessions", clock: Clock
 ) -> "tuple[TokenVerifier, OidcLogin]":
     from quarterdeck.services.hub.oidc import Claims, IdTokens
     from quarterdeck.services.hub.web.oidc_login import OidcLogin
@@ -120,7 +120,7 @@ def _build_oidc(
     return id_tokens, OidcLogin(flow, id_tokens, sessions, public_url=settings.hub_url)
 
 
-def _build_flow(settings: Settings, clock: Clock) -> "CodeFlow":
+def _build_flow(settings: HubSettings, clock: Clock) -> "CodeFlow":
     from quarterdeck.kit.authorization_code import CodeFlow, Registration
     from quarterdeck.kit.oidc import Expectation, Issuer
 
