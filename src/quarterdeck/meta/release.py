@@ -55,6 +55,7 @@ _ON_SINCE = {
     "ListKeysMayBeAbsent": (1, 34),
     "MembersAreNamedWithEmbedding": (1, 33),
     "MessagesPrintJson": (1, 33),
+    "NewerExpressions": (1, 36),
     "NewerMessages": (1, 33),
     "NewerTablesAndWords": (1, 36),
     "PagesAreReadFromTheCache": (1, 36),

@@ -81,12 +81,19 @@ class _Estimator:
 
     def estimate_call(self, node: Call) -> Range:
         costs = [self.visit(part) for part in node.args]
+        if node.function == "dyn" and has_feature("NewerExpressions"):
+            self.follow_dyn(node)
         target = self.visit(node.target) if node.target is not None else ZERO
         prices = [self.estimate_overload(node, overload, costs) for overload in node.overloads]
         made = [each.size for each in prices if each.size is not None]
         if made:
             self.sizes.record(node, reduce(Range.union, made))
         return target.add(reduce(Range.union, [each.cost for each in prices]))
+
+    def follow_dyn(self, node: Call) -> None:
+        """What `dyn` yields is as large as what it was given."""
+        if (size := self.sizes.find_exact(node.args[0])) is not None:
+            self.sizes.record(node, size)
 
     def estimate_overload(self, node: Call, overload: str, costs: Sequence[Range]) -> Price:
         """The price of a call with its arguments, of which some may not be evaluated."""

@@ -7,6 +7,7 @@ from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.template import render
 from quarterdeck.cel.operations.classes import no_overload_error
 from quarterdeck.meta.field import quote
+from quarterdeck.meta.release import has_feature
 
 DECLARATIONS = """
 charAt string_char_at_int string.(int) string
@@ -74,6 +75,8 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
         start = len(text) - 1 if part else len(text)
     if not part:
         return start
+    if not text and has_feature("NewerExpressions"):
+        return -1
     if start < 0:
         raise _out_of_range_error(start)
     if start >= len(text):

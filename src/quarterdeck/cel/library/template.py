@@ -14,6 +14,7 @@ from quarterdeck.cel.operations.classes import class_of, no_overload_error
 from quarterdeck.cel.types import Type
 from quarterdeck.cel.values import Duration, Timestamp, UInt
 from quarterdeck.meta.field import quote
+from quarterdeck.meta.release import has_feature
 
 _CLAUSE = re.compile(r"%(?:%|(?:\.([0-9]*))?(.)?)", re.S)
 _REFUSALS: Mapping[str, str] = {
@@ -157,7 +158,8 @@ def _format_scientific(number: float, precision: int | None) -> str:
     if not math.isfinite(number):
         return _SPECIAL[str(number)].rjust(width & 0xFFFF)
     mantissa, _, power = format(number, f".{_DIGITS}e").partition("e")
-    shown = f"{mantissa}\u202f×\u202f10{power.lstrip('+').translate(_RAISED)}"
+    times = "×" if has_feature("NewerExpressions") else "\u202f×\u202f"
+    shown = f"{mantissa}{times}10{power.lstrip('+').translate(_RAISED)}"
     return shown.rjust(width & 0xFFFF)
 
 
