@@ -155,7 +155,7 @@ function View() {
     case "objects":
       return parts.length >= 6 ? <ObjectView key={parts.slice(1, 6).join("/")} parts={parts.slice(1)} /> : <ObjectsView parts={parts.slice(1)} />;
     default:
-      return <Empty title="There is no such page">Use the navigation, or press / to search.</Empty>;
+      return <Empty title="Page not found">Use the navigation, or press / to search.</Empty>;
   }
 }
 

@@ -64,7 +64,7 @@ HINTS = {
     "/pipelines": "No pipeline yet",
     "/machines": "No fleet yet",
     "/experiments": "No experiment yet",
-    "/objects/apps/v1/deployments": "There is no Deployment yet",
+    "/objects/apps/v1/deployments": "No Deployment yet",
 }
 
 

@@ -88,7 +88,7 @@ def test_a_restricted_viewer_sees_their_namespace_and_nothing_else(
     expect(page.get_by_role("button", name="Delete")).to_have_count(0)
     expect(page.get_by_role("navigation", name="Sections").get_by_text("Edit")).to_have_count(0)
     page.goto(f"{demo.url}/objects/core/v1/secrets")
-    expect(main).to_contain_text("You may not list secrets here")
+    expect(main).to_contain_text("Listing secrets here is forbidden")
     page.goto(f"{demo.url}/clusters")
     expect(main).to_contain_text("No cluster is watched yet")
     page.get_by_role("button", name="Log out").click()

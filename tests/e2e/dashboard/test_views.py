@@ -68,7 +68,7 @@ def test_views_fit_on_a_phone(open_browser: Open, administrator: object, demo: D
 
 
 def test_missing_object_offers_nothing_to_do(page: Page, demo: Demo) -> None:
-    visit(page, demo, "/applications/default/missing", "missing", "There is no Application missing")
+    visit(page, demo, "/applications/default/missing", "missing", "Application missing not found")
     expect(page.get_by_role("main").get_by_role("link", name="YAML")).to_have_count(0)
 
 

@@ -51,7 +51,7 @@ export function Detail<Item>(props: {
         live.load === "loading" ? (
           <Loading />
         ) : (
-          <Empty title={live.load === "forbidden" ? `You may not read this ${resource.kind}` : `There is no ${resource.kind} ${name}`}>{live.message || "It appears here as soon as it exists."}</Empty>
+          <Empty title={live.load === "forbidden" ? `Reading this ${resource.kind} is forbidden` : `${resource.kind} ${name} not found`}>{live.message || "It appears here as soon as it exists."}</Empty>
         )
       ) : (
         <div class="stack">

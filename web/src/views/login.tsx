@@ -7,8 +7,8 @@ import { navigate } from "../router";
 const NOTICES: Record<string, string> = {
   used: "This link was used before. Log in below, or restart for a new link.",
   denied: "The identity provider did not log you in.",
-  expired: "The login took too long, or was begun in another window. Try again.",
-  failed: "The identity provider's answer was refused. The log of the hub says why.",
+  expired: "The login took too long, or was started in another window. Try again.",
+  failed: "The identity provider's answer was rejected. See the log of the hub for the cause.",
   unavailable: "The identity provider does not answer. Try again later, or use a token.",
 };
 

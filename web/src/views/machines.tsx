@@ -88,7 +88,7 @@ function Lists() {
             <KindTable
               live={pools}
               label="Runner pools"
-              empty={<Empty title="No runner pool yet">A RunnerPool makes machines as CI jobs ask for them.</Empty>}
+              empty={<Empty title="No runner pool yet">A RunnerPool creates machines for queued CI jobs.</Empty>}
               cells={[
                 { label: "Pool", render: (each) => <a href={linkTo(KINDS.RunnerPool, each.metadata.namespace, each.metadata.name)}>{each.metadata.name}</a> },
                 { label: "State", render: (each) => <HealthBadge health={assess(each)} /> },
@@ -102,7 +102,7 @@ function Lists() {
             <KindTable
               live={hypervisors}
               label="Hypervisors"
-              empty={<Empty title="No hypervisor yet">A HypervisorCluster says where machines are made: a simulator, Proxmox VE or QEMU on this host.</Empty>}
+              empty={<Empty title="No hypervisor yet">A HypervisorCluster defines where machines are created: a simulator, Proxmox VE or QEMU on this host.</Empty>}
               cells={[
                 { label: "Hypervisor", render: (each) => <a href={linkTo(KINDS.HypervisorCluster, each.metadata.namespace, each.metadata.name)}>{each.metadata.name}</a> },
                 { label: "State", render: (each) => <HealthBadge health={assess(each)} /> },
@@ -169,7 +169,7 @@ function FleetPanels({ fleet }: { fleet: Fleet }) {
         </ul>
       </Panel>
       <Panel class="span-12" title="Machines of the fleet">
-        <KindTable live={own} label="Machines" cells={CLAIM_CELLS} empty={<Empty title="No machines">The fleet is scaled to zero, or its first machines are about to be made.</Empty>} />
+        <KindTable live={own} label="Machines" cells={CLAIM_CELLS} empty={<Empty title="No machines">The fleet is scaled to zero, or its first machines are about to be created.</Empty>} />
       </Panel>
     </div>
   );

@@ -50,7 +50,7 @@ export function Why({ resource, object, class: extra }: { resource: Resource; ob
       ))}
       {controllers.length === 0 && (
         <Panel title="Why">
-          <Empty title="No controller here has worked on it">{answer.message ?? "Reconciles of our operators are remembered; this kind belongs to somebody else, or it happened too long ago."}</Empty>
+          <Empty title="No recorded reconcile">{answer.message ?? "Only recent reconciles of the Quarterdeck operators are kept: another controller manages this kind, or its last reconcile is too old."}</Empty>
         </Panel>
       )}
     </div>
@@ -92,7 +92,7 @@ function Record({ record }: { record: Reconcile }) {
         <Entries label="woken by" items={record.causes.map(describeCause)} />
         <Entries label="read" items={record.reads.map((read) => `${read.kind} ${read.object} at ${read.version} (${read.source})`)} />
         <Entries label="wrote" items={writes.map((write) => `${write.verb} ${write.kind} ${write.object} → ${write.version}`)} />
-        {record.hidden > 0 && <p class="faint">{record.hidden} more about objects that you may not see</p>}
+        {record.hidden > 0 && <p class="faint">{record.hidden} more about objects that you are not allowed to see</p>}
       </div>
       <span class="when">
         <Time at={record.startedAt} />

@@ -32,7 +32,7 @@ export function ObjectView({ parts }: { parts: string[] }) {
   const resource = resources.find((each) => (each.group || "core") === group && each.resource === name);
   if (!resource) {
     if (resources.length === 0) return <Loading />;
-    return <Empty title={`No kind ${name}.${group} in version ${version}`}>It is not installed, or you may not list it.</Empty>;
+    return <Empty title={`No kind ${name}.${group} in version ${version}`}>It is not installed, or you are not allowed to list it.</Empty>;
   }
   return <ObjectPage resource={resource} namespace={space === "-" ? "" : space} name={objectName} />;
 }
@@ -101,8 +101,8 @@ function Body({ tab, resource, object }: { tab: string; resource: Resource; obje
 
 function Missing({ load, message, resource, name }: { load: string; message: string; resource: Resource; name: string }) {
   if (load === "loading") return <Loading />;
-  if (load === "forbidden") return <Empty title={`You may not read ${resource.resource} here`}>{message}</Empty>;
-  return <Empty title={`There is no ${resource.kind} ${name}`}>It was deleted, or it was never created. This page shows it as soon as it exists.</Empty>;
+  if (load === "forbidden") return <Empty title={`Reading ${resource.resource} here is forbidden`}>{message}</Empty>;
+  return <Empty title={`${resource.kind} ${name} not found`}>It was deleted, or it was never created. This page shows it as soon as it exists.</Empty>;
 }
 
 export function Summary({ object }: { object: KubeObject }) {

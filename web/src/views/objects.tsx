@@ -20,7 +20,7 @@ export function ObjectsView({ parts }: { parts: string[] }) {
   if (!name) return <Kinds resources={resources} />;
   if (!resource) {
     if (resources.length === 0) return <Loading />;
-    return <Empty title={`No kind ${name}.${group} in version ${version}`}>It is not installed, or you may not list it.</Empty>;
+    return <Empty title={`No kind ${name}.${group} in version ${version}`}>It is not installed, or you are not allowed to list it.</Empty>;
   }
   return <Objects key={`${group}/${name}`} resource={resource} />;
 }
@@ -115,12 +115,12 @@ function Objects({ resource }: { resource: Resource }) {
         {!table || table.load === "loading" ? (
           <Loading rows={8} />
         ) : table.load !== "ready" ? (
-          <Empty title={table.load === "forbidden" ? `You may not list ${resource.resource} here` : "The list cannot be read"}>
+          <Empty title={table.load === "forbidden" ? `Listing ${resource.resource} here is forbidden` : "The list cannot be read"}>
             {table.message}
             {table.load === "forbidden" && resource.namespaced && " If you may in one namespace, name it at the lower left."}
           </Empty>
         ) : all.length === 0 ? (
-          <Empty title={`There is no ${resource.kind} yet`} command={`kubectl explain ${resource.resource}${resource.group ? ` --api-version=${resource.group}/${resource.version}` : ""}`}>
+          <Empty title={`No ${resource.kind} yet`} command={`kubectl explain ${resource.resource}${resource.group ? ` --api-version=${resource.group}/${resource.version}` : ""}`}>
             It appears here as soon as one is created.
           </Empty>
         ) : rows.length === 0 ? (

@@ -189,7 +189,7 @@ function Canary({ pipeline }: { pipeline: Pipeline }) {
             ))}
           </ol>
         ) : (
-          <p class="muted">Changes go to all collectors at once. Declare spec.rollout.steps to let them go in steps.</p>
+          <p class="muted">Changes go to all collectors at once. Set spec.rollout.steps to roll them out in steps.</p>
         )}
       </div>
     </Panel>
