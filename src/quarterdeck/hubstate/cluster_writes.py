@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.hubstate import keys
-from quarterdeck.hubstate.lifetimes import INFO_S, METRICS_S, outlive
+from quarterdeck.hubstate.lifetimes import INFO_S, METRICS_S, extend_lifetime
 from quarterdeck.hubstate.notices import build_farewell
 from quarterdeck.hubstate.writes import (
     AddMembers,
@@ -99,13 +99,13 @@ def plan_conditions(
 
 def plan_info(name: str, info: Mapping[str, Any], stay: Stay) -> Iterator[Write]:
     """Version, platform, console."""
-    ttl_s = outlive(INFO_S, stay.interval_s)
+    ttl_s = extend_lifetime(INFO_S, stay.interval_s)
     yield SetValue(keys.cluster(name, "info"), json.encode(info), ttl_s)
 
 
 def plan_totals(name: str, totals: ClusterTotals, stay: Stay) -> Iterator[Write]:
     """The cluster in numbers."""
-    ttl_s = outlive(METRICS_S, stay.interval_s)
+    ttl_s = extend_lifetime(METRICS_S, stay.interval_s)
     yield SetValue(keys.cluster(name, "metrics"), json.encode(totals), ttl_s)
 
 

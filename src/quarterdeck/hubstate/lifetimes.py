@@ -17,9 +17,9 @@ class Lifetimes(msgspec.Struct, frozen=True, kw_only=True):
 
     def cached(self, interval_s: float) -> int:
         """For what is written every interval: it must not vanish between two writes."""
-        return outlive(self.cache_s, interval_s)
+        return extend_lifetime(self.cache_s, interval_s)
 
 
-def outlive(ttl_s: int, interval_s: float) -> int:
+def extend_lifetime(ttl_s: int, interval_s: float) -> int:
     """The lifetime, or longer if it were shorter than three intervals."""
     return max(ttl_s, int(interval_s * _INTERVALS))

@@ -44,7 +44,7 @@ class StateReader(Protocol):
         """All members of a set."""
         ...
 
-    async def scored(
+    async def get_scored_members(
         self, key: str, *, lowest: float | None = None, highest: float | None = None
     ) -> list[tuple[str, float]]:
         """Members of a sorted set with a score in the range, lowest first."""

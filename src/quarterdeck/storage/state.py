@@ -255,7 +255,7 @@ class State:
         self._owner = object()
         return Snapshot(self._resources, revision)
 
-    def rewound(self, events: Iterable[StoreEvent], revision: int) -> Snapshot:
+    def rewind(self, events: Iterable[StoreEvent], revision: int) -> Snapshot:
         """The state before some events, the newest of which is the last one applied here."""
         firsts: dict[StoreKey, Entry | None] = {}
         for event in events:

@@ -254,7 +254,7 @@ class Store:
             raise Compacted(revision, self.compacted)
 
     def _rewind(self, revision: int, events: Sequence[StoreEvent]) -> Snapshot:
-        past = self._state.rewound(events, revision)
+        past = self._state.rewind(events, revision)
         self._past[revision] = past
         while len(self._past) > PAST_SNAPSHOTS:
             self._past.popitem(last=False)

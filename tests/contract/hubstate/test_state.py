@@ -32,7 +32,7 @@ async def test_absent_keys_read_as_none_or_empty(states: Open) -> None:
     assert await store.get_many(["a", "b"]) == [None, None]
     assert await store.fields("a") == {}
     assert await store.members("a") == frozenset()
-    assert await store.scored("a") == []
+    assert await store.get_scored_members("a") == []
     assert await store.items("a", limit=5) == []
     assert await store.keys("a") == []
     await store.ping()
@@ -58,8 +58,8 @@ async def test_values_of_every_type_read_back(states: Open) -> None:
     assert await store.get_many(["s", "none"]) == [b'{"a":1}', None]
     assert await store.fields("h") == {"a": "1", "b": "2"}
     assert await store.members("m") == {"x", "z"}
-    assert await store.scored("z") == [("half", 0.5), ("one", 1.0)]
-    assert await store.scored("z", lowest=0.6, highest=1) == [("one", 1.0)]
+    assert await store.get_scored_members("z") == [("half", 0.5), ("one", 1.0)]
+    assert await store.get_scored_members("z", lowest=0.6, highest=1) == [("one", 1.0)]
     assert await store.items("l", limit=5) == [b"3", b"2"]
     await store.aclose()
 
@@ -68,7 +68,7 @@ async def test_sorted_sets_drop_what_is_older_than_asked(states: Open) -> None:
     store = states()
     await store.commit([AddScored("z", {"a": 1, "b": 2})])
     await store.commit([AddScored("z", {"c": 3}, keep_from=2)])
-    assert [member for member, _ in await store.scored("z")] == ["b", "c"]
+    assert [member for member, _ in await store.get_scored_members("z")] == ["b", "c"]
     await store.aclose()
 
 

@@ -112,7 +112,7 @@ def test_rewinding_undoes_events_and_leaves_the_present_alone(chunks: int) -> No
             state.put(after)
         states.append(model.copy())
     for revision in (0, 1, 100, 598, 599):
-        check(state.rewound(events[revision:], revision), states[revision])
+        check(state.rewind(events[revision:], revision), states[revision])
     check(state.snapshot(599), model)
 
 

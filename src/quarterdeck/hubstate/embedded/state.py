@@ -101,7 +101,7 @@ class EmbeddedState:
         found = values.expect(self._read(key), Members, key)
         return found.members if found else frozenset()
 
-    async def scored(
+    async def get_scored_members(
         self, key: str, *, lowest: float | None = None, highest: float | None = None
     ) -> list[tuple[str, float]]:
         """Members of a sorted set with a score in the range, lowest first."""
@@ -121,7 +121,7 @@ class EmbeddedState:
     async def keys(self, prefix: str) -> list[str]:
         """Names of all keys that begin with `prefix`, sorted."""
         now = self._now()
-        return [name for name, value in self._iterate(prefix) if values.alive(value, now)]
+        return [name for name, value in self._iterate(prefix) if values.drop_expired(value, now)]
 
     async def commit(self, writes: Sequence[Write]) -> None:
         """Carry out all writes, or none."""
@@ -196,7 +196,7 @@ class EmbeddedState:
         while self._deadlines and self._deadlines[0][0] <= now:
             _, key = heapq.heappop(self._deadlines)
             entry = self._store.get_pending(StoreKey(_RESOURCE, "", key))
-            if entry is not None and values.alive(_value(entry.facts), now) is None:
+            if entry is not None and values.drop_expired(_value(entry.facts), now) is None:
                 yield key
 
     def _note_deadline(self, key: str, value: Value) -> None:
@@ -207,11 +207,11 @@ class EmbeddedState:
 
     def _get_pending(self, key: str, now: float) -> Value | None:
         entry = self._store.get_pending(StoreKey(_RESOURCE, "", key))
-        return values.alive(_value(entry.facts), now) if entry is not None else None
+        return values.drop_expired(_value(entry.facts), now) if entry is not None else None
 
     def _read(self, key: str) -> Value | None:
         entry = self._entries.get(key)
-        return values.alive(_value(entry.facts), self._now()) if entry is not None else None
+        return values.drop_expired(_value(entry.facts), self._now()) if entry is not None else None
 
     def _on_writes(self, events: Sequence[StoreEvent]) -> None:
         """Follow the store: called in order, before whoever wrote goes on."""

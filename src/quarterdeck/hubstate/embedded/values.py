@@ -85,7 +85,7 @@ def decode(data: bytes) -> Value:
     return value
 
 
-def alive(value: Value | None, now: float) -> Value | None:
+def drop_expired(value: Value | None, now: float) -> Value | None:
     """The value, unless it has expired."""
     if value is None or (value.expires_at is not None and value.expires_at <= now):
         return None

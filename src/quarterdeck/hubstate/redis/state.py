@@ -73,7 +73,7 @@ class RedisState:
             found = await self._redis.smembers(key)
         return frozenset(member.decode() for member in found)
 
-    async def scored(
+    async def get_scored_members(
         self, key: str, *, lowest: float | None = None, highest: float | None = None
     ) -> list[tuple[str, float]]:
         """Members of a sorted set with a score in the range, lowest first."""

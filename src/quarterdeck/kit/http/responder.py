@@ -97,7 +97,7 @@ class Responder:
             else:
                 self._send(request, response)
             if self._out.blocked is not None:
-                await self._out.writable()
+                await self._out.wait_writable()
         except asyncio.CancelledError:
             self._abort_or_end()
             raise

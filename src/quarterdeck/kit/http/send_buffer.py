@@ -62,7 +62,7 @@ class SendBuffer:
             self.blocked.set()
             self.blocked = None
 
-    async def writable(self) -> None:
+    async def wait_writable(self) -> None:
         """Wait until the transport holds less than its limit, or the peer is gone."""
         while self.blocked is not None:
             await self.blocked.wait()

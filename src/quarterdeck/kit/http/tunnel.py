@@ -74,7 +74,7 @@ class Tunnel:
         Raises:
             PeerGone: if there is nobody to send to.
         """
-        await self._out.writable()
+        await self._out.wait_writable()
         if self._out.is_gone:
             raise PeerGone("the peer closed the connection")
         self._out.put(data)

@@ -24,7 +24,7 @@ class Outlet(Protocol):
         """The connection is lost or being cut."""
         ...
 
-    async def writable(self) -> None:
+    async def wait_writable(self) -> None:
         """Wait until the transport holds less than its limit, or the peer is gone."""
         ...
 
@@ -88,7 +88,7 @@ class BodyWriter:
         self.write_nowait(data)
         if self._waiting >= _EAGER:
             self._flush()
-        await self._outlet.writable()
+        await self._outlet.wait_writable()
         if self._outlet.is_gone:
             raise PeerGone("the peer closed the connection while a body was being written")
 

@@ -79,7 +79,7 @@ class HubReader:
 
     async def node_points(self, cluster: str, node: str, limit: int) -> list[Any]:
         """The newest points of a node, oldest first."""
-        found = await self.state.scored(keys.node(cluster, node, "metrics"))
+        found = await self.state.get_scored_members(keys.node(cluster, node, "metrics"))
         return [decode(member) for member, _ in found[-limit:]]
 
     async def node_conditions(self, cluster: str, node: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ async def _check_store(w: Any) -> None:
     assert await w.state.members("cluster:east:nodes") == {"node-0", "node-1", "node-2"}
     node = await w.state.fields("cluster:east:node:node-0")
     assert (node["status"], node["cpu_usage"], node["pods_total"]) == ("Ready", "12.50", "2")
-    assert len(await w.state.scored("cluster:east:node:node-0:metrics")) == 1
+    assert len(await w.state.get_scored_members("cluster:east:node:node-0:metrics")) == 1
     assert "data" in await w.state.fields("cluster:east:nodes:summary")
     [operator] = await w.read("cluster:east:operators")
     assert (operator["name"], operator["version"]) == ("cert-manager", "1.16.1")

@@ -148,7 +148,7 @@ async def test_a_policy_is_kept_with_indexes_and_deleted_with_them(world: Make) 
             assert resource["deny_ns_patterns"] == [["x?", "^x.$"]]
             for index in ("policy:user:ann", "policy:group:dev", "policy:customtype:pod"):
                 assert await w.state.members(index) == {key}
-                assert await w.state.scored(f"{index}:sorted") == [(key, 100.0)]
+                assert await w.state.get_scored_members(f"{index}:sorted") == [(key, 100.0)]
             assert await w.state.members("policies:effect:allow") == {key}
             patch = {"spec": {"identity": {"subjects": {"users": ["bob"]}}}}
             gvr = MonitorAccessPolicy.KIND.gvr

@@ -41,7 +41,9 @@ class _Writer:
         source = self._source
         if not is_root and self._is_idle(node):
             return
-        if not source.takes(len(node.properties)) or (node.embedded_resource and not is_root):
+        if not source.accepts_members(len(node.properties)) or (
+            node.embedded_resource and not is_root
+        ):
             source.refuse()
         elif node.items is not None:
             source.refuse_if(f"type({name}) is not list or None in {name}")

@@ -80,7 +80,7 @@ class Source:
         self._scope[name] = value
         return name
 
-    def takes(self, members: int) -> bool:
+    def accepts_members(self, members: int) -> bool:
         """Count a place with `members` declared members; whether it may still be written out."""
         self._nodes += 1
         return (
