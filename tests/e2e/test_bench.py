@@ -47,7 +47,7 @@ def test_a_quick_run_measures_every_suite(names: list[str], tmp_path: Path) -> N
 def test_an_unknown_suite_is_named(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "nothing"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "no suite nothing" in done.stderr
+    assert done.returncode == 2 and "unknown suite nothing" in done.stderr
 
 
 @pytest.mark.parametrize(
