@@ -130,6 +130,9 @@ async def test_objects_applied_to_a_definition_that_ends_go_with_it() -> None:
         place = f"{GADGETS}/a?fieldManager=m"  # its name sorts before what was asked to go
         applied = await call("PATCH", place, gadget("a"), media="application/apply-patch+yaml")
         assert applied[0] == 201
+        _, served = await call("GET", f"{GROUP}/v1")
+        [kind] = served["resources"]
+        assert kind["verbs"] == ["delete", "deletecollection", "get", "list", "watch"]
         free = {"metadata": {"finalizers": None}}
         await call("PATCH", f"{GADGETS}/held", free, media="application/merge-patch+json")
         await until_gone(call, f"{DEFINITIONS}/{NAME}")

@@ -41,6 +41,7 @@ _GROUPS = (
     "flowcontrol.apiserver.k8s.io",
 )
 """The groups of Kubernetes in the order its discovery lists them."""
+_WRITES = frozenset({"create", "patch", "update"})
 _STORED_AS = {
     GVK("events.k8s.io", "v1", "Event"): GVK("", "v1", "Event"),
     GVK("autoscaling", "v1", "HorizontalPodAutoscaler"): GVK(
@@ -188,7 +189,7 @@ def build_legacy_entries(resource: Resource) -> list[Document]:
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": list(resource.verbs),
+        "verbs": _list_verbs(resource),
     }
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
@@ -200,6 +201,13 @@ def build_legacy_entries(resource: Resource) -> list[Document]:
         entry,
         *(_build_legacy_subresource(resource, each) for each in resource.subresources.values()),
     ]
+
+
+def _list_verbs(resource: Resource) -> list[str]:
+    """The verbs that are shown; while its definition ends, those that still make sense."""
+    if resource.is_terminating:
+        return [verb for verb in resource.verbs if verb not in _WRITES]
+    return list(resource.verbs)
 
 
 def _build_legacy_subresource(resource: Resource, sub: Subresource) -> Document:
@@ -220,7 +228,7 @@ def build_aggregated_entry(resource: Resource) -> Document:
         "responseKind": _build_response_kind(resource, resource.gvk),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
-        "verbs": list(resource.verbs),
+        "verbs": _list_verbs(resource),
     }
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
