@@ -1,6 +1,7 @@
 """Files of the page: names, caching, compression, and the notice until there is a build."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,13 @@ def test_a_new_build_replaces_the_old_one(built: Path) -> None:
     (built / "index.html").write_text("<html>next</html>")
     os.utime(built / "index.html", (1, 1))
     assert assets.answer(page).body == b"<html>next</html>"
+
+
+def test_a_file_is_read_once_per_build(built: Path) -> None:
+    assets, name = Assets(built), built / "assets" / "index-1.js"
+    first = assets.answer(Request.of("GET", "/assets/index-1.js"))
+    name.write_text("other")
+    assert assets.answer(Request.of("GET", "/assets/index-1.js")).body == first.body
+    index = built / "index.html"
+    os.utime(index, (1.0, 1.0))  # another build
+    assert assets.answer(Request.of("GET", "/assets/index-1.js")).body == b"other"

@@ -40,3 +40,9 @@ def test_changes_need_the_token_of_the_session(method: str) -> None:
     assert guard.lacks_csrf(ask(method, x_csrf_token="other"), "token")
     assert not guard.lacks_csrf(ask(method, x_csrf_token="token"), "token")
     assert not guard.lacks_csrf(ask("GET"), "token")
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_hub_refuses_pages_of_other_sites(site: str) -> None:
+    header = guard.find_foreign(ask(sec_fetch_site=site), is_loopback=False)
+    assert header == f'Sec-Fetch-Site "{site}"'

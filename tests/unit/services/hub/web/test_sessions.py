@@ -65,3 +65,11 @@ def test_tokens_of_pages_are_compared_whole() -> None:
     assert matches("abc", "abc")
     assert not matches("ab", "abc")
     assert not matches(None, "abc")
+
+
+def test_the_oldest_session_goes_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quarterdeck.services.hub.web.sessions.MAX_SESSIONS", 2)
+    sessions = Sessions(clock=VirtualClock())
+    values = [sessions.open("secret", user=user) for user in ("ann", "bob", "eve")]
+    found = [sessions.find(with_cookie(value)) is not None for value in values]
+    assert found == [False, True, True]
