@@ -41,3 +41,14 @@ def test_rows_are_sorted_by_name_and_by_fields_nobody_has() -> None:
         *("n2", "n1", "n0"),
     ]
     assert sort_rows(given_rows, "nope", is_descending=False) == given_rows
+
+
+def test_rows_are_sorted_by_namespace_unless_a_field_has_that_name() -> None:
+    def build(name: str, namespace: str, values: dict[str, Any]) -> Resource:
+        return Resource(id=name, name=name, namespace=namespace, values=values)
+
+    rows_ = [build("a", "z", {}), build("b", "", {}), build("c", "y", {})]
+    found = sort_rows(rows_, "namespace", is_descending=False)
+    assert [row.name for row in found] == ["c", "a", "b"], "rows of no namespace come last"
+    own = [build("a", "x", {"namespace": "2"}), build("b", "y", {"namespace": "1"})]
+    assert [row.name for row in sort_rows(own, "namespace", is_descending=False)] == ["b", "a"]
