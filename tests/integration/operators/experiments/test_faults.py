@@ -233,7 +233,11 @@ async def test_errors_of_the_spec_are_all_reported_and_end_it() -> None:
         assert done.status.reason == "DependencyCycle"
         valid = find(done.status.conditions, "SpecValid")
         assert valid is not None and valid.status == "False"
-        for words in ("a -> b -> a", "must be an integer", "no Component nowhere"):
+        for words in (
+            "a -> b -> a",
+            "must be an integer",
+            "Component nowhere of type app not found",
+        ):
             assert words in valid.message
 
 
