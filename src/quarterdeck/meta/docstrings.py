@@ -4,10 +4,13 @@ Only the CRD generator asks for them, so a process that generates nothing parses
 """
 
 import ast
+import contextlib
 import functools
 import importlib
 import inspect
 from typing import NamedTuple
+
+_ATTEMPTS = 9
 
 
 class Described(NamedTuple):
@@ -36,9 +39,21 @@ def _read_module(name: str) -> dict[str, Described]:
         return {}
     return {
         node.name: _read_class(node)
-        for node in ast.parse(source).body
+        for node in _parse(source).body
         if isinstance(node, ast.ClassDef)
     }
+
+
+def _parse(source: str) -> ast.Module:
+    """Parse a module, again if another thread has parsed in between.
+
+    Until 3.11.8 Python counts the depth of syntax trees for all threads together, and then raises
+    SystemError for what is right.
+    """
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(SystemError):
+            return ast.parse(source)
+    return ast.parse(source)
 
 
 def _read_class(node: ast.ClassDef) -> Described:

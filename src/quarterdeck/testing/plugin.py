@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from quarterdeck.testing import plain_imports
+
 if TYPE_CHECKING:
     from quarterdeck.client import Client
     from quarterdeck.server.options import ServerOptions
@@ -45,9 +47,6 @@ def cluster(
 
     `@pytest.mark.cluster(simulate_workloads=True)` on a test, a class or a module gives options.
     """
-    # The client is loaded before the thread of the cluster loads more: pytest parses what is
-    # imported, and in Python 3.11 two threads that parse at once may fail with SystemError.
-    import quarterdeck.client.transport  # noqa: F401
     from quarterdeck.testing.background import BackgroundCluster
 
     with BackgroundCluster(faults=cluster_faults, options=_read_options(request)) as running:
@@ -68,6 +67,12 @@ def _read_options(request: pytest.FixtureRequest) -> "ServerOptions | None":
                 f"unknown option {name!r} of pytest.mark.cluster; options: {', '.join(known)}"
             )
     return ServerOptions(**given) if given else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Keep pytest from rewriting this package, before a conftest imports more of it."""
+    plain_imports.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:

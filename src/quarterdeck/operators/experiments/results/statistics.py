@@ -51,11 +51,12 @@ def bootstrap_difference(
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
+    """A value between two neighbours; written so that equal neighbours give themselves."""
     position = share * (len(ordered) - 1)
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
     rest = position - below
-    return ordered[below] * (1 - rest) + ordered[above] * rest
+    return ordered[below] + (ordered[above] - ordered[below]) * rest
 
 
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float | None:

@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from quarterdeck.client import Client
 from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import PatchType
@@ -18,6 +20,8 @@ from quarterdeck.wire.query import DeleteOptions, PatchOptions
 from quarterdeck.wire.status import ApiError, NotFound, Unauthorized
 
 _MANAGER = "argocd-controller"
+_TIMEOUT_S = 120.0
+"""Simulated clusters share the machine of the operator: one that is late is busy, not broken."""
 _PLURALS = {"Deployment": ("apps", "deployments"), "Service": ("", "services")}
 
 
@@ -66,7 +70,8 @@ class Installer:
             if isinstance(connection, str):
                 yield self._hub
                 return
-            async with Client(to_config(connection), clock=self._clock) as client:
+            config = structs.replace(to_config(connection), timeout_s=_TIMEOUT_S)
+            async with Client(config, clock=self._clock) as client:
                 yield client
         except Unauthorized as error:
             raise TargetRefused(error.message) from error

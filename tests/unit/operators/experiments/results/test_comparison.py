@@ -5,7 +5,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quarterdeck.operators.experiments.results import statistics
@@ -107,6 +107,7 @@ def test_ranks_add_up(values: list[float]) -> None:
 
 
 @given(st.lists(numbers, min_size=2, max_size=8), st.lists(numbers, min_size=2, max_size=8))
+@example([129907.716] * 2, [0.0] * 2)
 def test_the_interval_lies_between_the_extremes(a: list[float], b: list[float]) -> None:
     found = statistics.bootstrap_difference(a, b, random.Random(1))
     assert found is not None
