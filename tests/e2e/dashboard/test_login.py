@@ -66,7 +66,7 @@ def test_a_user_of_the_provider_logs_in_and_out(open_browser: Open, hub: Demo) -
     expect(page.get_by_role("link", name="of-everybody")).to_be_visible()
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
     page.goto(f"{hub.url}/objects/core/v1/secrets")
-    expect(page.get_by_role("main")).to_contain_text("may not")
+    expect(page.get_by_role("main")).to_contain_text("forbidden")
     page.get_by_role("button", name="Log out").click()
     expect(button).to_be_visible()
     assert page.evaluate("document.cookie") == ""

@@ -5,9 +5,7 @@ the next one runs. A step that is not finished raises `Waiting` and is called ag
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
-
-import msgspec
+from typing import Generic, NamedTuple, TypeVar
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
@@ -20,8 +18,12 @@ T = TypeVar("T", bound=Object)
 _TRIES = 5
 
 
-class Finalizer(msgspec.Struct, Generic[T], frozen=True):
-    """One step of a clean-up, by the name that stands in `metadata.finalizers`."""
+class Finalizer(NamedTuple, Generic[T]):
+    """One step of a clean-up, by the name that stands in `metadata.finalizers`.
+
+    A tuple, because mypy names the argument of a tuple that is wrong, and of a struct only the
+    Controller that holds it.
+    """
 
     name: str
     run: Callable[[T, Context[T]], Awaitable[None]]
