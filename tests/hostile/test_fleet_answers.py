@@ -75,7 +75,7 @@ async def test_repeated_password_is_masked_in_errors(text: str) -> None:
 async def test_password_in_a_member_that_is_shown_is_refused(member: str) -> None:
     document = {"id": "1", "name": "p", member: f"x{PASSWORD}"}
     async with connected(answering(document)) as fleet:
-        with pytest.raises(CallFailed, match="repeats the credentials"):
+        with pytest.raises(CallFailed, match="contains the credentials"):
             await fleet.create(PIPELINE)
 
 
