@@ -84,6 +84,9 @@ share of the requests to built-in kinds:
 - A watch may resume across a restart of the server, where Kubernetes says `410 Expired`. One from
   a version that has not happened yet is answered with 504, so that its client lists again; in
   Kubernetes it stays silent until the version comes.
+- Groups of custom kinds are listed in the order in which their first definition was made;
+  Kubernetes lists them by name. kubectl takes the first group that has a kind of that name:
+  `applications` are Quarterdeck's, also beside those of Argo CD.
 """
 RELEASES = """## Releases
 `quarterdeck server --kubernetes-version 1.36` is Kubernetes 1.36.3: the newest release whose
