@@ -122,8 +122,8 @@ def _find_container_warnings(spec: Object, path: str) -> Iterator[str]:
     for member in ("initContainers", "containers"):
         for index, container in enumerate(get_items(spec, member)):
             place = f"{path}.{member}[{index}]"
-            for member in ("limits", "requests"):
-                yield from find_fraction_warnings(container, place, member, _BYTES)
+            for amounts in ("limits", "requests"):
+                yield from find_fraction_warnings(container, place, amounts, _BYTES)
             yield from _find_env_warnings(container, place)
             yield from _find_port_warnings(container, place, ports)
 

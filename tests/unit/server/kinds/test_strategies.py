@@ -455,6 +455,20 @@ def test_what_may_change_of_a_pod_does() -> None:
         (
             "v1",
             "Pod",
+            {
+                "spec": pod_spec(
+                    containers=[
+                        {"name": "a", "image": "i"},
+                        {"name": "b", "image": "i", "resources": {"requests": {"memory": "1m"}}},
+                    ]
+                )
+            },
+            'spec.containers[1].resources.requests[memory]: fractional byte value "1m" is'
+            " invalid, must be an integer",
+        ),
+        (
+            "v1",
+            "Pod",
             {"spec": pod_spec(volumes=[{"name": "v", "gitRepo": {"repository": "r"}}])},
             "spec.volumes[0].gitRepo: deprecated in v1.11",
         ),
