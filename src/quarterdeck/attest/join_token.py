@@ -23,7 +23,7 @@ _FORMAT = re.compile(r"hf1\.([a-z2-7]{12})\.([A-Za-z0-9_-]{43})")
 
 
 class JoinToken(msgspec.Struct, frozen=True):
-    """A token in the hands of whoever may use it."""
+    """A token in plain text, as its holder has it."""
 
     id: str
     secret: Secret[str]

@@ -15,8 +15,8 @@ _SIZE = 32
 class PcrPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the PCRs of a machine must hold.
 
-    `exact` wants one value for each PCR, `allowlist` one of several. `record-only` accepts any and
-    has them recorded: the first boot is trusted, later ones are compared with it.
+    `exact` requires one value for each PCR, `allowlist` one of several. `record-only` accepts any
+    and has them recorded: the first boot is trusted, later ones are compared with it.
     """
 
     mode: Mode = "record-only"

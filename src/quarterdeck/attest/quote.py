@@ -1,4 +1,4 @@
-"""Quotes: what a TPM says of the PCRs of its machine, signed by an attestation key."""
+"""Quotes: the PCRs of a machine, signed by the attestation key of its TPM."""
 
 import hashlib
 import hmac

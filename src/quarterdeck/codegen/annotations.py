@@ -42,7 +42,7 @@ class Names:
         return self.add(base.__module__, base.__qualname__)
 
     def lines(self) -> Iterable[str]:
-        """Import statements in the order that the linter wants."""
+        """Import statements in the order that the linter requires."""
         standard = {name for name in self._found if name in ("collections.abc", "typing")}
         third_party = {name for name in self._found if name == "msgspec"}
         own = self._found.keys() - standard - third_party

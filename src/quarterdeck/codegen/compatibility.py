@@ -1,8 +1,8 @@
 """Does a changed type still fit the objects that are already stored?
 
 Two manifests of one kind are compared version by version. Removing a served version or a field, or
-refusing what was accepted, breaks objects that somebody has stored; such a change belongs into a
-new version of the kind. Adding fields and loosening limits is fine.
+refusing what was accepted, breaks stored objects; such a change belongs in a new version of the
+kind. Adding fields and loosening limits is fine.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
 """What the operators asked of API servers in the tests, and the comparison with their roles.
 
 `make record-roles` writes the table while the integration tests of the operators run. A request
-without a rule would be refused in a cluster; a rule that no test needs is a right that nobody
-should have. Reading is one right: who lists a kind has seen all that `get` shows, and a cache lists
-and watches. Of writes, `delete` and `update` must each have been used. `create` goes with `patch`:
-the API server asks for it when an object that is applied does not exist yet.
+without a rule would be refused in a cluster; a rule that no test needs is a right too many.
+Reading is one right: who lists a kind has seen all that `get` shows, and a cache lists and watches.
+Of writes, `delete` and `update` must each have been used. `create` goes with `patch`: the API
+server asks for it when an object that is applied does not exist yet.
 """
 
 from collections.abc import Iterable, Iterator

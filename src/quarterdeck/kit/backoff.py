@@ -3,11 +3,11 @@
 import random
 
 MAX_RETRY_AFTER_S = 300.0
-"""The longest pause that a server can ask for: a mistake of its own must not stop us for days."""
+"""The longest Retry-After that is obeyed: a server's mistake must not stop a client for days."""
 
 
 def bound_retry_after(seconds: float | None) -> float:
-    """Bound what a server asked for in Retry-After; 0 where it asked for nothing."""
+    """Limit a Retry-After of a server; 0 if there is none."""
     return min(max(float(seconds or 0), 0.0), MAX_RETRY_AFTER_S)
 
 

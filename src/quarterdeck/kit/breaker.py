@@ -19,7 +19,7 @@ from quarterdeck.kit.clock import Clock
 
 
 class State(enum.StrEnum):
-    """What a breaker does with the next call."""
+    """The state of a breaker."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -59,13 +59,13 @@ class CircuitBreaker:
 
     @property
     def state(self) -> State:
-        """What the next call would meet."""
+        """The state for the next call."""
         if not self._is_open:
             return State.CLOSED
         return State.HALF_OPEN if self._compute_remaining() <= 0 else State.OPEN
 
     def acquire(self) -> None:
-        """Ask before a call; afterwards say `succeed`, `fail` or `release`.
+        """Ask to make a call; call `succeed`, `fail` or `release` after it.
 
         Raises:
             CircuitOpen: if the call must not be made now.
@@ -85,7 +85,7 @@ class CircuitBreaker:
         self._is_probing = False
 
     def fail(self) -> None:
-        """Record a failure; the last one that is tolerated, or a failed probe, opens."""
+        """Record a failure; the breaker opens at the threshold, or if a probe failed."""
         self._failures += 1
         if self._is_probing or self._failures >= self._threshold:
             self._is_open = True
@@ -93,7 +93,7 @@ class CircuitBreaker:
         self._is_probing = False
 
     def release(self) -> None:
-        """Give up a call without a verdict; another one may probe instead."""
+        """End a call that neither succeeded nor failed; the next call may be the probe."""
         self._is_probing = False
 
     @contextlib.asynccontextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Share:
-    """What one holder keeps."""
+    """The share of one holder in a budget: the bytes that it keeps."""
 
     __slots__ = ("_budget", "_release", "size")
 
@@ -44,7 +44,7 @@ class Budget:
         return Share(self, release)
 
     def settle(self, share: Share, size: int) -> None:
-        """Note what a holder keeps, and make room if that is too much for all."""
+        """Record the bytes of a holder; evict the largest holders while the limit is exceeded."""
         self._note(share, size)
         while self.held > self._limit:
             largest = max(self._holders, key=_get_size)

@@ -15,7 +15,7 @@ _CLOCK_SKEW = timedelta(hours=1)
 
 
 class CertificateRequest(NamedTuple):
-    """What a certificate says, apart from who signed it."""
+    """The contents of a certificate, without its issuer."""
 
     common_name: str
     lifetime: timedelta
@@ -76,7 +76,7 @@ def load_certificate(certificate: bytes, key: bytes) -> Certificate:
     """A certificate and its key from PEM.
 
     Raises:
-        ValueError: if they are not PEM, or the key is no elliptic-curve key.
+        ValueError: if they are not PEM, or the key is not an elliptic-curve key.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -115,10 +115,10 @@ def _build_name(request: CertificateRequest) -> "x509.Name":
 def _add_constraints(
     builder: "x509.CertificateBuilder", request: CertificateRequest, *, is_self_signed: bool
 ) -> "x509.CertificateBuilder":
-    """What the key may be used for.
+    """Add the extensions that say what the key may be used for.
 
-    A self-signed certificate of a server names no key usage: OpenSSL would not take it for its
-    own issuer then, and a client could not trust it.
+    A self-signed server certificate has no key usage: with one, OpenSSL would not accept it as its
+    own issuer, and a client could not trust it.
     """
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID

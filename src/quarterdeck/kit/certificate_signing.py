@@ -36,7 +36,7 @@ class RequestedName(NamedTuple):
 
 
 def read_request(request: bytes) -> RequestedName:
-    """Whom a request in PEM is for.
+    """Read the names in a certificate signing request in PEM.
 
     Raises:
         ValueError: if it cannot be parsed, or is not signed by its own key.

@@ -1,4 +1,4 @@
-"""Time as an argument: whoever waits or stamps takes a `Clock`, so that tests own the time.
+"""Time as an argument: code that waits or reads the time takes a `Clock`, which tests control.
 
 `SystemClock` is the real one. `VirtualClock` stands still until a test advances it, and wakes the
 sleepers in the order of their deadlines.
@@ -20,7 +20,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point; never goes back."""
+        """Seconds since a fixed point; never decreases."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -38,7 +38,7 @@ class SystemClock:
         return datetime.now(UTC)
 
     monotonic = staticmethod(time.monotonic)
-    """Seconds since some fixed point; never goes back."""
+    """Seconds since a fixed point; never decreases."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the event loop."""
@@ -64,7 +64,7 @@ class VirtualClock:
 
     @property
     def next_deadline(self) -> float | None:
-        """When the earliest sleeper is due, on the scale of `monotonic`; None if nobody sleeps."""
+        """When the earliest sleeper is due, on the scale of `monotonic`; None without sleepers."""
         while self._sleepers and self._sleepers[0][2].done():
             heapq.heappop(self._sleepers)
         return self._sleepers[0][0] if self._sleepers else None

@@ -1,4 +1,4 @@
-"""A time limit on anybody's clock, so that tests on virtual time see it pass."""
+"""A time limit on a given clock, so that it also expires in virtual time."""
 
 import asyncio
 from collections.abc import Coroutine

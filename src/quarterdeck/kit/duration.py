@@ -62,7 +62,7 @@ def parse(text: str) -> int:
 def parse_seconds(text: str) -> float:
     """Read a duration into seconds; 292 years stand for everything longer.
 
-    A timeout of 99999999999h means "never", and must not stop who reads it.
+    A timeout of 99999999999h means "never", and must not be an error.
 
     Raises:
         DurationError: if the text is not a duration.

@@ -1,4 +1,4 @@
-"""JSON text: the one place that knows which library reads and writes it."""
+"""JSON text of any shape; decoding errors of the libraries become `JsonError`."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ _object_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _array_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 _encoder = msgspec.json.Encoder()
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for text of others that is not JSON, not UTF-8 or nested too deeply."""
+"""What msgspec raises for text that is not JSON, not UTF-8 or nested too deeply."""
 _STEP_BYTES = 64 * 1024
 """Shorter texts are read at once: in a millisecond or two."""
 
 
 class JsonError(ValueError):
-    """Raised when text is not JSON; says what and where."""
+    """Raised when text is not JSON; the message has the cause and, if known, the position."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -60,7 +60,7 @@ def decode_in_steps(text: bytes) -> Any:
     try:
         return _decode_members(text)
     except UNREADABLE:
-        return decode(text)  # which says what is wrong, and where
+        return decode(text)  # raises with cause and position
 
 
 def _decode_members(text: bytes | memoryview) -> Any:
@@ -84,7 +84,7 @@ class _Pairs(dict[str, Any]):
 
 
 def find_duplicate_keys(text: bytes | str) -> list[str]:
-    """The paths of object keys that stand more than once, such as `spec.size`.
+    """The paths of duplicate object keys, such as `spec.size`.
 
     Fast readers keep the last value silently; strict field validation must not.
     """
@@ -100,7 +100,7 @@ def find_duplicate_keys(text: bytes | str) -> list[str]:
 
 
 def decode_merged(text: bytes | str) -> Any:
-    """Read JSON, and merge the objects of a key that comes twice, as Go does for its structs.
+    """Decode JSON, and merge the objects of duplicate keys, as Go does for its structs.
 
     Raises:
         JsonError: if it is not JSON.

@@ -15,9 +15,9 @@ from importlib import import_module
 
 
 def attach(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], object]:
-    """The `__getattr__` of a package: each module below it with the names it defines.
+    """Build the `__getattr__` of a package from its modules, each with the names it defines.
 
-    The modules are part of the face themselves; one that gives no other name lists none.
+    The modules themselves can be imported from the package, too; one may list no names.
     """
     places = {name: module for module, names in homes.items() for name in names}
 

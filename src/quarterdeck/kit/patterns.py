@@ -16,7 +16,7 @@ _GO_WORDS = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "trailing \\": "trailing backslash at end of expression",
 }
-"""Problems that Go names otherwise than the C++ library."""
+"""Go's words for problems that the C++ library words differently."""
 
 
 class PatternError(ValueError):
@@ -24,7 +24,7 @@ class PatternError(ValueError):
 
 
 class Pattern:
-    """A compiled pattern; the two ways Kubernetes matches."""
+    """A compiled pattern."""
 
     __slots__ = ("_compiled", "text")
 
@@ -41,18 +41,18 @@ class Pattern:
         return self._compiled.fullmatch(text) is not None
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Where the first match stands, or None."""
+        """Start and end of the first match, or None."""
         found = self._compiled.search(text)
         return (found.start(), found.end()) if found is not None else None
 
     def find_all(self, text: str) -> list[tuple[int, int]]:
-        """Where every match stands, left to right."""
+        """Start and end of every match, left to right."""
         return [(found.start(), found.end()) for found in self._compiled.finditer(text)]
 
 
 @functools.lru_cache(maxsize=2048)
 def compile_re2(pattern: str) -> Pattern:
-    """Compile once, remember.
+    """Compile a pattern; the result is cached.
 
     Raises:
         PatternError: in the words of Go's regexp.

@@ -1,7 +1,7 @@
-"""Keys from memory into TLS contexts.
+"""Loads certificates and keys from memory into TLS contexts.
 
-Python's `ssl` reads a certificate and its key only from files, so what came in memory becomes one
-for the moment of loading: a file in memory where there are such, so that keys never touch a disk.
+Python's `ssl` reads a certificate and its key only from files, so they are written to a temporary
+file while they are loaded: on Linux to a file in memory, so that keys are never on a disk.
 """
 
 import os
@@ -23,7 +23,7 @@ def load_identity(context: ssl.SSLContext, certificate: bytes, key: bytes) -> No
 
 @contextmanager
 def _to_file(content: bytes) -> Iterator[str]:
-    """A path to read it from, in memory where the system has such files, else in a private one."""
+    """A path of a temporary file with the content: in memory on Linux, else a private file."""
     if not (sys.platform == "linux" and os.path.isdir("/proc/self/fd")):
         with _find_on_disk(content) as path:
             yield path

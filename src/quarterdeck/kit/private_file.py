@@ -1,7 +1,7 @@
 """Files that only their owner may read, written whole or not at all.
 
-Somebody else who may write to the folder could put a link where the unfinished file is made, and
-have us write through it: the name cannot be guessed, and nothing that exists is opened.
+Another user with write access to the folder could create a link with the name of the temporary
+file, and we would write to its target. So that name is random, and no existing file is opened.
 """
 
 import os

@@ -20,7 +20,7 @@ _PATTERNS = (
 
 
 class Secret(Generic[Value]):
-    """A value that prints as `***`; `reveal` is the only way to it."""
+    """A value that prints as `***`; only `reveal` returns it."""
 
     __slots__ = ("_value",)
 
@@ -59,7 +59,7 @@ def redact(text: str) -> str:
 class Masker:
     """Takes known secrets out of text from outside, in the forms in which a peer may repeat them.
 
-    Patterns find credentials by what stands before them; a peer that repeats a bare password is
+    Patterns find credentials by the text before them; a peer that repeats a bare password is
     caught only by knowing it.
     """
 
@@ -92,7 +92,7 @@ class Masker:
 
 
 def _unescape(data: bytes) -> bytes:
-    """JSON with as few escapes as possible; what is not JSON as it is."""
+    """Rewrite JSON with as few escapes as possible; other text is returned as it is."""
     import json  # loaded when something goes wrong, as below
 
     try:
@@ -105,7 +105,7 @@ def _unescape(data: bytes) -> bytes:
 
 
 def build_masker(authorization: str) -> Masker:
-    """A masker for what an Authorization header says: the token, or the password."""
+    """Build a masker of the credentials in an Authorization header: the token or the password."""
     scheme, _, credential = authorization.partition(" ")
     secrets = [Secret(credential.strip())]
     if scheme.lower() == "basic":
@@ -139,7 +139,7 @@ def _list_forms(secret: str) -> list[str]:
 
 @functools.cache
 def _compile_patterns() -> list[re.Pattern[str]]:
-    """Compiled when something goes wrong for the first time, which costs a millisecond."""
+    """Compile the patterns on first use: it takes a millisecond, and most commands need none."""
     return [re.compile(pattern) for pattern in _PATTERNS]
 
 

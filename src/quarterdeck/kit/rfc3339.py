@@ -47,7 +47,7 @@ def format_time(moment: datetime) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _format_second(year: int, month: int, day: int, *clock: int) -> str:
-    """One second as text: whatever is written within it has the same time."""
+    """Format a time in whole seconds; cached, as many objects are written in the same second."""
     hour, minute, second = clock
     return f"{datetime(year, month, day, hour, minute, second).isoformat()}Z"
 

@@ -1,4 +1,4 @@
-"""Tasks that belong to somebody: named, awaited, and never failing in silence."""
+"""Tasks with an owner: named, awaited, and with failures that reach the owner."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable

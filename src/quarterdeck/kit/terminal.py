@@ -19,9 +19,9 @@ def escape_controls(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    """JSON with the control and direction characters that it may hold as they are escaped.
+    """Escape the control and direction characters that JSON allows unescaped.
 
-    It means the same: readers of JSON turn the escapes back.
+    The meaning stays the same, because JSON parsers decode the escapes.
     """
     return _ACTING_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -53,7 +53,7 @@ class TimeLimit:
             raise TimeoutError from error
 
     def close(self) -> None:
-        """Let go of the timer."""
+        """Cancel the timer."""
         self._timer.disarm()
 
     def _on_timer(self) -> None:

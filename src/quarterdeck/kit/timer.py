@@ -9,10 +9,10 @@ from quarterdeck.kit.clock import Clock, SystemClock
 
 
 class Handle(Protocol):
-    """A callback that is to come."""
+    """A scheduled callback."""
 
     def cancel(self) -> None:
-        """Do not call it."""
+        """Cancel the callback."""
         ...
 
     def when(self) -> float:
@@ -21,7 +21,7 @@ class Handle(Protocol):
 
 
 class Timers(Protocol):
-    """What time it is, and callbacks; an event loop is one."""
+    """Reads the time and schedules callbacks; an event loop implements it."""
 
     def time(self) -> float:
         """Seconds since some fixed point."""
@@ -113,7 +113,7 @@ class LazyTimer:
         self._handle: Handle | None = None
 
     def arm(self, due: float) -> None:
-        """See to it that the owner is called by this time; never for infinity."""
+        """Schedule the callback for this time at the latest; infinity schedules nothing."""
         handle = self._handle
         if due == float("inf") or (handle is not None and handle.when() <= due):
             return
@@ -122,7 +122,7 @@ class LazyTimer:
         self._handle = self._timers.call_at(due, self._fire)
 
     def disarm(self) -> None:
-        """Forget the deadline."""
+        """Cancel the deadline."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

@@ -111,7 +111,7 @@ class FrameReader:
         self._max = max_message
         self._buffer = bytearray()
         self._message = bytearray()
-        """Fragments so far; not a list of them, which would grow by those that are empty."""
+        """The fragments so far, joined: a list of them would grow with empty fragments, too."""
         self._opcode: Opcode | None = None
 
     @property

@@ -8,7 +8,7 @@ from quarterdeck.meta.markers import Schema
 
 
 def unwrap(annotation: Any) -> tuple[Any, tuple[Schema, ...]]:
-    """An annotation without `None` and without its markers, and the markers, innermost first."""
+    """Return an annotation without `None` and markers, and its markers, innermost first."""
     if typing.get_origin(annotation) is Annotated:
         inner, found = unwrap(annotation.__origin__)
         own = tuple(entry for entry in annotation.__metadata__ if isinstance(entry, Schema))
@@ -20,12 +20,12 @@ def unwrap(annotation: Any) -> tuple[Any, tuple[Schema, ...]]:
 
 
 def find_item_type(base: Any) -> Any | None:
-    """The type of the entries of a list, or `None` for anything else."""
+    """Return the type of the entries of a list; None for other types."""
     return typing.get_args(base)[0] if typing.get_origin(base) in (tuple, list) else None
 
 
 def list_alternatives(annotation: Any) -> tuple[Any, ...]:
-    """The alternatives of a union without `None`; any other annotation alone."""
+    """List the members of a union without `None`; any other annotation is its only member."""
     if typing.get_origin(annotation) in (Union, types.UnionType):
         return tuple(part for part in typing.get_args(annotation) if part is not types.NoneType)
     return (annotation,)

@@ -1,7 +1,7 @@
 """Conditions and the rules by which they change.
 
-A condition is an entry of a list keyed by `type`. Its `lastTransitionTime` moves only when `status`
-flips; conditions of other authors are never touched; the order of the list is kept, so that a
+A condition is an entry of a list keyed by `type`. Its `lastTransitionTime` changes only if `status`
+changes; conditions of other controllers are not changed; the order of the list is kept, so that a
 reconcile that changes nothing writes nothing.
 """
 
@@ -49,7 +49,7 @@ class Condition(Struct, frozen=True, kw_only=True, omit_defaults=False):
 C = TypeVar("C", bound=Condition)
 
 Conditions = Annotated[tuple[Condition, ...], Schema(list_type="map", list_map_keys=("type",))]
-"""The usual member of a status."""
+"""The type of `status.conditions`."""
 
 
 def find(conditions: Iterable[C], type_: str) -> C | None:
@@ -73,10 +73,10 @@ def _has_status(conditions: Iterable[Condition], type_: str, status: Status) -> 
 
 
 def set_condition(conditions: Sequence[C], new: C, *, now: datetime) -> tuple[C, ...]:
-    """The list with `new` in it.
+    """Return the conditions with `new` set.
 
-    The time of the last transition is kept while the status stays the same; else it is the one
-    `new` carries, or `now`. If nothing changes the very same entries come back.
+    The last transition time is kept if the status does not change; else it is that of `new`, or
+    `now`. If nothing changes, the same entries are returned.
     """
     old = find(conditions, new.type)
     settled = _with_transition_time(old, new, now)
@@ -96,5 +96,5 @@ def _with_transition_time(old: C | None, new: C, now: datetime) -> C:
 
 
 def remove_condition(conditions: Sequence[C], type_: str) -> tuple[C, ...]:
-    """The list without the condition of a type."""
+    """Return the conditions without the one of a type."""
     return tuple(condition for condition in conditions if condition.type != type_)

@@ -75,6 +75,6 @@ def _read_text(statement: ast.stmt) -> str | None:
 
 
 def _join(text: str) -> str:
-    """Paragraphs as single lines: how the source wraps is nobody's business."""
+    """Join the lines of each paragraph: line breaks of the source are only layout."""
     paragraphs = text.split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs).strip()

@@ -1,7 +1,7 @@
-"""Values in Go's syntax, as JSON.
+"""Converts values in Go's syntax to JSON.
 
-Until 1.32 Kubernetes prints structures in messages in Go's syntax, since 1.33 as JSON: of types
-without JSON names by the names of their members in Go. What can be told from a literal is the same.
+Up to 1.32 Kubernetes prints structures in messages in Go's syntax, since 1.33 as JSON; types
+without JSON names use the Go names of their members. The newer text is computed from the older.
 """
 
 import ast
@@ -23,7 +23,7 @@ class _NotALiteral(ValueError):
 
 
 def to_json(text: str) -> str:
-    """A literal of Go as compact JSON; other text becomes a string."""
+    """Convert a Go literal to compact JSON; other text becomes a JSON string."""
     try:
         value, end = _parse(text, 0)
     except (_NotALiteral, ValueError, SyntaxError):
@@ -32,7 +32,7 @@ def to_json(text: str) -> str:
 
 
 def encode(value: Any) -> str:
-    """A value as Go writes JSON: compact, and safe inside of HTML."""
+    """Encode a value as Go does: compact, with HTML characters escaped."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.translate(_ESCAPES)
 
@@ -64,7 +64,7 @@ def _parse_number(text: str) -> int | float:
 
 
 def _parse_composite(text: str, kind: str, at: int) -> tuple[Any, int]:
-    """The rest of a list, map or structure, after its opening brace."""
+    """Parse the rest of a list, map or structure, after its opening brace."""
     items: list[Any] = []
     members: dict[str, Any] = {}
     while not text.startswith("}", at):
@@ -90,7 +90,7 @@ def _parse_name(text: str, at: int, *, is_map: bool) -> tuple[str, int]:
 
 
 def _convert(kind: str, items: list[Any], members: dict[str, Any]) -> Any:
-    """A parsed value as its type writes itself."""
+    """Convert a parsed composite value as the JSON encoding of its type does."""
     if kind == "[]byte":
         return base64.b64encode(bytes(items)).decode()
     if kind.startswith("[]"):

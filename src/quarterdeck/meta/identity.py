@@ -92,7 +92,7 @@ class GVR(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Where an object lives; the namespace is empty for cluster-scoped kinds."""
+    """Namespace and name of an object; the namespace is empty for cluster-scoped kinds."""
 
     namespace: str
     name: str

@@ -1,4 +1,4 @@
-"""What a kind says about itself besides its fields: names, scope, versions, columns.
+"""The description of a kind besides its fields: names, scope, versions, columns.
 
 Each kind carries one `KindInfo` in its class variable `KIND`; the scheme, the client's paths, the
 CRD generator and the reference pages read it.
@@ -14,7 +14,7 @@ from quarterdeck.meta.schema import Rule
 
 
 class Scope(enum.StrEnum):
-    """Where objects of a kind live."""
+    """Whether objects of a kind are in a namespace or cluster-scoped."""
 
     NAMESPACED = "Namespaced"
     CLUSTER = "Cluster"
@@ -47,7 +47,7 @@ class KindInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The declaration of one kind at one version.
 
     `subresource_status` separates spec from status writes. Exactly one version of a kind has
-    `storage`. `rules` are CEL rules over the whole object, `metadata_rules` restrict its name.
+    `storage`. `rules` are CEL rules over the whole object.
     """
 
     group: str
@@ -91,5 +91,5 @@ class KindInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def is_namespaced(self) -> bool:
-        """Whether objects live in a namespace."""
+        """Whether objects of the kind are in a namespace."""
         return self.scope is Scope.NAMESPACED

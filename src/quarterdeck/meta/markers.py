@@ -1,4 +1,4 @@
-"""What a field's type cannot say: limits, list types, defaults and rules, as annotations.
+"""Schema markers for fields: limits, list types, defaults and rules that a type cannot express.
 
 Markers describe the schema that the CRD carries and the server enforces. Decoding ignores them on
 purpose: an object that was stored under an older schema must stay readable, and one bad object must
@@ -55,23 +55,23 @@ QUANTITY_PATTERN = (
 """The quantity grammar, as CRD schemas have to spell it."""
 
 Time = Annotated[str, Schema(format="date-time")]
-"""RFC 3339 with seconds. A string on purpose: most times are never looked at, and `kit.rfc3339`
-parses the few that are."""
+"""RFC 3339 with seconds. It is a string because most times are never read; `kit.rfc3339` parses
+those that are."""
 
 MicroTime = Annotated[str, Schema(format="date-time")]
-"""RFC 3339 with exactly six fractional digits, which Go's clients insist on."""
+"""RFC 3339 with exactly six fractional digits, which Go's clients require."""
 
 Quantity = Annotated[str | int | float, Schema(int_or_string=True, pattern=QUANTITY_PATTERN)]
 """An amount such as `500m` or `1Gi`; `kit.quantity` does the arithmetic."""
 
 IntOrString = Annotated[int | str, Schema(int_or_string=True)]
-"""A number, or a name or percentage that stands for one."""
+"""A number, or a name or percentage in its place."""
 
 Int32 = Annotated[int, Schema(format="int32")]
 Int64 = Annotated[int, Schema(format="int64")]
 
 Arbitrary = Annotated[msgspec.Raw, Schema(preserve_unknown=True)]
-"""Any JSON, kept as the bytes it came in."""
+"""Any JSON, kept as the original bytes."""
 
 ABSENT = msgspec.Raw()
 """The default of an `Arbitrary` field; compare with `is_absent`."""

@@ -1,7 +1,7 @@
-"""What names, labels and annotations may look like: texts in, the sentences that are wrong out.
+"""Validates names, labels and annotations: each function returns the errors of a text.
 
-The sentences are what users search for, so they are Kubernetes' own, word for word; none means the
-text is fine, and the caller knows the field.
+The messages are those of Kubernetes, word for word, because users search for them. An empty list
+means that the text is valid; the caller adds the field.
 """
 
 import re
@@ -60,7 +60,7 @@ _LABEL_VALUE_TEXT = (
 
 
 def check_dns1123_label(text: str) -> list[str]:
-    """Namespaces and other names that become part of host names."""
+    """Check a DNS label: names of namespaces, and others that become part of host names."""
     if len(text) <= LABEL_LIMIT and _label_matches(text):
         return []
     problems = _check_length(text, LABEL_LIMIT)
@@ -73,7 +73,7 @@ def check_dns1123_label(text: str) -> list[str]:
 
 
 def check_dns1123_subdomain(text: str) -> list[str]:
-    """The names of most objects."""
+    """Check a DNS subdomain: the names of most objects."""
     if len(text) <= SUBDOMAIN_LIMIT and _subdomain_matches(text):
         return []
     problems = _check_length(text, SUBDOMAIN_LIMIT)
@@ -83,7 +83,7 @@ def check_dns1123_subdomain(text: str) -> list[str]:
 
 
 def check_underscore_subdomain(text: str) -> list[str]:
-    """Domains to search in, which may have underscores."""
+    """Check a DNS search domain, which may have underscores."""
     problems = _check_length(text, SUBDOMAIN_LIMIT)
     if not _underscore_matches(text):
         sentence = _SUBDOMAIN_TEXT.replace("'-' or", "'_', '-' or")
@@ -92,7 +92,7 @@ def check_underscore_subdomain(text: str) -> list[str]:
 
 
 def check_wildcard_subdomain(text: str) -> list[str]:
-    """Host names of Ingresses that stand for many: `*.example.com`."""
+    """Check a wildcard host name of an Ingress: `*.example.com`."""
     problems = _check_length(text, SUBDOMAIN_LIMIT)
     if not _wildcard_matches(text):
         problems.append(_with_regex(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
@@ -100,7 +100,7 @@ def check_wildcard_subdomain(text: str) -> list[str]:
 
 
 def check_dns1035_label(text: str) -> list[str]:
-    """The names of Services."""
+    """Check a DNS label that starts with a letter: the names of Services."""
     problems = _check_length(text, LABEL_LIMIT)
     if not _label_1035_matches(text):
         problems.append(_with_regex(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
@@ -108,14 +108,14 @@ def check_dns1035_label(text: str) -> list[str]:
 
 
 def check_path_segment(text: str) -> list[str]:
-    """The names of kinds that allow nearly anything (roles): what a URL path can carry."""
+    """Check a name that may be any segment of a URL path, such as that of a role."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{each}'" for each in ("/", "%") if each in text]
 
 
 def check_qualified_name(text: str) -> list[str]:
-    """Keys of labels and annotations, finalizers: `name` or `example.com/name`."""
+    """Check a key of a label or annotation, or a finalizer: `name` or `example.com/name`."""
     if len(text) <= LABEL_LIMIT and _qualified_matches(text):
         return []
     prefix, slash, name = text.partition("/")
@@ -146,7 +146,7 @@ def check_qualified_name(text: str) -> list[str]:
 
 
 def check_label_value(text: str) -> list[str]:
-    """Values of labels."""
+    """Check the value of a label."""
     if len(text) <= LABEL_LIMIT and _label_value_matches(text):
         return []
     problems = [*map(_count_bytes, _check_length(text, LABEL_LIMIT))]
@@ -158,12 +158,12 @@ def check_label_value(text: str) -> list[str]:
 
 
 def strip_zeros(text: str) -> str:
-    """An IPv4 address, or range, without zeros that its numbers begin with."""
+    """Remove leading zeros from the numbers of an IPv4 address or range."""
     return re.sub(r"(?<![\d:a-fA-F])0+(?=\d)", "", text) if ":" not in text else text
 
 
 def check_address(text: str) -> list[str]:
-    """Addresses that are names: in the one form in which Go writes them."""
+    """Check a name that must be an IP address in its canonical form."""
     import ipaddress  # one kind has such names
 
     plain = strip_zeros(text)
@@ -190,21 +190,21 @@ _RULES: dict[NameKind, Rule] = {
 
 
 def check_object_name(kind: NameKind, name: str, *, is_prefix: bool) -> list[str]:
-    """Check the name of an object; a `generateName` may end in what a name may not end in."""
+    """Check the name of an object; a `generateName` (`is_prefix`) may end with a dash."""
     if is_prefix and kind != "path" and len(name) > 1 and name.endswith("-"):
         name = name[:-2] + "a"
     return _RULES[kind](name)
 
 
 def _check_length(text: str, limit: int) -> list[str]:
-    """Kubernetes counts bytes and speaks of characters."""
+    """Check the length in bytes; the message of Kubernetes says characters."""
     if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
         return [f"must be no more than {limit} characters"]
     return []
 
 
 def _count_bytes(problem: str) -> str:
-    """What is wrong with a part of a label, which newer releases count in bytes."""
+    """Replace characters by bytes in the message about a length, as newer releases do."""
     if problem.startswith("must be no more") and has_feature("NewerMessages"):
         return problem.replace("characters", "bytes")
     return problem

@@ -1,4 +1,4 @@
-"""`null` as Go's decoders read it: absent, wherever the type has no place for it."""
+"""Drops `null` where the type does not allow it, as Go's decoders do."""
 
 import typing
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from quarterdeck.meta.annotations import find_item_type, unwrap
 
 
 def drop_nulls(value: Any, annotation: Any) -> Any:
-    """Plain data without the `null`s that a typed decoder would stumble over.
+    """Return plain data without the nulls that the type does not allow.
 
-    Arbitrary JSON inside keeps its `null`s: there they may mean something.
+    Arbitrary JSON inside keeps its nulls, because they may have a meaning there.
     """
     base, _ = unwrap(annotation)
     if isinstance(base, type) and issubclass(base, msgspec.Struct) and isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""Typed objects: metadata, decoding, encoding, and the memory of the bytes they came from.
+"""Typed objects: metadata, decoding and encoding.
 
-An object is a frozen struct; changing one returns another. What it was decoded from stays attached
-(`get_raw`), so that fields our types do not know survive an update: `to_document` applies the
-difference between what we read and what we hold to the original bytes.
+An object is a frozen struct; changing one returns another. It keeps the bytes that it was decoded
+from (`get_raw`), so that fields which the types do not have survive an update: `to_document`
+applies the changes of the typed object to the original document.
 """
 
 import functools
@@ -21,7 +21,7 @@ from quarterdeck.meta.overlay import apply_overlay
 class Struct(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
 ):
-    """The root of every type on the wire: frozen, keyword-only, camelCase, defaults left out.
+    """The base of all API types: frozen, keyword-only, camelCase in JSON, defaults omitted.
 
     Subclasses repeat `frozen=True, kw_only=True`: type checkers do not inherit them.
     """
@@ -31,7 +31,7 @@ D = TypeVar("D")
 
 
 def always_written(default: D) -> D:
-    """A default that is encoded like any other value: a count of 0 is a fact, not an absence."""
+    """Declare a default that is encoded too, such as a count of 0, which differs from absent."""
     written: D = msgspec.field(default_factory=lambda: default)
     return written
 
@@ -44,7 +44,7 @@ class OwnerReference(Struct, frozen=True, kw_only=True):
     kind: str
     """Kind of the owner."""
     name: str
-    """Name of the owner; it lives in the same namespace or in none."""
+    """Name of the owner, which is in the same namespace or cluster-scoped."""
     uid: str
     """UID of the owner."""
     controller: bool | None = None
@@ -54,7 +54,7 @@ class OwnerReference(Struct, frozen=True, kw_only=True):
 
 
 class ManagedFieldsEntry(Struct, frozen=True, kw_only=True):
-    """Which fields one manager set, and how."""
+    """The fields that one manager owns."""
 
     manager: str = ""
     operation: str = ""
@@ -66,7 +66,7 @@ class ManagedFieldsEntry(Struct, frozen=True, kw_only=True):
 
 
 class ObjectMeta(Struct, frozen=True, kw_only=True):
-    """What every stored object has."""
+    """The metadata of every stored object."""
 
     name: str = ""
     """Name, unique within the namespace."""
@@ -77,33 +77,33 @@ class ObjectMeta(Struct, frozen=True, kw_only=True):
     uid: str = ""
     """Identity that is never reused; set by the server."""
     resource_version: str = ""
-    """Opaque version; an update that carries it fails when the object has moved on."""
+    """Opaque version; an update with it fails if the object has changed since."""
     generation: Int64 = 0
     """Counts the changes of the desired state; set by the server."""
     creation_timestamp: Time | None = None
     """When it was created; set by the server."""
     deletion_timestamp: Time | None = None
-    """When it was asked to go; it stays until its finalizers are gone."""
+    """When deletion was requested; the object exists until its finalizers are removed."""
     deletion_grace_period_seconds: Int64 | None = None
-    """How long it may take to go."""
+    """Grace period of the deletion."""
     labels: Mapping[str, str] = {}
-    """What selectors look at."""
+    """Labels, by which selectors select objects."""
     annotations: Mapping[str, str] = {}
-    """What tools write down."""
+    """Annotations: arbitrary data of tools and users."""
     owner_references: Annotated[
         tuple[OwnerReference, ...], Schema(list_type="map", list_map_keys=("uid",))
     ] = ()
-    """Objects that this one is deleted with."""
+    """Owners of the object; it is deleted when all of them are deleted."""
     finalizers: Annotated[tuple[str, ...], Schema(list_type="set")] = ()
-    """Work that must be done before the object may go."""
+    """Finalizers, which must all be removed before the object is deleted."""
     managed_fields: Annotated[tuple[ManagedFieldsEntry, ...], Schema(list_type="atomic")] = ()
-    """Who set which field."""
+    """Which manager owns which fields; set by the server."""
     self_link: str = ""
     """Deprecated and never set."""
 
 
 class Object(Struct, frozen=True, kw_only=True, dict=True, gc=True):
-    """The root of every kind. A kind sets `KIND`; `apiVersion` and `kind` then fill themselves in.
+    """The base of every kind. A kind sets `KIND`, from which `apiVersion` and `kind` are filled in.
 
     Raises:
         ValueError: if `apiVersion` or `kind` are those of another kind.
@@ -138,7 +138,7 @@ class Object(Struct, frozen=True, kw_only=True, dict=True, gc=True):
 
     @property
     def key(self) -> Key:
-        """Where the object lives."""
+        """Namespace and name of the object."""
         return Key(self.metadata.namespace, self.metadata.name)
 
     @property
@@ -169,9 +169,9 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def decode(kind: type[T], data: bytes) -> T:
-    """Read an object and remember `data` as its origin.
+    """Decode an object and keep `data` for `get_raw`.
 
-    `null` stands for "absent" wherever the type has no place for it, as Go's decoders read it.
+    A `null` that the type does not allow counts as absent, as in Go.
 
     Raises:
         DecodeError: if the bytes are not JSON or do not fit the kind.
@@ -197,23 +197,23 @@ def _decode_leniently(kind: type[T], data: bytes) -> T:
 
 @functools.cache
 def get_decoder(kind: type[T]) -> "msgspec.json.Decoder[T]":
-    """The compiled decoder of a kind, made once."""
+    """Return the decoder of a kind; cached."""
     return msgspec.json.Decoder(kind)
 
 
 def encode(obj: msgspec.Struct) -> bytes:
-    """The fields our types know, as compact JSON; `to_document` has the unknown ones too."""
+    """Encode the typed fields as compact JSON; `to_document` has the unknown ones too."""
     return _ENCODER.encode(obj)
 
 
 def get_raw(obj: Object) -> bytes | None:
-    """The bytes the object was decoded from, also after `replace`; `None` if it was made here."""
+    """Return the bytes an object was decoded from, also after `replace`; None if it was not."""
     found: bytes | None = obj.__dict__.get(_RAW)
     return found
 
 
 def replace(obj: T, **changes: object) -> T:
-    """A changed copy that still remembers where it came from."""
+    """Return a changed copy that keeps the bytes of `get_raw`."""
     changed = msgspec.structs.replace(obj, **changes)
     if (origin := obj.__dict__.get(_RAW)) is not None:
         changed.__dict__[_RAW] = origin
@@ -221,21 +221,21 @@ def replace(obj: T, **changes: object) -> T:
 
 
 def with_metadata(obj: T, **changes: object) -> T:
-    """A copy with changed metadata: `with_metadata(pod, labels={...})`."""
+    """Return a copy with changed metadata: `with_metadata(pod, labels={...})`."""
     return replace(obj, metadata=msgspec.structs.replace(obj.metadata, **changes))
 
 
 def to_builtins(obj: msgspec.Struct) -> dict[str, Any]:
-    """The fields our types know, as plain dictionaries and lists."""
+    """Return the typed fields as plain dictionaries and lists."""
     plain: dict[str, Any] = msgspec.json.decode(_ENCODER.encode(obj))
     return plain
 
 
 def to_document(obj: Object) -> dict[str, Any]:
-    """The whole object as plain data: what was read, with only our changes laid over it.
+    """Return the whole object as plain data: the original document with the changes applied.
 
-    Fields our types do not know are kept, also inside list entries as long as the entry can be
-    recognised by its `name`, `type`, `key`, `uid` or position.
+    Fields that the types do not have are kept, also inside list entries if the entry can be
+    identified by its `name`, `type`, `key`, `uid` or position.
     """
     known = to_builtins(obj)
     origin = get_raw(obj)
@@ -247,7 +247,7 @@ def to_document(obj: Object) -> dict[str, Any]:
 
 
 def build_owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference:
-    """The reference that makes an object go with `owner`."""
+    """Build the reference by which an object is deleted with `owner`."""
     return OwnerReference(
         api_version=owner.KIND.api_version,
         kind=owner.KIND.kind,
@@ -259,5 +259,5 @@ def build_owner_reference(owner: Object, *, controller: bool = True) -> OwnerRef
 
 
 def find_controller(obj: Object) -> OwnerReference | None:
-    """The one owner that manages the object."""
+    """Return the controlling owner of an object; None if it has none."""
     return next((ref for ref in obj.metadata.owner_references if ref.controller), None)

@@ -59,7 +59,7 @@ def _overlay_list(
 
 
 def _find_identity(entries: Sequence[Any]) -> str | None:
-    """The member that tells the entries of a list apart, if there is one."""
+    """The member that identifies the entries of a list, if there is one."""
     if not all(isinstance(entry, dict) for entry in entries):
         return None
     return next(

@@ -1,4 +1,4 @@
-"""One schema node type for everything that has a shape.
+"""The schema node, for custom and built-in kinds alike.
 
 CRD schemas (structural OpenAPI) and the table of built-in kinds both become a graph of `Node`;
 validation, defaulting, pruning, patches, server-side apply, CEL and OpenAPI all read it. A graph
@@ -27,10 +27,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Node(msgspec.Struct, kw_only=True, eq=False):
-    """What is allowed at one place of an object.
+    """The schema of one value in an object.
 
-    Built once and then only read; it is not frozen because cyclic graphs need a second step.
-    An empty `type` means anything goes (int-or-string and preserve-unknown nodes have none).
+    It is built once and then only read; it is not frozen, because cyclic graphs are built in two
+    steps. An empty `type` allows any type (int-or-string and preserve-unknown nodes have none).
     """
 
     type: Type = ""
@@ -125,10 +125,10 @@ _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Node)
 
 
 def from_openapi(document: Mapping[str, Any]) -> Node:
-    """Read a structural OpenAPI v3 schema as CRDs carry it.
+    """Convert a structural OpenAPI v3 schema of a CRD to a node.
 
-    The document is taken at its word: whether it is structural is for `meta.structural` to judge.
-    Members without a place of their own are kept in `extra`.
+    The schema is not checked; `meta.structural` checks whether it is structural. Keywords without
+    an attribute in `Node` are kept in `extra`.
     """
     node = Node(properties={}, extra={})
     for name, value in document.items():

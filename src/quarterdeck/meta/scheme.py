@@ -1,8 +1,8 @@
-"""Which type stands for which kind.
+"""The scheme: the Python type of each kind.
 
-A scheme is built explicitly and handed around; nothing registers itself. Groups can be given as
-module names, which are imported at the first look into that group: a process pays only for the
-kinds it touches.
+A scheme is built explicitly and passed as an argument; nothing registers itself. Groups can be
+given as module names, which are imported when the group is first used, so that a process loads only
+the kinds it needs.
 """
 
 import importlib
@@ -39,7 +39,7 @@ class Scheme:
         """Register one type.
 
         Raises:
-            ValueError: if another type already stands for the same kind.
+            ValueError: if another type is already registered for the kind.
         """
         known = self._by_gvk.setdefault(kind.KIND.gvk, kind)
         if known is not kind:
@@ -65,7 +65,7 @@ class Scheme:
         return self._by_gvk.get(gvk)
 
     def resource(self, gvr: GVR) -> type[Object]:
-        """The type behind a resource.
+        """Return the type of a resource.
 
         Raises:
             UnknownKind: if there is none.
@@ -76,7 +76,7 @@ class Scheme:
         return found
 
     def info(self, gvk: GVK) -> KindInfo:
-        """What a kind says about itself."""
+        """The description of a kind."""
         return self.kind(gvk).KIND
 
     def versions(self, group_kind: GroupKind) -> tuple[type[Object], ...]:

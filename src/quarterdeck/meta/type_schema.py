@@ -35,10 +35,10 @@ class SchemaError(TypeError):
 
 
 def build_node(annotation: Any, path: str = "", *, within: tuple[type, ...] = ()) -> Node:
-    """The schema of an annotation.
+    """Build the schema of an annotation.
 
     Raises:
-        SchemaError: if a type has no place in a structural schema, or contains itself.
+        SchemaError: if a type cannot be expressed in a structural schema, or is recursive.
     """
     base, markers = unwrap(annotation)
     described_by = [each.described_by for each in markers if each.described_by is not None]
@@ -104,14 +104,14 @@ def build_struct_node(
 
 
 def is_required(field: msgspec.structs.FieldInfo) -> bool:
-    """Whether a member must be there: without a default, unless a marker says otherwise."""
+    """Whether a member is required: if it has no default, unless a marker overrides that."""
     _, markers = unwrap(field.type)
     said = [marker.required for marker in markers if marker.required is not None]
     return said[-1] if said else field.required
 
 
 def _check_default(node: Node, field: msgspec.structs.FieldInfo, path: str) -> None:
-    """A default stands in the CRD and in the type, and both must say the same."""
+    """Check that the default in the CRD equals that of the type."""
     if not node.has_default or field.default is None:
         return
     default = field.default
@@ -124,7 +124,7 @@ def _check_default(node: Node, field: msgspec.structs.FieldInfo, path: str) -> N
 
 
 def _to_json(value: object) -> object:
-    """The value as JSON has it: tuples are lists there."""
+    """Convert a value to JSON data: tuples become lists."""
     plain: object = msgspec.json.decode(msgspec.json.encode(value))
     return plain
 

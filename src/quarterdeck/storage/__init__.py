@@ -1,9 +1,11 @@
 """A revisioned store: append, read at a revision, watch after one, compact.
 
-Row 5 and 6 of the road of one object: the server's handlers decide writes here, and what is
-durable is fanned out to watchers. Knows nothing of Kubernetes but the shape of a key, and imports
-`kit` only (a contract in pyproject.toml). Start reading at `store.py`, then `sequencer.py` (how
-writes become durable), `state.py` (how snapshots share memory) and `sqlite` (how the disk is used).
+The server's handlers decide writes here, and durable writes are delivered to watchers (rows 6 and 7
+of "The road of one object" in docs/explanation/architecture.md). It is independent of Kubernetes
+except for the form of a key, and imports `kit` only (a contract in pyproject.toml).
+
+Start reading at `store.py`, then `sequencer.py` (how writes become durable), `state.py` (how
+snapshots share memory) and `sqlite` (how the disk is used).
 """
 
 from typing import TYPE_CHECKING

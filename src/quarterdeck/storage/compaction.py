@@ -1,6 +1,7 @@
-"""Forgetting old history in small steps, on request and by itself.
+"""Compacts old history in small steps, on request and automatically.
 
-Each step is one short job of the log, so writes come between. Nothing runs when nothing is due.
+Each step is one short job of the log, so that writes can run between steps. No task runs while
+there is nothing to compact.
 """
 
 import asyncio
@@ -12,11 +13,11 @@ from quarterdeck.storage.log import Log
 __all__ = ["Compactor"]
 
 SLACK = 4
-"""Begin by itself when a quarter more than what is to be kept has gathered."""
+"""Automatic compaction starts when 1/SLACK more revisions than `retain` have accumulated."""
 
 
 class Compactor:
-    """Knows up to where the log is compacted, and how far it is to be."""
+    """Compacts the log; keeps the reached and the requested revision."""
 
     def __init__(
         self, log: Log, *, compacted: int, retain: int | None, forget: Callable[[int], None]
@@ -32,13 +33,13 @@ class Compactor:
         """Nothing before this revision may be read any more."""
 
     def note_growth(self, revision: int) -> None:
-        """Begin if more than enough history has gathered."""
+        """Start compaction if enough history beyond `retain` has accumulated."""
         retain = self._retain
         if retain is not None and revision - self.target > retain + retain // SLACK:
             self._choose_target(revision - retain)
 
     async def compact(self, before: int) -> None:
-        """Forget what is superseded before a revision, and wait until it is done."""
+        """Compact the history before a revision, and wait until it is done."""
         self._choose_target(before)
         if self._reached < before:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -51,7 +52,7 @@ class Compactor:
         self._settle(self._reached, Closed("compaction cancelled: the store is closed"))
 
     def _choose_target(self, target: int) -> None:
-        # Readers are told first: they never see a history with holes.
+        # Old revisions become unreadable first, so that no reader sees a history with gaps.
         if target > self.target:
             self.target = target
             self._forget(target)

@@ -26,16 +26,16 @@ class SealingKey(NamedTuple):
 
 
 class Cipher:
-    """Seals the values of some resources on their way to the disk.
+    """Encrypts (seals) the values of some resources before they are written to the disk.
 
-    One key seals, all keys open. A resource that no key seals is stored plain, and what was sealed
-    before can still be opened.
+    Each resource has at most one key for writes; all keys are used for reads. A resource without a
+    key for writes is stored plain, and values that were sealed before can still be read.
     """
 
     def __init__(
         self, sealing: Mapping[str, SealingKey | None], keys: Sequence[SealingKey]
     ) -> None:
-        """`sealing` says with which key each resource is sealed; `keys` are all that open."""
+        """`sealing` maps a resource to the key for its writes; `keys` are all keys for reads."""
         self._sealing = dict(sealing)
         self._keys = {key.name: key for key in keys}
         self._ciphers: dict[str, Any] = {}

@@ -8,11 +8,11 @@ from quarterdeck.storage.types import StoreEvent
 __all__ = ["History"]
 
 SLACK = 8
-"""Trim when an eighth more than the bound has gathered, so that trimming is cheap on average."""
+"""Trim when the bound is exceeded by 1/SLACK, so that trimming is cheap on average."""
 
 
 class History:
-    """Every event after `floor`, in order. What is older may be in the log, or gone."""
+    """Every event after `floor`, in order. Older events may be in the log, or compacted."""
 
     def __init__(self, *, floor: int, max_events: int, max_bytes: int) -> None:
         self.floor = floor
@@ -32,7 +32,7 @@ class History:
         return self._bytes
 
     def extend(self, events: Sequence[StoreEvent]) -> None:
-        """Add newer events; the oldest go when there are too many."""
+        """Add newer events; the oldest are dropped when there are too many."""
         self._events.extend(events)
         self._revisions.extend([event.revision for event in events])
         self._bytes += sum([event.size for event in events])

@@ -1,8 +1,8 @@
 """Fan-out of committed events to watchers.
 
 Publishing never waits: a watcher has a bounded buffer, and one that is full when more comes is
-dropped. It learns so by `SlowWatcher` and resumes after the last revision it received. A consumer
-that is behind gets what it missed in slices, and everybody else a turn between them.
+dropped: its consumer gets `SlowWatcher` and resumes after the last revision it received. A consumer
+that is behind gets the missed events in slices, and other tasks run between them.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Watcher:
 
     @property
     def position(self) -> int:
-        """The revision up to which the consumer has been handed everything it asked for."""
+        """The revision up to which the consumer has received all events of its watch."""
         if self._is_attached and not self._backlog and not self._buffer:
             return max(self._position, self._hub.revision)
         return self._position
@@ -111,14 +111,14 @@ class Watcher:
         self.close()
 
     def start_live(self, recent: Callable[[int], list[StoreEvent]]) -> None:
-        """Take what happened since the position; everything newer comes from the hub."""
+        """Take the events since the position; later ones come from the hub."""
         self._owes_turn = self._catch_up is not None
         self._catch_up = None
         self._is_attached = True
         self._backlog = self._select_relevant(recent(self._position))
 
     def offer(self, events: Sequence[StoreEvent]) -> bool:
-        """Queue newly committed events; False if the watcher cannot take them any more."""
+        """Queue newly committed events; False if the buffer is full, which ends the watcher."""
         relevant = self._select_relevant(events)
         if not relevant:
             return True
@@ -197,7 +197,7 @@ class Watcher:
 
 
 class Hub:
-    """Who watches what."""
+    """The live watchers by resource; delivers committed events to them."""
 
     def __init__(self, revision: int, recent: Callable[[int], list[StoreEvent]]) -> None:
         self.revision = revision
@@ -212,7 +212,7 @@ class Hub:
         self._watchers.setdefault(watcher.resource, {})[watcher] = None
 
     def detach(self, watcher: Watcher) -> None:
-        """Forget a watcher."""
+        """Remove a watcher."""
         group = self._watchers.get(watcher.resource)
         if group is not None:
             group.pop(watcher, None)

@@ -1,6 +1,6 @@
 """An advisory lock: one process at a time on one database.
 
-The kernel lets go of it when the process ends in whatever way, so nothing is ever left to clean up.
+The kernel releases it when the process ends, also after a crash, so there is nothing to clean up.
 """
 
 import os
@@ -30,7 +30,7 @@ class LockFile:
         os.write(self._descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
-        """Let the next one in. The file stays: removing it would race with its next holder."""
+        """Release the lock. The file stays: removing it would race with its next holder."""
         os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 

@@ -18,7 +18,7 @@ from quarterdeck.storage.types import ANY, Derive, Encode, Entry, StoreEvent, St
 __all__ = ["Statistics", "Store", "Subscriber"]
 
 Subscriber = Callable[[Sequence[StoreEvent]], None]
-"""Told of each committed batch, at once and in order; must not raise, must not block."""
+"""Called with each committed batch, at once and in order; must not raise or block."""
 
 WATCH_BUFFER = 10_000
 READ_PAGE = SLICE
@@ -191,7 +191,7 @@ class Store:
         return lambda: self._subscribers.pop(number, None) and None
 
     async def compact(self, before: int) -> None:
-        """Forget the history before a revision; the state at it stays readable.
+        """Compact the history before a revision; the state at it stays readable.
 
         Raises:
             FutureRevision: if the revision has not happened yet.
@@ -233,7 +233,7 @@ class Store:
             try:
                 subscriber(events)
             except Exception as error:
-                # The write is durable: whoever listens may not undo it, nor stop the others.
+                # The write is durable: a listener must not undo it or stop the others.
                 context = {"message": "a storage subscriber failed", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
         self._compactor.note_growth(self._revision)

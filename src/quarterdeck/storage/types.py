@@ -13,7 +13,7 @@ import msgspec
 __all__ = ["ANY", "Derive", "Encode", "Entry", "StoreEvent", "StoreKey"]
 
 ANY: Final = None
-"""As `expected`: whatever revision the key is at."""
+"""As `expected`: accepts any revision of the key."""
 
 Encode = Callable[[int], bytes]
 """Makes the stored bytes once the revision of the write is known."""
@@ -23,7 +23,7 @@ Derive = Callable[[str, bytes], object]
 
 
 class StoreKey(msgspec.Struct, frozen=True, order=True, gc=False):
-    """Where an object is kept; sorts as lists are sorted."""
+    """The key of an object in the store; keys sort in the order of list responses."""
 
     resource: str
     """Plural and group, as in `pods` or `widgets.stable.example.com`."""
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     @property
     def facts(self) -> object:
-        """What is known of the value without decoding it again; derived once, when asked for."""
+        """Facts about the value, derived on first use, so that it is not decoded again."""
         facts = self._facts
         if type(facts) is _Underived:
             facts = self._facts = facts.derive(self.key.resource, self.value)
@@ -90,5 +90,5 @@ class StoreEvent(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 def defer_facts(derive: Derive | None) -> object:
-    """What to give an `Entry` as facts so that they are derived when first asked for."""
+    """A placeholder for the facts of an `Entry`, which are then derived on first use."""
     return None if derive is None else _Underived(derive)

@@ -1,4 +1,4 @@
-"""One thread that does what blocks, in the order asked for, and reports to the event loop."""
+"""A thread that runs blocking jobs in order, and reports their results to the event loop."""
 
 import asyncio
 import queue
@@ -36,7 +36,7 @@ class Worker:
             try:
                 loop.call_soon_threadsafe(done, result, error)
             except RuntimeError:
-                pass  # the loop is closed: nobody is left to hear of it
+                pass  # the loop is closed: no caller waits
 
         self._jobs.put(run)
 
@@ -56,7 +56,7 @@ class Worker:
         return await future
 
     def stop(self) -> None:
-        """End the thread after the jobs it has; call when they are known to be short."""
+        """End the thread after its queued jobs; this blocks, so they must be short."""
         self._jobs.put(None)
         self._thread.join()
 

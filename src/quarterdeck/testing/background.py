@@ -40,7 +40,7 @@ class BackgroundCluster:
         return self
 
     def as_user(self, name: str, groups: Sequence[str] = ()) -> "Client":
-        """A client that acts as somebody else, with their rights; close it with `async with`."""
+        """A client that impersonates a user, with the user's rights; close it with `async with`."""
         from quarterdeck.client import Client, ClusterConfig
         from quarterdeck.client.config.cluster import Impersonation
 

@@ -32,5 +32,5 @@ class SkewedClock:
         return self._world.monotonic() * self._rate
 
     async def sleep(self, seconds: float) -> None:
-        """Wait as long as this process believes to be so many seconds."""
+        """Wait for a number of seconds by the clock of this process."""
         await self._world.sleep(seconds / self._rate)

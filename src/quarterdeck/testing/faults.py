@@ -18,7 +18,7 @@ VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 
 
 def fail(verb: str, code: int, *, resource: str = "", times: int | None = 1) -> Intercept:
-    """The server answers with a failure instead of doing it."""
+    """Calls fail with this status; the server does not receive them."""
 
     async def replace(call: Call) -> Any:
         raise _build_error(code)
@@ -27,7 +27,7 @@ def fail(verb: str, code: int, *, resource: str = "", times: int | None = 1) -> 
 
 
 def lose_reply(verb: str, *, resource: str = "", times: int | None = 1) -> Intercept:
-    """The server does it, but its answer never arrives."""
+    """The server handles the call, but its reply is lost."""
 
     async def replace(call: Call) -> Any:
         await call.proceed()
@@ -39,7 +39,7 @@ def lose_reply(verb: str, *, resource: str = "", times: int | None = 1) -> Inter
 def delay(
     verb: str, seconds: float, clock: Clock, *, resource: str = "", times: int | None = None
 ) -> Intercept:
-    """The request takes its time."""
+    """Calls are delayed by some seconds before they are sent."""
 
     async def replace(call: Call) -> Any:
         await clock.sleep(seconds)
@@ -49,7 +49,7 @@ def delay(
 
 
 def cut_watch(after_lines: int, *, resource: str = "", times: int | None = None) -> Intercept:
-    """Streams break after so many lines."""
+    """Streams break after a number of lines."""
 
     async def replace(call: Call) -> AsyncIterator[bytes]:
         return _cut(await call.proceed(), after_lines)
@@ -58,7 +58,7 @@ def cut_watch(after_lines: int, *, resource: str = "", times: int | None = None)
 
 
 def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1) -> Intercept:
-    """Streams stay open but deliver nothing more after so many lines."""
+    """Streams stay open but deliver nothing more after a number of lines."""
 
     async def replace(call: Call) -> AsyncIterator[bytes]:
         return _freeze(await call.proceed(), after_lines)
@@ -67,7 +67,7 @@ def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1)
 
 
 def lag_watch(seed: int, up_to_s: float, clock: Clock, *, resource: str = "") -> Intercept:
-    """Streams deliver each line late, by a time that a seed chooses; the order stays."""
+    """Streams deliver each line after a random delay of a seed; the order stays."""
     rng = random.Random(seed)
 
     async def replace(call: Call) -> AsyncIterator[bytes]:
@@ -77,12 +77,12 @@ def lag_watch(seed: int, up_to_s: float, clock: Clock, *, resource: str = "") ->
 
 
 def expire_watch(*, resource: str = "", times: int | None = 1) -> Intercept:
-    """The server has forgotten the version a watch asks for."""
+    """Answer a watch with 410: its version was compacted."""
     return fail("watch", 410, resource=resource, times=times)
 
 
 def chaos(seed: int, probability: float) -> list[Intercept]:
-    """Each call of any verb fails, loses its reply or is cut, with a probability, by a seed."""
+    """Calls of any verb fail, lose their reply or are cut, at random with a seed."""
     rng = random.Random(seed)
 
     async def inject(call: Call) -> Any:

@@ -1,4 +1,4 @@
-"""Streams of an embedded server that break: torn, frozen or expired after so many lines."""
+"""Streams of an embedded server that are torn, frozen or expired after a number of lines."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ def close_connection() -> NoReturn:
 
 
 def break_stream(reply: http.StreamResponse, after_lines: int, fault: str) -> http.StreamResponse:
-    """A streamed answer whose fault happens after so many lines."""
+    """A streamed answer with a fault after a number of lines."""
     run = reply.run
 
     async def faulty(writer: http.BodyWriter) -> None:
@@ -40,7 +40,7 @@ async def _run_stream(
 
 
 class FaultyWriter:
-    """A writer that lets so many lines through, and then its fault happens."""
+    """A writer with a fault after a number of lines: torn, frozen or expired."""
 
     TEAR, FREEZE, EXPIRE = "tear", "freeze", "expire"
 

@@ -184,7 +184,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run `async def` tests that no other plugin has taken before, and none is marked for."""
+    """Run `async def` tests that no other plugin runs, and that have no marker of one."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     if any(pyfuncitem.get_closest_marker(name) for name in ("asyncio", "anyio", "trio")):

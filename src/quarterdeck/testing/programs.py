@@ -36,7 +36,7 @@ def require(name: str) -> str:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody uses now."""
+    """A free port of loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 def redis_server(port: int, *options: str) -> list[str]:
-    """The command of a Redis server that keeps nothing."""
+    """The command of a Redis server without persistence."""
     return [
         require("redis-server"),
         *("--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"),
@@ -56,7 +56,7 @@ def redis_server(port: int, *options: str) -> list[str]:
 def running(
     command: Sequence[str], *, port: int, folder: Path, environment: dict[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server until the block ends; it has begun once its port accepts connections.
+    """Run a server until the block ends; entered when its port accepts connections.
 
     Raises:
         RuntimeError: with its output, if it ends before that.
@@ -82,7 +82,7 @@ def running(
 async def running_beside(
     command: Sequence[str], *, port: int, folder: Path, environment: dict[str, str] | None = None
 ) -> AsyncIterator["subprocess.Popen[bytes]"]:
-    """The same inside a coroutine: the event loop goes on while the server starts and stops."""
+    """As `running`, in a coroutine: does not block the event loop."""
     server = running(command, port=port, folder=folder, environment=environment)
     process = await asyncio.to_thread(server.__enter__)
     try:

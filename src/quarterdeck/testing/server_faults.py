@@ -74,7 +74,7 @@ class ServerFaults:
         self.rules.clear()
 
     def __call__(self, handler: http.Handler) -> http.Handler:
-        """The handler behind these rules."""
+        """Wrap a handler so that these rules apply to its requests."""
 
         async def handle(request: http.Request) -> Answer:
             path = paths.parse(request.path) if self._applies_to(request) else None
@@ -163,7 +163,7 @@ def drop_request(verb: str, *, resource: str = "", times: int | None = 1) -> Ser
 
 
 def cut_watch(after_lines: int, *, resource: str = "", times: int | None = None) -> ServerRule:
-    """Streams break in the middle of the line after so many."""
+    """Streams break after a number of lines, in the middle of the next one."""
 
     async def inject(proceed: Proceed) -> Answer:
         return _break_watch(await proceed(), after_lines, FaultyWriter.TEAR)
@@ -172,7 +172,7 @@ def cut_watch(after_lines: int, *, resource: str = "", times: int | None = None)
 
 
 def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1) -> ServerRule:
-    """Streams stay open but deliver nothing more, not even bookmarks, after so many lines."""
+    """Streams stay open but deliver nothing more, not even bookmarks, after a number of lines."""
 
     async def inject(proceed: Proceed) -> Answer:
         return _break_watch(await proceed(), after_lines, FaultyWriter.FREEZE)
@@ -181,7 +181,7 @@ def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1)
 
 
 def expire_watch(*, after_lines: int = 0, resource: str = "", times: int | None = 1) -> ServerRule:
-    """Streams end with the ERROR event of a forgotten version after so many lines."""
+    """Streams end with the ERROR event of an expired version after a number of lines."""
 
     async def inject(proceed: Proceed) -> Answer:
         return _break_watch(await proceed(), after_lines, FaultyWriter.EXPIRE)
@@ -190,7 +190,7 @@ def expire_watch(*, after_lines: int = 0, resource: str = "", times: int | None 
 
 
 def chaos(seed: int, probability: float) -> ServerRule:
-    """Each request fails, loses its reply or is cut, with a probability, by a seed."""
+    """Requests fail, lose their reply or are cut, at random with a seed."""
     rng = random.Random(seed)
 
     async def inject(proceed: Proceed) -> Answer:

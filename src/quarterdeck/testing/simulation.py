@@ -51,14 +51,14 @@ class SimulationFailed(AssertionError):
 
 
 class Stuck(Exception):
-    """Raised when every task waits and no timer is left: nothing can ever happen again."""
+    """Raised when every task waits and no timer is scheduled: a deadlock."""
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time jumps, and whose seed orders tasks that are ready together.
+    """An event loop in simulated time, which orders tasks that are ready together by a seed.
 
-    Only steps of tasks change places. Other callbacks carry bytes of connections and keep their
-    order, as a network keeps it.
+    Only steps of tasks are reordered. Other callbacks deliver bytes of connections and keep their
+    order, as in a network.
     """
 
     def __init__(self, seed: int) -> None:
@@ -87,7 +87,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
 
 def _make_task(loop: Any, coroutine: Any, **options: Any) -> Any:
-    """Tasks in Python: their steps can be told from other callbacks."""
+    """Create a task in pure Python, whose steps can be distinguished from other callbacks."""
     return asyncio.tasks._PyTask(coroutine, loop=loop, **options)  # type: ignore[attr-defined]
 
 

@@ -1,7 +1,7 @@
-"""Admission webhooks of a test: a function decides, the certificate is made on the way.
+"""Admission webhooks for tests: a function decides, and the certificate is generated.
 
-Webhooks of an operator under test are served by its manager; these stand for everybody else's, who
-may refuse what the operator writes, change it, or not answer at all.
+The manager of an operator under test serves its own webhooks; these simulate webhooks of others,
+which may refuse what the operator writes, change it, or not answer at all.
 """
 
 import base64
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 Decision = str | list[Object] | None
 """None allows, a text refuses, a list of JSON patch operations changes the object."""
 Decide = Callable[[Object], Decision | Awaitable[Decision]]
-"""What to say about an AdmissionRequest."""
+"""Decides about an AdmissionRequest."""
 
 _GROUP = "admissionregistration.k8s.io"
 _HOST = "127.0.0.1"

@@ -1,8 +1,8 @@
-"""Many small comparisons as one Python function, as fast as if it were written by hand.
+"""Compiles several comparisons into one Python function.
 
-A selector is tested against every object of a list and every event of a watch, so walking its
-requirements anew each time is most of the cost. Functions are made once for each form of selector:
-what a user writes goes in as arguments, never as code.
+A selector is tested against every object of a list and every event of a watch, and iterating over
+its requirements each time would be most of the cost. One function is compiled for each form of
+selector; the keys and values of a user are arguments, never code.
 """
 
 import functools
@@ -15,7 +15,7 @@ Test = Callable[[Any], bool]
 
 
 class Term(msgspec.Struct, frozen=True):
-    """One comparison: an expression over `it`, `{key}` and `{value}`, and what those two are."""
+    """One comparison: an expression of `it`, `{key}` and `{value}`, and the values of those two."""
 
     expression: str
     key: object
@@ -23,14 +23,14 @@ class Term(msgspec.Struct, frozen=True):
 
 
 def compile_all(terms: Sequence[Term]) -> Test:
-    """One test for all terms, asked in their order; without terms it is always true."""
+    """Compile one test for all terms, evaluated in order; without terms it is always true."""
     make = _compile_factory(tuple(term.expression for term in terms))
     return make(*(each for term in terms for each in (term.key, term.value)))
 
 
 @functools.lru_cache(maxsize=512)
 def _compile_factory(expressions: tuple[str, ...]) -> Callable[..., Test]:
-    """A function that takes key and value of each term and returns the test."""
+    """Compile a function that takes the key and value of each term and returns the test."""
     parameters = [f"k{number}, v{number}" for number in range(len(expressions))]
     body = " and ".join(
         f"({each.format(key=f'k{number}', value=f'v{number}')})"

@@ -11,7 +11,7 @@ from quarterdeck.wire.label_selector import SelectorError
 
 
 class FieldOperator(enum.StrEnum):
-    """The two comparisons fields know."""
+    """The operators of field selectors."""
 
     EQUALS = "="
     NOT_EQUALS = "!="
@@ -38,7 +38,7 @@ class FieldSelector:
     __slots__ = ("matches", "requirements")
 
     matches: Callable[[Callable[[str], str]], bool]
-    """Whether the values a function returns for the fields satisfy every requirement."""
+    """Whether the fields satisfy every requirement; takes a function from field to value."""
 
     def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
         self.requirements = tuple(requirements)
@@ -55,11 +55,11 @@ class FieldSelector:
 
     @classmethod
     def equal(cls, field: str, value: str) -> "FieldSelector":
-        """One field with one value."""
+        """Build the selector that requires one value of one field."""
         return cls((FieldRequirement(field, FieldOperator.EQUALS, value),))
 
     def exact(self, field: str) -> str | None:
-        """The value a field must have, if the selector says so; lets a caller narrow a search."""
+        """Return the value that the selector requires of a field; None if it requires none."""
         for each in self.requirements:
             if each.field == field and each.operator is FieldOperator.EQUALS:
                 return each.value
@@ -96,7 +96,7 @@ def _parse_cached(text: str) -> FieldSelector:
 
 
 def _split(text: str) -> list[str]:
-    """Cut at commas that no backslash escapes."""
+    """Split at commas that are not escaped by a backslash."""
     terms: list[str] = []
     position = 0
     while position <= len(text):
@@ -119,7 +119,7 @@ def _parse_term(term: str, whole: str) -> FieldRequirement:
 
 
 def escape(value: str) -> str:
-    """Protect the characters that mean something in a selector."""
+    """Escape the special characters of a selector."""
     return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 
 class EventType(enum.StrEnum):
-    """What a watch event says."""
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -48,7 +48,7 @@ _PREFIXES = {each: f'{{"type":"{each.value}","object":'.encode() for each in Eve
 
 
 def encode_event(kind: EventType, body: bytes) -> bytes:
-    """The line for an object that is JSON already; ends with a newline."""
+    """Encode an event with an object that is JSON already; the line ends with a newline."""
     return b"".join((_PREFIXES[kind], body, b"}\n"))
 
 
@@ -56,7 +56,7 @@ def decode_event(line: bytes) -> WatchEvent:
     """Read one line.
 
     Raises:
-        FrameError: if it is not an event; the line is not repeated, it may be large or secret.
+        FrameError: if it is not an event; the message omits the line, which may be secret.
     """
     try:
         return _decoder.decode(line)
@@ -67,8 +67,8 @@ def decode_event(line: bytes) -> WatchEvent:
 def is_failure(line: bytes) -> bool:
     """Whether a line may be the ERROR event of a watch, whose text goes into logs and status.
 
-    The word is in it, perhaps written with escapes: lines without either are not decoded, which
-    would read each event once more. What cannot be decoded may be one.
+    Only lines that contain the word or escapes are decoded, so that other events are not decoded
+    twice. A line that cannot be decoded counts as one.
     """
     if b"ERROR" not in line and (b"\\" not in line or b"\\u" not in line):
         return False

@@ -12,9 +12,9 @@ import msgspec
 from quarterdeck.wire.merge_patch import is_equal
 
 MAX_COPY_BYTES = 3 * 1024 * 1024
-"""How much all copies of a patch may add, as JSON: copies of copies double with every operation."""
+"""Limit of the JSON bytes that all `copy` operations add; each can double the document."""
 _MAX_DIGITS = 18
-"""Of an index; no list is that long."""
+"""The most digits of an index; no list is that long."""
 
 
 class JsonPatchError(ValueError):
@@ -51,7 +51,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a patch document."""
+        """The operation as JSON."""
         document: dict[str, Any] = {"op": self.op.value, "path": self.path}
         if self.op in (Op.MOVE, Op.COPY):
             document["from"] = self.source
@@ -187,7 +187,7 @@ def _get(root: Any, path: str) -> Any:
 
 
 def _get_or_null(root: Any, path: str) -> Any:
-    """What a copy or a test for null reads: a missing member of an object is null there."""
+    """Read a value for `copy` or a test for null, where a missing member counts as null."""
     if path == "":
         return root
     parent, token = _find_parent(root, path)
@@ -197,7 +197,7 @@ def _get_or_null(root: Any, path: str) -> Any:
 
 
 def _find_parent(root: Any, path: str) -> tuple[Any, str]:
-    """The container a pointer ends in, and the last word of the pointer."""
+    """Return the container that a JSON pointer ends in, and the last token of the pointer."""
     if not path.startswith("/"):
         raise JsonPatchError("the path must start with /")
     *way, last = (_unescape(word) for word in path[1:].split("/"))
@@ -244,7 +244,7 @@ def _copy(value: Any) -> Any:
 
 
 def create(before: Any, after: Any, *, path: str = "") -> list[Operation]:
-    """A patch with `apply(before, patch) == after`; lists that differ are replaced whole."""
+    """Create a patch with `apply(before, patch) == after`; changed lists are replaced whole."""
     if before is after:
         return []
     if isinstance(before, dict) and isinstance(after, dict):

@@ -110,7 +110,7 @@ class SelectorParser:
                 _fail(f"found '{token}', expected: ',' or ')'")
 
     def _parse_listed_value(self) -> str:
-        """An empty value is allowed in a list: `in (a,,b)`."""
+        """Parse a value of a list, which may be empty: `in (a,,b)`."""
         token = self._peek()
         if token in (",", ")"):
             return ""
@@ -140,7 +140,7 @@ class SelectorParser:
 
 
 def _is_identifier(token: str) -> bool:
-    """Keys and values; the words `in` and `notin` are operators only behind a key."""
+    """Whether a token is a key or value; `in` and `notin` are operators only after a key."""
     return token != END and token not in _SPECIAL
 
 

@@ -12,12 +12,12 @@ from quarterdeck.kit.percent import quote
 from quarterdeck.meta.identity import GVR, Key
 
 _PLAIN = re.compile(r"[a-zA-Z0-9.:-]*")
-"""What nearly every name is made of."""
+"""Names that need no percent-encoding, which nearly all are."""
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
 class ResourcePath(NamedTuple):
-    """What a request path names; empty strings where it names nothing."""
+    """The parts of a request path; those that are absent are empty."""
 
     group: str
     version: str
@@ -65,7 +65,7 @@ def _parse_rest(group: str, version: str, rest: list[str]) -> ResourcePath | Non
 
 
 def _parse_proxy(group: str, version: str, namespace: str, rest: list[str]) -> ResourcePath | None:
-    """Only `proxy` has a path of its own behind the subresource.
+    """Parse a path with segments after the subresource, which only `proxy` may have.
 
     `rest` is empty, or has more than three segments.
     """
@@ -75,7 +75,7 @@ def _parse_proxy(group: str, version: str, namespace: str, rest: list[str]) -> R
 
 
 def build(path: ResourcePath) -> str:
-    """The request path; names are percent-encoded."""
+    """Build the request path; names are percent-encoded."""
     text = _build_collection(path.group, path.version, path.namespace, path.resource)
     if path.name:
         text += f"/{_escape(path.name)}"
@@ -86,13 +86,13 @@ def build(path: ResourcePath) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _build_collection(group: str, version: str, namespace: str, resource: str) -> str:
-    """The path of a collection; few are asked for, and often."""
+    """Build the path of a collection; cached, because a client uses few of them."""
     within = f"/namespaces/{_escape(namespace)}" if namespace else ""
     return f"{build_prefix(group, version)}{within}/{resource}"
 
 
 def build_prefix(group: str, version: str) -> str:
-    """Where a group's version lives."""
+    """Build the path prefix of a group version."""
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
 

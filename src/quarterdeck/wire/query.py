@@ -16,18 +16,18 @@ from quarterdeck.wire.status import BadRequest
 
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 _MAX_DIGITS = 19
-"""More are out of range without a look; thousands of them Python would refuse to read."""
+"""Numbers with more digits are out of range; Python refuses to parse thousands of digits."""
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What the options of all verbs share: how they are read and written."""
+    """The base of the options of all verbs: parsing from and building of query strings."""
 
     @classmethod
     def parse(cls, query: str) -> Self:
         """Read a raw query string; parameters of other verbs are ignored.
 
         Raises:
-            BadRequest: if a number is not one.
+            BadRequest: if a number cannot be parsed.
         """
         if not query:
             return cls()
@@ -35,7 +35,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, list[str]]) -> Self:
-        """The same from parameters that were parsed already."""
+        """Build the options from parameters that are parsed already."""
         readers = _READERS[cls]
         members = {
             name: read(parameters[wire])
@@ -45,7 +45,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
         return cls(**members)
 
     def build(self) -> str:
-        """The query string; members at their default are left out."""
+        """Build the query string; members at their default are left out."""
         return _build(self)
 
 
@@ -146,7 +146,7 @@ class DeleteOptions(_Options, frozen=True):
 
 @functools.lru_cache(maxsize=1024)
 def _build(options: _Options) -> str:
-    """Cached: a client sends the same few options over and over."""
+    """Build a query string; cached, because a client sends the same few options often."""
     pairs: list[str] = []
     for name, value in msgspec.to_builtins(options).items():
         values = value if isinstance(value, list | tuple) else [value]
@@ -155,7 +155,7 @@ def _build(options: _Options) -> str:
 
 
 def parse_query(query: str) -> dict[str, list[str]]:
-    """A raw query string as a multi-map; blank values count."""
+    """Parse a raw query string to lists of values by name; blank values are kept."""
     from urllib.parse import parse_qsl  # for servers; clients only build queries
 
     parameters: dict[str, list[str]] = {}
@@ -165,7 +165,7 @@ def parse_query(query: str) -> dict[str, list[str]]:
 
 
 def parse_bool(text: str) -> bool:
-    """Kubernetes' reading of a boolean parameter."""
+    """Parse a boolean parameter as Kubernetes does: all but `0` and `false` are true."""
     return text != "0" and text.lower() != "false"
 
 

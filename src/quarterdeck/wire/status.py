@@ -31,7 +31,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a Status says besides its message.
+    """The details of a Status.
 
     `kind` is the plural resource for NotFound, AlreadyExists, Conflict and Forbidden, and the Kind
     for Invalid: that is how Kubernetes does it, and clients depend on it.
@@ -46,7 +46,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
 
 class ApiError(Exception):
-    """Raised when the API refuses a request; `to_status` is what goes over the wire."""
+    """Raised when the API refuses a request; `to_status` returns the Status that is sent."""
 
     code: int = 500
     reason: ClassVar[str] = ""
@@ -134,7 +134,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """Raised when there is no such object or resource."""
+    """Raised when an object or resource does not exist."""
 
     code = 404
     reason = "NotFound"
@@ -228,7 +228,7 @@ class RequestEntityTooLarge(ApiError):
 
 
 class UnsupportedMediaType(ApiError):
-    """Raised when a body comes in a form we cannot read."""
+    """Raised when the media type of a body is not supported."""
 
     code = 415
     reason = "UnsupportedMediaType"
@@ -312,7 +312,7 @@ class Timeout(ApiError):
 
 
 class UnknownError(ApiError):
-    """Raised for an answer that is not a Status we know, such as a proxy's."""
+    """Raised for a response with an unknown code that is not a known Status, such as a proxy's."""
 
     code = 500
     reason = "Unknown"
@@ -344,9 +344,9 @@ _BY_CODE = {each.code: each for each in reversed(_CLASSES)}
 
 
 def from_status(status: Mapping[str, Any], http_code: int = 0) -> ApiError:
-    """The exception for a Status object.
+    """Build the exception for a Status object.
 
-    A reason we do not know falls back to the class of the code, and is kept as it came.
+    For an unknown reason the class is chosen by the code, and the reason is kept.
     """
     reason = str(status.get("reason") or "")
     code = int(status.get("code") or http_code or 500)
@@ -362,9 +362,9 @@ def from_status(status: Mapping[str, Any], http_code: int = 0) -> ApiError:
 
 
 def from_response(code: int, body: bytes) -> ApiError:
-    """The exception for an error answer, whether or not its body is a Status.
+    """Build the exception for an error response, whether or not its body is a Status.
 
-    Text that is not a Status is cut short: it may be a proxy's HTML page.
+    Text that is not a Status is truncated, because it may be the HTML page of a proxy.
     """
     try:
         status = msgspec.json.decode(body)

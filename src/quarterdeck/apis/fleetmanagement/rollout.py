@@ -52,7 +52,7 @@ class Rollout(Struct, frozen=True, kw_only=True):
     max_failures: Annotated[Int32, Schema(default=0, minimum=0)] = 0
     """How many collectors may report FAILED before the change is rolled back."""
     without_delivery: Annotated[Literal["Wait", "Promote"], Schema(default="Wait")] = "Wait"
-    """What to do when a step is over on a server that does not tell what collectors report."""
+    """What to do when a step is over on a server that does not report the state of collectors."""
 
 
 class Delivery(Struct, frozen=True, kw_only=True):

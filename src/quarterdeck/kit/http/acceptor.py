@@ -1,8 +1,8 @@
 """Accepting connections: sockets, a bound on their number, and TLS handshakes under control.
 
 The loop's own server accepts without limit, and counts a TLS connection only after its handshake.
-Here a connection is accepted when there is room for it, and the rest waits in the kernel. Room is
-made: idle connections and handshakes that do not proceed give way to newcomers.
+Here a connection is accepted only below the limit, and the others wait in the kernel. At the limit
+an idle connection, or a handshake that takes too long, is closed for a new connection.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ _BACKLOG = 1024
 _PORT_TRIES = 20
 _PAUSE_S = 0.1
 _QUIET_S = 1.0
-"""How often refused certificates are logged at most."""
+"""The shortest time between two log lines about refused certificates."""
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class _Opening(NamedTuple):
-    """Where a connection comes from, and when it came."""
+    """The peer of a connection, and the time it was accepted."""
 
     host: str
     since: float
@@ -101,10 +101,10 @@ class Acceptor:
                 await asyncio.sleep(min(_PAUSE_S, limits.tick_s))
 
     async def _end_handshake(self) -> None:
-        """Wait until a handshake ends, or give one up that had its fair time.
+        """Wait until a handshake ends, or cancel one that has taken `handshake_share_s` or longer.
 
-        It is the oldest one of the address that has most of them: a peer that opens connections
-        and says nothing displaces its own, and nobody waits for it longer than that time.
+        That is the oldest one of the address with the most handshakes: a peer that opens many
+        connections and sends nothing loses its own, and others wait only for that time.
         """
         shares = Counter(each.host for each in self._opening.values())
         host = max(shares, key=shares.__getitem__)
@@ -161,7 +161,7 @@ class Acceptor:
             raise
 
     def _log_refusal(self, host: str, error: ssl.SSLCertVerificationError) -> None:
-        """Say whose certificate was refused, and why; a flood of them is counted, not repeated."""
+        """Log the peer and the reason of a refused certificate; repeated ones are only counted."""
         now = asyncio.get_running_loop().time()
         self._refused += 1
         if now < self._quiet_until:
@@ -239,7 +239,7 @@ def _bind_and_listen(family: int) -> Iterator[socket.socket]:
 
 
 def _is_stale(path: str) -> bool:
-    """A socket nobody listens on; a file of any other kind is somebody's, and stays."""
+    """Whether a path is a socket without a listener; other files are not ours to replace."""
     if not stat.S_ISSOCK(os.stat(path).st_mode):
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -30,7 +30,7 @@ class BodyBuffer:
 
     @classmethod
     def of(cls, data: bytes) -> "BodyBuffer":
-        """A body that is all there."""
+        """A complete body."""
         body_buffer = cls(len(data), _do_nothing, _do_nothing)
         body_buffer.feed(data)
         body_buffer.finish()
@@ -48,7 +48,7 @@ class BodyBuffer:
 
     @property
     def full(self) -> bool:
-        """More is held than the reader was promised."""
+        """Whether the buffer holds more than its limit."""
         return self.size > self._high
 
     def feed(self, data: bytes) -> None:
@@ -90,7 +90,7 @@ class BodyBuffer:
         return data
 
     async def take_held(self) -> bytes:
-        """What is held, up to about `_PIECE` bytes at once; empty at the end.
+        """Take buffered bytes, about `_PIECE` at most; empty at the end.
 
         It is copied when it is joined and again when it is split, so a piece is kept small.
 
@@ -131,7 +131,7 @@ class BodyBuffer:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def take_all_nowait(self, limit: int) -> bytes | None:
-        """The common case, a small body that has arrived in one piece; None for any other."""
+        """A complete body that arrived in one piece, the common case; None for any other."""
         if not self._done or len(self._chunks) > 1 or self.size > limit:
             return None
         was_full = self.size > self._high
@@ -163,4 +163,4 @@ class BodyBuffer:
 
 
 def _do_nothing() -> None:
-    """Nobody needs to stop sending."""
+    """Do nothing: a complete body has no sender to pause or resume."""

@@ -21,7 +21,7 @@ Body = bytes | AsyncIterator[bytes] | None
 Fields = Iterable[tuple[str, str]] | EncodedHeaders
 
 DEFAULT: Final = -1.0
-"""A time-out nobody chose: the client's own holds."""
+"""An unset time-out: that of the client applies."""
 
 _NEVER = float("inf")
 _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
@@ -152,7 +152,7 @@ class Client:
         await self.aclose()
 
     def _add_pool(self, prefix: str) -> Pool:
-        """The pool of an origin; `prefix` is one of the ways to write it."""
+        """Get or create the pool of an origin; `prefix` is one way to write the origin."""
         if self._is_closed:
             raise RuntimeError("the client is closed")
         origin = parse_origin(prefix)

@@ -1,7 +1,7 @@
 """Requests that a web page of another site made a browser send to this machine.
 
 A browser lets any page send requests to loopback, and a host name of a page can be pointed there
-later (DNS rebinding). Ports that trust whoever reaches them refuse such requests.
+later (DNS rebinding). Ports that trust every client refuse such requests.
 """
 
 from quarterdeck.kit.http.message import Request
@@ -10,7 +10,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", ""})
 
 
 def find_cross_site_header(request: Request) -> str:
-    """The header that shows it, as `Name "value"`; empty for a request of this site or no page."""
+    """The header that shows a cross-site request, as `Name "value"`; empty for other requests."""
     host = request.headers.get("Host") or ""
     if _parse_host_name(host) not in _LOOPBACK:
         return f'Host "{host}"'

@@ -50,7 +50,7 @@ def format_headers(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 class EncodedHeaders:
-    """Header fields as they are sent, checked once: for whoever sends the same ones often."""
+    """Encoded header fields, checked once, for clients that send the same ones often."""
 
     __slots__ = ("text",)
 

@@ -10,7 +10,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of a server; the defaults suit an API server on a shared network."""
 
     connections: int = 10_000
-    """Open connections. At the limit the longest idle one is closed for a newcomer."""
+    """Open connections. At the limit the longest idle one is closed for a new one."""
     handshakes: int = 128
     """TLS handshakes under way. At the limit the oldest one of the address that has most of them is
     given up for a newcomer, once it has had `handshake_share_s`."""
@@ -32,7 +32,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Requests parsed ahead while one is being answered."""
     handshake_timeout_s: float = 10.0
     handshake_share_s: float = 0.25
-    """How long a handshake is left alone while newcomers wait for room."""
+    """How long a handshake may take before it can be cancelled for a new connection."""
     header_timeout_s: float = 15.0
     """From the first byte (or the connection) to the end of the header."""
     body_timeout_s: float = 20.0
@@ -44,7 +44,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     write_timeout_s: float = 30.0
     """How long a peer may take nothing of what is waiting for it."""
     linger_timeout_s: float = 2.0
-    """How long input is dropped after a refusal, so that the peer gets to read it."""
+    """How long input is read and dropped after a refusal, so that the peer can read the refusal."""
 
     @property
     def tick_s(self) -> float:

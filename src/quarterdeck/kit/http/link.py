@@ -40,7 +40,7 @@ class Link:
         self._server.other = self._client
 
     def open(self) -> None:
-        """Tell both protocols."""
+        """Call `connection_made` of both protocols."""
         self._server.protocol.connection_made(self._server)
         self._client.protocol.connection_made(self._client)
 
@@ -51,7 +51,7 @@ class Link:
         self._server.lose(error)
 
     def freeze(self) -> None:
-        """Deliver nothing, in either direction, and tell nobody."""
+        """Deliver nothing in either direction, without an error."""
         self.is_frozen = True
 
     def thaw(self) -> None:
@@ -61,7 +61,7 @@ class Link:
         self._server.deliver_soon()
 
     def count(self, size: int) -> bool:
-        """Note delivered bytes; True when the connection must be cut here."""
+        """Count delivered bytes; True if the connection must be cut after them."""
         self.delivered += size
         return self.cut_after is not None and self.delivered >= self.cut_after
 
@@ -72,7 +72,7 @@ class Link:
         )
 
     def note_closed(self) -> None:
-        """An end has closed; with both closed the link is over."""
+        """One end has closed; if both have, report that the link is closed."""
         if self._client.is_lost and self._server.is_lost:
             self._on_closed(self)
 
@@ -117,7 +117,7 @@ class MemoryTransport(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def can_write_eof(self) -> bool:
-        """Ends close independently."""
+        """Always true: each direction can be closed separately."""
         return True
 
     def write_eof(self) -> None:
@@ -175,13 +175,13 @@ class MemoryTransport(asyncio.Transport):
         self._low = self._high // 4 if low is None else low
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Change who is told."""
+        """Set the protocol that receives events."""
         if not isinstance(protocol, asyncio.Protocol):
             raise TypeError("the protocol of a memory transport must be an asyncio.Protocol")
         self.protocol = protocol
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """Who is told."""
+        """The protocol that receives events."""
         return self.protocol
 
     # --- delivery -------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ class MemoryTransport(asyncio.Transport):
             self.lose(None)
 
     def lose(self, error: Exception | None) -> None:
-        """The connection is over for this end."""
+        """Close this end, and call `connection_lost` of its protocol."""
         if self.is_lost:
             return
         self.is_lost = True
@@ -244,5 +244,5 @@ class MemoryTransport(asyncio.Transport):
         self._link.note_closed()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """What is known of the peer."""
+        """Information about the connection, such as the peer."""
         return super().get_extra_info(name, default)

@@ -1,8 +1,8 @@
-"""Which user of this machine is at the other end of a loopback connection.
+"""Finds the local user at the other end of a loopback connection.
 
 A port without credentials acts for the owner of the process, and every user of a machine can reach
-loopback. The kernel knows who opened the other end: Linux lists it in /proc/net/tcp. Where there is
-no such list nothing is checked.
+loopback. Linux lists the user of each end of a connection in /proc/net/tcp. On systems without this
+file nothing is checked.
 """
 
 import os
@@ -18,7 +18,7 @@ from quarterdeck.kit.http.message import Handler, Peer, Request, Response, Strea
 TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _ROOT: Final = 0
 _MAPPED: Final = b"\0" * 10 + b"\xff\xff"
-"""Before an IPv4 address, in the table of IPv6."""
+"""The prefix of an IPv4 address in the table of IPv6."""
 
 
 class Connection(NamedTuple):
@@ -28,7 +28,7 @@ class Connection(NamedTuple):
     remote: tuple[bytes, int]
     user: int
     is_open: bool
-    """Whether a process has it; the kernel shows no user for what is left of a closed one."""
+    """Whether a process has it open; for a closed one the kernel does not show the user."""
 
 
 class OwnerGuard:
@@ -65,7 +65,7 @@ def is_owned_by(
     *,
     tables: tuple[Path, ...] = TABLES,
 ) -> bool:
-    """Whether one of these users has the other end; true where the system does not tell."""
+    """Whether one of these users has the other end open; true if no table lists the connection."""
     is_listed = False
     for row in _read_tables(tables):
         if (row.local, row.remote) == (peer, local):

@@ -28,7 +28,7 @@ class MemoryNetwork:
         self.links: list[Link] = []
         """The open connections, oldest first."""
         self.on_connect: Callable[[Link], None] | None = None
-        """Called with each new link before anything moves on it: the place to set faults."""
+        """Called with each new link before any bytes are delivered, to set faults."""
 
     def serve(self, server: Server, host: str) -> str:
         """Make a server reachable under a name; returns the start of its URLs."""
@@ -54,7 +54,7 @@ class MemoryNetwork:
         """Connect a client's protocol to a server.
 
         Raises:
-            ConnectError: nobody serves that name.
+            ConnectError: the name has no server.
         """
         server = self._servers.get(host)
         if server is None:

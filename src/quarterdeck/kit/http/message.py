@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Peer:
-    """Who is at the other end of a connection."""
+    """The other end of a connection."""
 
     __slots__ = ("address", "certificate", "is_admitted", "local_address", "secure")
 
@@ -32,7 +32,7 @@ class Peer:
         self.local_address = local_address
         """The address of our own end of the connection, in the same form."""
         self.is_admitted: bool | None = None
-        """What `OwnerGuard` found out about the connection; None before it looked."""
+        """Whether `OwnerGuard` admits the connection; None before it has checked."""
         self.certificate = certificate
         """The client's certificate in DER, verified by TLS; None without one."""
         self.secure = secure
@@ -48,7 +48,7 @@ class Peer:
 
 
 class Carrier(Protocol):
-    """What a request needs of the connection it came on."""
+    """The methods of a connection that its requests use."""
 
     @property
     def body_limit(self) -> int:
@@ -56,7 +56,7 @@ class Carrier(Protocol):
         ...
 
     def want_body(self, request: "Request") -> None:
-        """The handler is about to read: send `100 Continue` where it is awaited."""
+        """The handler is about to read the body: send `100 Continue` if the client waits for it."""
         ...
 
     def disconnection(self) -> "asyncio.Future[None]":
@@ -238,12 +238,12 @@ Handler = Callable[[Request], Awaitable[Response | StreamResponse]]
 
 
 class _Detached:
-    """The carrier of a request that no connection brought: its peer stays for ever."""
+    """The carrier of a request without a connection: its peer never disconnects."""
 
     body_limit = sys.maxsize
 
     def want_body(self, request: Request) -> None:
-        """The body is at hand."""
+        """Nothing to do: the body is complete."""
 
     def disconnection(self) -> "asyncio.Future[None]":
         """Never resolves."""

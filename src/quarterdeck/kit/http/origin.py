@@ -10,7 +10,7 @@ _PORTS = {"http": 80, "https": 443, "http+unix": 0}
 
 
 class Origin(NamedTuple):
-    """Where a connection goes; connections are pooled by it."""
+    """The server of a connection; the pool is keyed by it."""
 
     scheme: str
     host: str
@@ -54,7 +54,7 @@ def parse_origin(text: str) -> Origin:
     """Scheme, host and port of the first part of a URL.
 
     Raises:
-        ValueError: the scheme is unknown, the host is missing, or the port is no port.
+        ValueError: the scheme is unknown, the host is missing, or the port is invalid.
     """
     if (plain := _PLAIN.fullmatch(text)) is not None and int(plain[3] or 0) <= _MAX_PORT:
         return _build_origin(plain[1], plain[2], int(plain[3] or 0))

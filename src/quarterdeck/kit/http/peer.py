@@ -1,4 +1,4 @@
-"""Who a transport is connected to."""
+"""The peer of a transport."""
 
 import asyncio
 

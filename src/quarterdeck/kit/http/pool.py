@@ -106,7 +106,7 @@ class Pool:
             raise
 
     def _return_unused(self, handed: ClientConnection | None) -> None:
-        """What was handed to a caller that has just given up."""
+        """Take back what was given to a caller that has been cancelled or timed out."""
         if handed is None or not handed.is_usable:
             self._give_to_waiter(None)
         else:
@@ -126,7 +126,7 @@ class Pool:
             self._give_to_waiter(None)
 
     def _give_to_waiter(self, connection: ClientConnection | None) -> bool:
-        """Give a connection, or the room for one, to who waits longest."""
+        """Give a connection, or permission to open one, to the caller that has waited longest."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -135,10 +135,10 @@ class Pool:
         return False
 
     def _close_idle(self) -> None:
-        """Close what has been idle for too long.
+        """Close connections that have been idle for too long.
 
-        The same sum decides what is due and when to look again: a difference of one rounding would
-        set the timer to a moment that has come already, again and again.
+        The same sum decides which are due and when the timer fires next: with another formula a
+        rounding error could set the timer to a time that has passed, again and again.
         """
         self._sweeper = None
         now, timeout_s = self.time(), self._limits.idle_timeout_s

@@ -31,7 +31,7 @@ class Owner(Protocol):
 
 
 class Responder:
-    """The request a connection answers now, if any."""
+    """Answers the requests of one connection, one at a time."""
 
     __slots__ = (
         "_is_orphaned",
@@ -58,15 +58,15 @@ class Responder:
         self.request: Request | None = None
         self.task: asyncio.Task[None] | None = None
         self.writer: BodyWriter | None = None
-        """There while a streamed body is being written."""
+        """Set while a streamed body is written."""
         self.tunnel: Tunnel | None = None
-        """There while an upgraded connection is served."""
+        """Set while an upgraded connection is served."""
         self.is_last = False
         """The connection ends with this answer."""
         self._is_orphaned = False
 
     def start(self, request: Request) -> None:
-        """Answer a request; the owner's `finish` is called at the end, whatever happens."""
+        """Answer a request; the owner's `finish` is always called at the end."""
         self.request = request
         self._state.requests_total += 1
         self.task = self._loop.create_task(self._respond(request))
@@ -79,7 +79,7 @@ class Responder:
             self.tunnel.closing.set()
 
     def orphan(self) -> None:
-        """The peer is gone, or reads on at best: a stream must end, by itself or in a while."""
+        """The peer sends no more: ask a stream to end, and cancel it later if it is stuck."""
         self._is_orphaned = True
         if self.tunnel is not None:
             self.tunnel.end()
@@ -138,7 +138,7 @@ class Responder:
         self.writer = None
 
     async def _upgrade(self, response: Upgrade) -> None:
-        """Leave HTTP; the connection ends with what follows."""
+        """Switch protocols; the connection is closed when the tunnel ends."""
         self.is_last = True
         self.tunnel = tunnel = Tunnel(self._out, self._receiver)
         if self._state.draining or self._is_orphaned:
@@ -163,7 +163,7 @@ class Responder:
         return int(length) - self._receiver.received <= self._state.limits.drain_bytes
 
     def _recover(self, request: Request, error: Exception) -> None:
-        """Answer for a handler that failed, as far as that is still possible."""
+        """Send an error response for a handler that failed; if too late, cut the connection."""
         writer, self.writer = self.writer, None
         if self._out.is_gone and isinstance(error, PeerGone):
             return
@@ -180,7 +180,7 @@ class Responder:
             self._send(request, build_refusal(status))
 
     def _abort_or_end(self) -> None:
-        """The task was cancelled: a draining server ends streams well, anything else is cut."""
+        """After a cancellation: end a stream if the server drains, else cut the connection."""
         writer, self.writer = self.writer, None
         self.is_last = True
         if writer is not None and self._state.draining:
@@ -189,7 +189,7 @@ class Responder:
             self._owner.abort()
 
     def _watch_orphan(self, task: asyncio.Task[None] | None, written: int) -> None:
-        """End a stream in a while whose peer is gone, if it takes no notice of that by itself."""
+        """Cancel a stream after `linger_timeout_s` if the peer is gone or nothing was written."""
 
         def look_again() -> None:
             if self.task is task and task is not None:

@@ -12,10 +12,10 @@ from quarterdeck.kit.http.headers import Headers
 
 
 class Source(Protocol):
-    """What a response needs of the connection it comes on."""
+    """The connection of a response."""
 
     def abandon(self, response: "ClientResponse") -> None:
-        """The rest of the body is not wanted: close the connection if it is still coming."""
+        """Give up the rest of the body; closes the connection if the body is incomplete."""
         ...
 
 

@@ -24,23 +24,23 @@ class SendBuffer:
         self.is_gone = False
         """The connection is lost or being cut: nothing is written any more."""
         self.blocked: asyncio.Event | None = None
-        """There while the transport holds more than its limit; set when it has room again."""
+        """An event while the transport holds more than its limit; set when it has room again."""
         self.written = 0
         """Bytes handed to the transport so far."""
         self._flushed = 0
         self._flushed_at = state.now
 
     def attach(self, transport: asyncio.Transport) -> None:
-        """The connection is there."""
+        """Set the transport of a new connection, and its buffer limit."""
         self._transport = transport
         transport.set_write_buffer_limits(high=self._state.limits.write_buffer_bytes)
 
     def detach(self) -> None:
-        """The connection is gone, as `is_gone` says."""
+        """Release the transport; the caller has set `is_gone`, so that nothing uses it."""
         del self._transport
 
     def put(self, data: bytes) -> None:
-        """Hand bytes to the transport; silently nothing once the peer is gone."""
+        """Write bytes to the transport; does nothing once the peer is gone."""
         if not self.is_gone:
             size = len(data)
             self.written += size
@@ -57,7 +57,7 @@ class SendBuffer:
         self.blocked = asyncio.Event()
 
     def unblock(self) -> None:
-        """The transport has room again, or nobody needs it any more."""
+        """Resume writers: the transport has room again, or the connection ended."""
         if self.blocked is not None:
             self.blocked.set()
             self.blocked = None

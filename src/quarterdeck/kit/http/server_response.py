@@ -12,7 +12,7 @@ def encode_response(
     """The head and the body of a response.
 
     Raises:
-        ValueError: the status is no final one, or a header field would break out of its line.
+        ValueError: the status is not final, or a header field would break out of its line.
     """
     body = response.body
     text = format_status_line(response.status) + format_headers(response.headers) + date
@@ -39,7 +39,7 @@ def encode_stream_head(
 
 
 def build_refusal(status: int) -> Response:
-    """A short plain answer that tells nothing of our insides."""
+    """Build a short plain answer without internal details."""
     return Response(status, [("content-type", "text/plain")], f"{REASONS[status]}\n".encode())
 
 

@@ -36,7 +36,7 @@ class OpenConnection(Protocol):
         """Apply the time-outs."""
 
     def drain(self) -> None:
-        """Close when nothing is being answered, else after that; streams are told to end."""
+        """Close now if idle, else after the current response; streams are asked to end."""
 
     def evict(self) -> None:
         """Close an idle connection to make room for another one."""
@@ -78,7 +78,7 @@ class ServerState:
         self.read_clock()
 
     def add_connection(self, connection: OpenConnection) -> None:
-        """Count a connection; the first one finds a clock that nobody has read for long."""
+        """Count a connection; the first one updates the time, which is stale until then."""
         if not self.connections:
             self.read_clock()
             self.on_first()
@@ -98,4 +98,4 @@ def format_date(moment: datetime) -> str:
 
 
 def _do_nothing() -> None:
-    """Until a server listens to changes."""
+    """The default callback, until a server sets its own."""

@@ -29,7 +29,7 @@ def split_target(target: bytes) -> tuple[str, str]:
 
 
 def _to_origin_form(path: bytes) -> bytes:
-    """Cut scheme and authority off; `*` and authorities stay as they are."""
+    """Remove scheme and authority from the absolute form; other forms stay as they are."""
     _, separator, rest = path.partition(b"://")
     if not separator:
         return path

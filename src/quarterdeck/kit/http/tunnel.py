@@ -1,6 +1,6 @@
-"""Connections that leave HTTP: after a 101 both sides send bytes as they like.
+"""Upgraded connections: after a 101 response both sides send bytes in any order.
 
-Input is bounded: while more is waiting than the limit, the socket is not read.
+Input is bounded: while more than the limit is unread, the socket is not read.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from quarterdeck.kit.http.writer import BodyWriter
 
 MAX_BUFFERED = 256 * 1024
-"""Bytes that wait for whoever reads; what comes with one read of the socket may exceed it."""
+"""Limit of unread bytes; one read of the socket may exceed it."""
 
 
 class Inlet(Protocol):
@@ -42,7 +42,7 @@ class Tunnel:
         self._arrived = asyncio.Event()
         self._is_ended = False
         self.closing = asyncio.Event()
-        """Set when the server drains: whoever runs the tunnel should end it."""
+        """Set when the server drains: the handler should end the tunnel."""
 
     def feed(self, data: bytes) -> None:
         """Bytes arrived."""
@@ -72,7 +72,7 @@ class Tunnel:
         """Send bytes, when the peer has room for them.
 
         Raises:
-            PeerGone: if there is nobody to send to.
+            PeerGone: if the peer has disconnected.
         """
         await self._out.wait_writable()
         if self._out.is_gone:

@@ -26,7 +26,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class Family(Generic[S]):
-    """All series of one name, told apart by the values of their labels."""
+    """All series of one name, distinguished by the values of their labels."""
 
     def __init__(
         self, name: str, text: str, labels: Sequence[str], *, make: Callable[[], S], limit: Limit
@@ -55,7 +55,7 @@ class Family(Generic[S]):
         return self._series
 
     def remove(self, *values: str) -> None:
-        """Forget the series with these label values, which makes room for another."""
+        """Remove the series with these label values, which makes room for another."""
         self._series.pop(values, None)
 
     def encode(self) -> Iterator[str]:
@@ -138,7 +138,7 @@ class Registry:
         )
 
     def add_collector(self, function: Callable[[], None]) -> None:
-        """Call a function before each rendering, to set gauges from what it knows."""
+        """Call a function before each rendering, to set gauges to present values."""
         self._collectors.append(function)
 
     def render(self) -> bytes:

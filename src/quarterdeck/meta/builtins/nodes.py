@@ -39,7 +39,7 @@ def build_node(name: str) -> Node:
 
 
 class _Builder:
-    """Builds one graph; knows the structs under way, so that a cycle meets itself."""
+    """Builds one graph; keeps the structs in progress, so that recursive types refer to them."""
 
     def __init__(self) -> None:
         self._structs: dict[str, Node] = {}

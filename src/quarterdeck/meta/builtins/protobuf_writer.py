@@ -18,7 +18,7 @@ from quarterdeck.meta.builtins import table
 from quarterdeck.meta.builtins.protobuf import MAGIC, resolve
 
 Writer = Callable[[Any], bytes]
-"""The payload of a length-delimited field."""
+"""Encodes a value as the payload of a length-delimited field."""
 
 _META_GROUP = "meta.k8s.io/"
 _LENGTHS = tuple(write_varint(size) for size in range(4096))
@@ -27,7 +27,7 @@ _INTEGERS = frozenset({"bool", "int", "int16", "int32", "int64", "uint16", "uint
 
 
 def find_message_type(api_version: str, kind: str) -> str | None:
-    """The type that stands for a kind in protobuf; None if the table has none."""
+    """The message type of a kind in protobuf; None if the table has none."""
     if api_version.startswith(_META_GROUP):
         return f"meta/v1.{kind}" if kind.startswith("PartialObjectMetadata") else None
     return table.find_kind_type(api_version, kind)
@@ -85,7 +85,7 @@ def encode_watch_event(kind: str, document: bytes) -> bytes:
 
 class _Slot(NamedTuple):
     name: str
-    """The member of the JSON object; empty if the members stand in the parent."""
+    """The member of the JSON object; empty if its members are inlined in the parent."""
     write: Callable[[list[bytes], Any], None]
     """Adds the field with a value to the parts of the message."""
     zero: bytes
@@ -133,7 +133,7 @@ def _build_slot(field: table.Field) -> _Slot:
 
 
 def _build_zero(tag: int, expression: str) -> bytes:
-    """How Go writes a plain field that nobody set."""
+    """The bytes that Go writes for an unset plain field."""
     if expression in _INTEGERS:
         return _write_key(tag, 0) + b"\x00"
     if expression == "float64":
@@ -232,7 +232,7 @@ def _write_texts(values: Any) -> bytes:
 
 @functools.lru_cache(maxsize=4096)
 def _write_moment(text: str) -> bytes:
-    """Times repeat: the metadata of an object carries the same one several times."""
+    """Encode a time; cached, because an object has the same time in several places."""
     moment = rfc3339.parse(text)
     seconds = int(moment.replace(microsecond=0).timestamp())
     return b"".join(
@@ -299,4 +299,4 @@ _ZEROS = {
     "Quantity": b"\x0a\x010",
     "IntOrString": b"\x08\x00\x10\x00\x1a\x00",
 }
-"""What Go writes into plain fields of these types that nobody set; the rest are empty."""
+"""What Go writes for unset plain fields of these types; others are empty."""

@@ -1,7 +1,7 @@
-"""Values whose JSON Go writes by hand: times, quantities, base64, integers or strings.
+"""Types with their own JSON encoding in Go: times, quantities, base64, integers or strings.
 
-Each function takes a decoded JSON value and returns it as Go would write it back, or raises
-`Mismatch` with Go's own words.
+Each function takes a decoded JSON value and returns it as Go would encode it, or raises `Mismatch`
+with the message of Go.
 """
 
 import base64
@@ -24,10 +24,10 @@ _ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 
 class Mismatch(Exception):
-    """A JSON value that its Go type cannot take.
+    """Raised when a JSON value does not fit its Go type.
 
-    Go goes on after most mismatches and reports the first; one found by a type's own decoder is
-    `fatal`: it ends the decoding and is what gets reported.
+    Go continues after most mismatches and reports the first. One that is found by a type's own
+    decoder is `fatal`: it ends the decoding and is reported.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Mismatch(Exception):
         self.fatal = fatal
 
     def format_message(self, field: str = "") -> str:
-        """Go's words; `field` is struct name and path, empty for the whole document."""
+        """Format the message of Go; `field` is struct name and path, empty for the document."""
         if self.text:
             return self.text
         place = f"struct field {field}" if field else "value"
@@ -48,7 +48,7 @@ class Mismatch(Exception):
 
 
 def name_json_kind(value: object) -> str:
-    """What Go calls a JSON value in its errors."""
+    """Return Go's name for the type of a JSON value in errors."""
     match value:
         case bool():
             return "bool"
@@ -78,7 +78,7 @@ def decode_bytes(value: Any) -> str:
 
 
 def _find_bad_byte(text: str) -> int:
-    """Where Go gives up: a foreign byte, a wrong end, or the start of a group cut short."""
+    """Return the index of the byte that Go reports: invalid, after bad padding, or incomplete."""
     data = text.encode()
     good = 0  # bytes of the alphabet in the group so far
     for index, byte in enumerate(data):
@@ -90,7 +90,7 @@ def _find_bad_byte(text: str) -> int:
 
 
 def _find_bad_padding(data: bytes, index: int, good: int) -> int:
-    """The same from the first byte outside the alphabet: only the right padding may follow."""
+    """Return the index that Go reports if the first byte outside of the alphabet is at `index`."""
     if data[index : index + 1] != b"=" or good < 2:
         return index
     after = index + 1
@@ -163,7 +163,7 @@ def _find_time_error(value: str) -> tuple[str, str]:
 
 
 def decode_quantity(value: Any) -> str:
-    """A quantity in its canonical form; a bare number is one too."""
+    """Return a quantity in its canonical form; a number is also a quantity."""
     if value is None:
         return "0"
     if isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -192,5 +192,5 @@ def decode_int_or_string(value: Any) -> int | str:
 
 
 def decode_any(value: Any) -> Any:
-    """JSON that Go carries without reading it."""
+    """Return any JSON unchanged, for types that Go does not decode."""
     return value

@@ -1,8 +1,8 @@
 """Pruning and defaulting, compiled into one walk over the objects and lists of a value.
 
-A walk changes the value in place and answers the paths it dropped, relative to where it stands
-(`.foo`, `[0].bar`), or None when it dropped nothing. Parents put their own step in front, so a
-clean object builds no path at all.
+A walk changes the value in place and returns the dropped paths, relative to the value (`.foo`,
+`[0].bar`), or None if it dropped nothing. Parents prepend their own step, so no path is built for
+an object without unknown fields.
 """
 
 import enum
@@ -22,7 +22,7 @@ Factory = Callable[[], Any]
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 META = frozenset({"apiVersion", "kind", "metadata"})
 MAX_DEFAULT_BYTES: Final = 4 * 1024 * 1024
-"""Of the defaults that are filled into one object, as JSON."""
+"""Limit of the defaults that are filled into one object, in bytes of JSON."""
 
 
 class Task(enum.Flag):
@@ -31,7 +31,7 @@ class Task(enum.Flag):
     PRUNE = enum.auto()
     DEFAULT = enum.auto()
     KEEP_NULLS = enum.auto()
-    """Not to drop nulls that no default takes the place of."""
+    """Keep nulls that have no default."""
 
 
 class DefaultsTooLarge(ValueError):
@@ -39,9 +39,9 @@ class DefaultsTooLarge(ValueError):
 
 
 class _Budget(threading.local):
-    """How many bytes of defaults one walk may still fill in; each thread has a walk of its own.
+    """How many bytes of defaults one walk may still fill in; thread-local.
 
-    A few kilobytes of empty items can ask for as many copies of a large default.
+    The bound is needed because each of many empty list items can get a copy of a large default.
     """
 
     def __init__(self) -> None:
@@ -63,14 +63,14 @@ class _Job(NamedTuple):
 
 
 def compile_walk(node: Node, task: Task, *, is_root: bool) -> Walk:
-    """The walk of a whole object; it raises `DefaultsTooLarge` if it would fill in too much."""
+    """Compile the walk of a whole object; it raises `DefaultsTooLarge` over the size limit."""
     if Task.DEFAULT in task:
         return DefaultWalk(node, task, is_root=is_root).run
     return _compile(node, _Job(task, _Budget()), is_root=is_root, keeps=False) or _do_nothing
 
 
 class DefaultWalk:
-    """A walk that fills in defaults, within what one object may get of them."""
+    """A walk that fills in defaults, up to the size limit for one object."""
 
     def __init__(self, node: Node, task: Task, *, is_root: bool) -> None:
         self._budget = _Budget()
@@ -83,7 +83,7 @@ class DefaultWalk:
         return self._walk(value)
 
     def run_after(self, attempt: Callable[[Any], bool]) -> Walk:
-        """The walk that `attempt` has done where it returns True; it may have done a part."""
+        """Return a walk that calls `attempt` first and continues only if that returns False."""
         budget, walk = self._budget, self._walk
 
         def run(value: Any) -> list[str] | None:
@@ -93,13 +93,13 @@ class DefaultWalk:
         return run
 
     def find_factory(self, node: Node) -> Factory | None:
-        """What makes the default of a place; None if it has none."""
+        """Return the function that makes the default of a node; None if it has no default."""
         if not node.has_default or node.default is None:
             return None
         return _build_factory(_fill_default(node, self._job), self._budget)
 
     def is_idle(self, node: Node) -> bool:
-        """Whether there is nothing to do below a place."""
+        """Whether there is nothing to fill in or drop below a node."""
         return _compile(node, self._job, keeps=False) is None
 
 
@@ -108,9 +108,9 @@ def _do_nothing(value: Any) -> list[str] | None:
 
 
 def _compile(node: Node, job: _Job, *, is_root: bool = False, keeps: bool) -> Walk | None:
-    """The walk below one node, or None if there is nothing to do there.
+    """Compile the walk of one node; None if there is nothing to do.
 
-    `keeps`: an outer node preserves unknown fields of the lists it holds.
+    `keeps`: an enclosing list preserves unknown fields of its items.
     """
     keeps = keeps or node.preserve_unknown
     if node.type in _SCALARS or node.int_or_string:
@@ -121,7 +121,7 @@ def _compile(node: Node, job: _Job, *, is_root: bool = False, keeps: bool) -> Wa
 
 
 def _clears(job: _Job, *, keeps: bool) -> bool:
-    """Whether objects lose all members where the schema declares something else than an object."""
+    """Whether objects lose all members if the schema declares another type."""
     return Task.PRUNE in job.task and not keeps
 
 
@@ -135,7 +135,7 @@ def _compile_list(items: Node, job: _Job, *, keeps: bool) -> Walk | None:
 
 
 class _ListWalk:
-    """Items one by one."""
+    """Walks the items of a list."""
 
     __slots__ = ("clears", "item", "null")
 
@@ -159,20 +159,20 @@ class _ListWalk:
 
 
 class _Unknown:
-    """Stands in the table of walks for members that are not declared."""
+    """Marks undeclared members in the table of walks."""
 
 
 _UNKNOWN = _Unknown()
 
 
 class _Members(msgspec.Struct, frozen=True, eq=False):
-    """What a node says about the members of its objects."""
+    """The rules of a node for the members of its objects."""
 
     known: frozenset[str] | None
-    """Members that stay; None where all do."""
+    """The declared members, which are kept; None if all members are kept."""
     walks: dict[str, Walk | None]
     other: Walk | _Unknown | None
-    """For members without a schema of their own: those of a map, and unknown ones."""
+    """The walk for undeclared members: those of a map, or the mark for unknown ones."""
     defaults: tuple[tuple[str, Factory], ...]
     refuses_null: Callable[[str], bool] | None
     other_null: Factory | None
@@ -188,7 +188,7 @@ class _Members(msgspec.Struct, frozen=True, eq=False):
         )
 
     def tidy(self, value: dict[str, Any]) -> list[str]:
-        """Drop unknown members, and let nulls give way: to the default, or to nothing."""
+        """Drop unknown members and nulls that are not allowed; a null in a map gets the default."""
         dropped: list[str] = []
         for key in list(value):
             if self.known is not None and key not in self.known:
@@ -267,7 +267,7 @@ def _compile_additional(node: Node, job: _Job) -> Walk | None:
 
 
 def _clear_objects(value: Any) -> list[str] | None:
-    """Where members have no schema at all, scalars stay and objects lose everything."""
+    """Remove all members of objects without a schema, at any depth of lists; scalars are kept."""
     if type(value) is dict and value:
         dropped = [f".{key}" for key in value]
         value.clear()
@@ -309,7 +309,7 @@ def _build_factory(default: Any, budget: _Budget) -> Factory:
 
 
 def _fill_default(child: Node, job: _Job) -> Any:
-    """The default of a node, itself filled in with the defaults below it."""
+    """Return the default of a node, filled in with the defaults below it."""
     default = copy_value(child.default)
     walk = _compile(child, _Job(Task.DEFAULT, job.budget), keeps=False)
     if walk is not None:
@@ -319,7 +319,7 @@ def _fill_default(child: Node, job: _Job) -> Any:
 
 
 def _compile_null_rule(node: Node, task: Task) -> Callable[[str], bool] | None:
-    """Which members drop a null: the declared ones that do not allow it, and those of a map."""
+    """Compile the test of which members drop a null: those whose schema is not nullable."""
 
     def drops(child: Node) -> bool:
         has_default = child.has_default and child.default is not None
@@ -333,7 +333,7 @@ def _compile_null_rule(node: Node, task: Task) -> Callable[[str], bool] | None:
 
 
 def _compile_null_factory(node: Node, job: _Job) -> Factory | None:
-    """What takes the place of a null item or map member; None to leave it."""
+    """Compile the default that replaces a null item or map value; None if there is none."""
     if node.nullable or not node.has_default or node.default is None:
         return None
     return _build_factory(_fill_default(node, job), job.budget)

@@ -1,10 +1,9 @@
-"""A schema made ready for objects: the face of this package.
+"""Compiled schemas: the interface of this package.
 
-The road of a good object is short: `admit` walks the objects and lists in it once, `validate` asks
-the compiled test and is done. Only a refused object is walked a second time, slowly, to say why.
+A valid object is handled fast: `admit` walks its objects and lists once, and `validate` calls the
+compiled test. Only an invalid object is walked a second time, slowly, to find the errors.
 
-Each walk is compiled when it is first needed: a server that starts with hundreds of definitions is
-asked for a few of them.
+Each walk is compiled on first use, because a server with hundreds of definitions uses few of them.
 """
 
 import functools
@@ -27,7 +26,7 @@ MISSING = explain.MISSING
 
 
 class Admitted(NamedTuple):
-    """An object in the shape of its schema; the object itself was changed in place."""
+    """An object that was pruned or defaulted in place, and the fields that were dropped."""
 
     value: dict[str, Any]
     unknown: tuple[str, ...]
@@ -35,7 +34,7 @@ class Admitted(NamedTuple):
 
 
 class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """One schema, compiled part by part. Build it with `compile_schema`."""
+    """One schema; each walk is compiled on first use. Build it with `compile_schema`."""
 
     node: Node
     is_root: bool
@@ -71,7 +70,7 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
 
     @functools.cached_property
     def accepts(self) -> fast.Predicate:
-        """Tests a value without saying what is wrong with it."""
+        """Tests whether a value is valid, without the errors."""
         return warm_up(
             vars(self),
             "accepts",
@@ -81,9 +80,9 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
 
     @functools.cached_property
     def is_ordinary(self) -> Check:
-        """Tells of some objects that pruning them and rounding their numbers changes nothing.
+        """Quick test: true only if pruning and rounding change nothing.
 
-        Numbers in the metadata of a whole object are not looked at.
+        Numbers in the metadata of a whole object are not checked.
         """
         return warm_up(
             vars(self),
@@ -94,12 +93,12 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
 
     @functools.cached_property
     def repeats(self) -> duplicates.Finder | None:
-        """Finds doubled members; none where no list of the schema is a set or a map."""
+        """Finds duplicate items; None if no list of the schema is a set or a map."""
         return duplicates.compile_finder(self.node)
 
     @functools.cached_property
     def is_distinct(self) -> Check:
-        """Tells of some values that they have no doubled members."""
+        """Quick test: true only if the lists of a value have no duplicate items."""
         return warm_up(
             vars(self),
             "is_distinct",
@@ -108,7 +107,7 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         )
 
     def compile_all(self) -> None:
-        """Compile what the verbs of a server need, now: for schemas that take long, in a thread."""
+        """Compile what the verbs of a server need; called in a thread for large schemas."""
         for compiled in (self.prunes, self.fills, self.accepts, self.repeats):
             del compiled
 
@@ -117,21 +116,21 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         return Admitted(value, _sort_paths(self.both(value)))
 
     def prune(self, value: dict[str, Any]) -> Admitted:
-        """Drop what the schema does not know, in place; `null` where none may stand is kept."""
+        """Drop unknown fields in place; nulls are kept, even if they are not allowed."""
         return Admitted(value, _sort_paths(self.prunes(value)))
 
     def default(self, value: dict[str, Any], *, keeps_nulls: bool = False) -> None:
-        """Fill in defaults and drop `null` where none may stand, in place.
+        """Fill in defaults and drop nulls that are not allowed, in place.
 
-        `keeps_nulls` leaves those for validation to find.
+        With `keeps_nulls` they are kept, so that validation reports them.
         """
         (self.fills_only if keeps_nulls else self.fills)(value)
 
     def validate(self, value: Any, old: Any = MISSING, *, prefix: str = "") -> list[FieldError]:
-        """What is wrong with a value, in Kubernetes' words and order.
+        """Return the errors of a value, with the text and order of Kubernetes.
 
-        With `old`, mistakes in parts that did not change are tolerated (ratcheting). `prefix` is
-        where a part of an object stands; the sentences still name the path within the part.
+        With `old`, errors in unchanged parts are tolerated (ratcheting). `prefix` is the path of a
+        part of an object; the messages contain only the path within the part.
         """
         if self.accepts(value):
             return []
@@ -139,14 +138,14 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         return [_with_prefix(error, prefix) for error in errors] if prefix else errors
 
     def find_duplicates(self, value: Any, path: str = "") -> list[FieldError]:
-        """Doubled members of sets and of lists that are maps."""
+        """Find duplicate items of lists of type set or map."""
         if self.repeats is None or self.is_distinct(value):
             return []
         return self.repeats(value, path)
 
 
 def compile_schema(node: Node, *, is_root: bool = True) -> CompiledSchema:
-    """Compile a schema; the root of an object never loses `apiVersion`, `kind` and `metadata`."""
+    """Build a compiled schema; `apiVersion`, `kind` and `metadata` of a root are never pruned."""
     return CompiledSchema(node=node, is_root=is_root)
 
 

@@ -1,7 +1,7 @@
-"""Members that may stand only once: sets by value, lists that are maps by their keys.
+"""Finds duplicate items: in lists of type set by value, in lists of type map by their keys.
 
-Kubernetes looks for them after everything else, and only in the parts of a schema that declare
-such lists; a schema without any compiles to nothing.
+Kubernetes checks this after everything else, and only in the parts of a schema that have such
+lists; a schema without any compiles to None.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Finder = Callable[[Any, str], list[FieldError]]
 
 
 def compile_finder(node: Node) -> Finder | None:
-    """What finds doubled members below a node; None where there can be none."""
+    """Compile the finder of duplicate items below a node; None if there can be none."""
     if node.type == "array" or node.items is not None:
         return _compile_list_finder(node)
     nested = {
@@ -93,7 +93,7 @@ def _find_in_map(value: Any, path: str, keys: tuple[str, ...]) -> list[FieldErro
 
 
 def _are_distinct(values: list[Any]) -> bool:
-    """A quick yes; what it denies is looked at closely."""
+    """Quick test: true only if all values are distinct; otherwise `_find_repeats` decides."""
     try:
         return len(set(values)) == len(values)
     except TypeError:  # objects and lists are compared as JSON
@@ -108,7 +108,7 @@ def _have_distinct_keys(values: list[Any], keys: tuple[str, ...]) -> bool:
 
 
 def _find_repeats(values: list[Any]) -> list[int]:
-    """Where a value stands for the second time; later repeats are not told again."""
+    """Return the index of each second occurrence; later ones are not reported."""
     seen: dict[bytes | tuple[type, Any], int] = {}
     found: list[int] = []
     for index, value in enumerate(values):

@@ -1,8 +1,8 @@
-"""The walk that says why not: every mistake in a value, in Kubernetes' words and order.
+"""Finds every error of an invalid value, with the text and order of Kubernetes.
 
-It runs only for values the compiled test refused, so it reads the schema itself and favours being
-exact over being fast. With an old value it also decides what is tolerated: a mistake in a part that
-can be matched with its old self and did not change is not reported (ratcheting).
+It runs only for values that the compiled test refused, so it reads the schema directly and need not
+be fast. With an old value, an error in a part that can be matched with its old value and did not
+change is not reported (ratcheting).
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from quarterdeck.meta.structural import formats, scalars
 
 
 class _Missing:
-    """No old value, or none that can be matched: unlike null."""
+    """Marks that there is no old value, or none that can be matched; null is an old value."""
 
 
 MISSING = _Missing()
@@ -32,7 +32,7 @@ _TYPE_META = frozenset({"apiVersion", "kind"})
 
 
 def explain(node: Node, value: Any, path: str, *, old: Any = MISSING) -> list[FieldError]:
-    """Everything wrong with a value that stands at `path` (empty for a whole object)."""
+    """Find every error of the value at `path` (empty for a whole object)."""
     errors = list(_check_node(node, value, path, old))
     if errors and old is not MISSING and _is_unchanged(node, value, old):
         return []
@@ -219,7 +219,7 @@ def _check_one_of(parts: Sequence[Node], value: Any, path: str, old: Any) -> Ite
 
 
 def _find_closest(parts: Sequence[Node], value: Any) -> int:
-    """The alternative that speaks about most of the value, the first of them on a tie."""
+    """Return the index of the alternative with most members of the value; the first on a tie."""
     weights = [_count_mentions(part, value) for part in parts]
     return weights.index(max(weights))
 
@@ -241,7 +241,7 @@ def _find_old_member(value: dict[str, Any], old: Any, key: str) -> Any:
 
 
 def _find_old_item(node: Node, member: Any, old: Any) -> Any:
-    """The old item of the same keys; only lists that are maps have such a thing."""
+    """Return the old item with the same keys; only items of lists of type map can be matched."""
     if node.list_type != "map" or type(old) is not list or type(member) is not dict:
         return MISSING
     for before in old:
@@ -253,7 +253,7 @@ def _find_old_item(node: Node, member: Any, old: Any) -> Any:
 
 
 def _is_unchanged(node: Node, value: Any, old: Any) -> bool:
-    """Equality, where the order of a list that is a map does not count."""
+    """Whether two values are equal; the order of a list of type map does not matter."""
     if node.list_type == "map" and type(value) is list and type(old) is list:
         return len(value) == len(old) and all(
             _find_old_item(node, member, old) == member for member in value

@@ -1,8 +1,8 @@
-"""The walk that says yes: a schema compiled into a test, built for the object that is right.
+"""Compiles a schema into a fast test for valid objects.
 
-Every scalar of a good object passes here, so the common leaf (a type and nothing else) costs a
-comparison, not a call. Whatever fails is asked again by `explain`, which must agree: a property
-test holds the two together.
+Every scalar of a valid object is tested here, so the usual leaf (a type and nothing else) costs a
+comparison, not a call. A value that fails is checked again by `explain`; a property test compares
+both.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,16 +13,16 @@ from quarterdeck.meta.structural import scalars
 
 Predicate = Callable[[Any], bool]
 Leaf = tuple[type | None, Predicate | None]
-"""A type that needs no further look, and the test for everything else; no test accepts all."""
+"""A type whose values are all valid, and the test for other values; without test all are valid."""
 
 
 def compile_predicate(node: Node) -> Predicate:
-    """A function that is true for exactly the values the schema allows."""
+    """Compile a function that is true for exactly the values that the schema allows."""
     return compile_leaf(node)[1] or _accept_all
 
 
 def compile_leaf(node: Node) -> Leaf:
-    """The test of one place, and the type that needs no test there."""
+    """Compile the test of one node, and the type that needs no test."""
     if (bounded := scalars.compile_bounded_integer(node)) is not None:
         return None, bounded
     tests = [*_compile_value(node)]
@@ -37,7 +37,7 @@ _PLAIN: dict[str, type] = {"string": str, "integer": int, "number": float, "bool
 
 
 def _with_null(node: Node, typed: Predicate | None, tests: list[Predicate]) -> Predicate | None:
-    """Null is settled by type and enumeration alone."""
+    """Combine tests; whether null is valid depends on type and enumeration only."""
     null_allowed = scalars.allows_null(node)
     checks = ([typed] if typed else []) + tests
     if len(checks) == 1 and not null_allowed and node.type in _REFUSES_NULL:
@@ -78,7 +78,7 @@ def _compile_type(node: Node) -> Predicate | None:
 
 
 def _compile_value(node: Node) -> Iterator[Predicate]:
-    """What the value's own type brings along; objects and arrays test their type themselves."""
+    """Compile the tests that depend on the type; those of objects and arrays include the type."""
     if node.type == "object" or (not node.type and _constrains_members(node)):
         yield _compile_object(node)
     if node.type == "array" or (not node.type and _constrains_items(node)):
@@ -107,7 +107,7 @@ def _constrains_items(node: Node) -> bool:
 
 
 def _compile_object(node: Node) -> Predicate:
-    """Members by one look at their type where that is all there is to them, else by their test."""
+    """Compile the test of an object: members by their type if that is enough, else by a test."""
     leaves = {key: compile_leaf(child) for key, child in node.properties.items()}
     kind_of = {key: kind for key, (kind, _) in leaves.items()}.get
     test_of: Callable[[str, Predicate | None], Predicate | None] = {
@@ -193,7 +193,7 @@ def _compile_enum(node: Node) -> Predicate | None:
 
 
 def lists_strings(node: Node) -> bool:
-    """Whether there is an enumeration, of strings alone: its test asks for a string itself."""
+    """Whether a node enumerates strings only, so that its test includes the type."""
     return bool(node.enum) and all(type(choice) is str for choice in node.enum or ())
 
 

@@ -20,7 +20,7 @@ FormatCheck = Callable[[str], bool]
 
 
 def normalize_name(name: str) -> str:
-    """`date-time` and `datetime` are one format."""
+    """Remove dashes from the name of a format: `date-time` and `datetime` are the same."""
     return name.replace("-", "")
 
 
@@ -66,7 +66,7 @@ _HOSTNAME = (
 
 
 def _strip_leading_zeros(text: str) -> str:
-    """Go's lenient address parser reads `010.0.0.1` as `10.0.0.1`."""
+    """Remove leading zeros, because Go's lenient parser reads `010.0.0.1` as `10.0.0.1`."""
     return re.sub(r"(?<![0-9a-fA-F:])0+(?=[0-9]+\.|[0-9]+(/|$))", "", text) if "." in text else text
 
 

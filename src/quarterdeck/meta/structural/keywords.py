@@ -24,14 +24,14 @@ _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "de
 
 
 class _Place(msgspec.Struct, frozen=True, kw_only=True):
-    """What the surroundings of a node forbid."""
+    """What the context of a node forbids."""
 
     no_default: str = ""
     in_metadata: bool = False
 
 
 def check_keywords(document: Document, path: str) -> list[FieldError]:
-    """Every keyword that is unsupported or in bad company, in document order of the schema."""
+    """Find keywords that are unsupported or wrongly combined, in the order of the schema."""
     return list(_walk(document, path, _Place(), is_root=True))
 
 

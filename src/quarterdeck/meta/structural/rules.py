@@ -1,8 +1,8 @@
-"""Whether a schema may be a CustomResourceDefinition's: everything Kubernetes asks of it.
+"""The rules of Kubernetes for schemas in CustomResourceDefinitions.
 
-Three questions in a fixed order, as the API server asks them: is it structural (`shape`), are its
-defaults valid and free of unknown fields (`defaults`), is every keyword one that is supported
-(`keywords`). Expressions are not looked at here; `cel` compiles them.
+The checks are in the order of the API server: that the schema is structural (`shape`), that its
+defaults are valid and have no unknown fields (`defaults`), and that every keyword is supported
+(`keywords`). Expressions are not checked here; `cel` compiles them.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def check_structure(
     *,
     has_status: bool = False,
 ) -> list[FieldError]:
-    """What is wrong with an OpenAPI schema that stands at `path` of a definition."""
+    """Find the errors of the OpenAPI schema at `path` of a definition."""
     errors = _check_root(document, path) if has_status else []
     if document.get("nullable"):
         errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))

@@ -23,7 +23,7 @@ _EMPTY_TYPE = {
 
 
 def check_shape(document: Document, path: str) -> list[FieldError]:
-    """Every breach of structure, sorted by its text as Kubernetes sorts them."""
+    """Find the errors that make a schema non-structural, sorted by their text as in Kubernetes."""
     found = [
         *_check_invariants(document, path, "root"),
         *_check_completeness(document, document, path, path),
@@ -32,7 +32,7 @@ def check_shape(document: Document, path: str) -> list[FieldError]:
 
 
 def find_items(document: Document) -> Document | None:
-    """The schema of items; a list of schemas counts as none, it is refused elsewhere."""
+    """Return the schema of items; None for a list of schemas, which is refused elsewhere."""
     items = document.get("items")
     return items if isinstance(items, Mapping) else None
 
@@ -126,7 +126,7 @@ def _restricts_names_only(metadata: Document) -> bool:
 
 
 def _find_int_or_string(node: Document) -> Literal["anyOf", "allOf", ""]:
-    """Where a schema may name the two types although it is inside a combinator."""
+    """Return the combinator in which types are allowed, because they declare int-or-string."""
     if list(node.get("anyOf") or ()) == _INT_OR_STRING:
         return "anyOf"
     all_of: Sequence[Document] = node.get("allOf") or ()
@@ -192,7 +192,7 @@ def _check_nested(
         yield forbidden(f"{path}.properties[metadata]", text)
 
 
-# completeness: what a combinator speaks about must be declared outside of it ----------------------
+# completeness: members that a combinator names must be declared outside of it ---------------------
 
 
 def _check_completeness(

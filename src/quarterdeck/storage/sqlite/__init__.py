@@ -113,10 +113,10 @@ def _prepare_file(path: Path) -> None:
 def _keep_complete(
     path: Path, loaded: Loaded, *, durability: Durability, accept_loss: bool
 ) -> Loaded:
-    """What was loaded, without the writes that may be given up.
+    """The loaded state, repaired by `drop_lost_writes` if lost writes are acceptable.
 
     Raises:
-        WritesLost: if acknowledged writes are gone that may not.
+        WritesLost: if acknowledged writes are lost and that is not accepted.
     """
     mark = _read_mark(path, accept_loss=accept_loss)
     if accept_loss:

@@ -89,10 +89,10 @@ def snapshot(path: Path, target: Path) -> Report:
 
 
 def restore(source: Path, path: Path) -> Report:
-    """Put a snapshot in the place of a database that no server uses.
+    """Replace a database that no server uses by a snapshot.
 
-    The database that was there is kept under a name that ends in `.replaced`. Revisions go on
-    above every one that was acknowledged before, so that watches from then have to list again.
+    The replaced database is kept under a name that ends in `.replaced`. Revisions continue above
+    every one that was acknowledged before, so that clients with older watches have to list again.
 
     Raises:
         Locked: if a server uses the database.
@@ -131,7 +131,7 @@ def _replace(source: Path, path: Path, report: Report) -> Report:
 
 
 def _start_history(connection: sqlite3.Connection, revision: int) -> None:
-    """Keep the state, forget the history, and continue at a revision."""
+    """Keep the state, drop the history, and continue at a revision."""
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(
         "DELETE FROM log WHERE created = 0 OR revision IN (SELECT replaced FROM log)"

@@ -1,4 +1,4 @@
-"""What SQLite and the disk say, in our own words."""
+"""Translates errors of SQLite and of the file system to storage errors."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _ENVIRONMENT: Final = (
     "SQLITE_PERM",
     "SQLITE_BUSY",
 )
-"""Nothing is wrong with the file itself; SQLite adds the details behind these names."""
+"""Prefixes of SQLite's error names that do not mean a damaged file."""
 
 
 @contextmanager
 def translate_open_errors(path: Path) -> Iterator[None]:
-    """Say what is wrong with a database that cannot be opened."""
+    """Translate errors while a database is opened to `OpenFailed` or `Damaged`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -37,7 +37,7 @@ def translate_open_errors(path: Path) -> Iterator[None]:
 
 
 def translate_error(error: Exception) -> StorageError:
-    """Why a write was undone, or a read gave nothing."""
+    """Translate an error of a write or a read to a storage error."""
     if isinstance(error, StorageError):
         return error
     if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":

@@ -1,4 +1,4 @@
-"""The database as a file: made complete, looked at before it is trusted, connected to."""
+"""The database file: creates, checks, upgrades and opens it."""
 
 import os
 import sqlite3
@@ -40,7 +40,7 @@ INSERT INTO meta VALUES ('compacted', 1);
 
 
 def create(path: Path) -> None:
-    """Make a new database under another name, then give it its own."""
+    """Create a new database under a temporary name and rename it, so that it is always complete."""
     wal = path.with_name(f"{path.name}-wal")
     if wal.exists() and wal.stat().st_size:
         raise Damaged(

@@ -27,7 +27,7 @@ def get_mark_path(database: Path) -> Path:
 
 
 def read_mark(path: Path) -> int | None:
-    """The newest acknowledged revision; None if there is no such file.
+    """The newest acknowledged revision; None without a file.
 
     Raises:
         Damaged: if the file holds something else.

@@ -1,4 +1,4 @@
-"""What is done about acknowledged writes that are gone: refuse, or go on without them if told to.
+"""Handles lost acknowledged writes: refuses to start, or continues without them on request.
 
 Going on keeps the newest undamaged version of each object and starts a new history above every
 revision that was ever acknowledged: a client that resumes from before is told to list again, and
@@ -20,10 +20,10 @@ _CHOICES = (
 
 
 def check_complete(path: Path, loaded: Loaded, mark: int | None, *, durability: Durability) -> bool:
-    """Whether every acknowledged write is there; not, after a crash, for durability `normal`.
+    """Whether no acknowledged write is lost; durability `normal` may lose the newest in a crash.
 
     Raises:
-        WritesLost: naming what is gone, and what can be done.
+        WritesLost: naming the lost writes, and what to do.
     """
     problems = find_problems(loaded, mark)
     if not problems:

@@ -1,6 +1,6 @@
 """Rewrites values on the disk whose encryption is not the one in force, in one transaction.
 
-Revisions stay: the rows change, the objects do not. What stood there before is overwritten.
+The objects and their revisions do not change. The previous bytes are overwritten on the disk.
 """
 
 import sqlite3
@@ -14,7 +14,7 @@ _UPDATE = "UPDATE log SET value = ?, checksum = ? WHERE revision = ?"
 
 
 def seal_values(connection: sqlite3.Connection, cipher: Cipher) -> int:
-    """Seal what is not sealed as it should be; returns how many rows changed."""
+    """Rewrite values that are not sealed as new ones would be; returns how many changed."""
     changed = []
     for resource in cipher.resources:
         for row in connection.execute(_ROWS, (resource,)):

@@ -1,4 +1,4 @@
-"""kubectl's annotation of client-side apply, and the way from there to server-side apply."""
+"""kubectl's last-applied annotation, and the migration from client-side to server-side apply."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 
 def find_allowed_conflicts(live: Mapping[str, Any], kind: Type, api_version: str) -> Trie | None:
-    """Fields that client-side apply set and no other manager changed; `None` if unknown."""
+    """Return the fields that client-side apply set and nothing changed since; None if unknown."""
     text = _get_annotations(live).get(LAST_APPLIED)
     if not text:
         return None
@@ -37,7 +37,7 @@ def find_allowed_conflicts(live: Mapping[str, Any], kind: Type, api_version: str
 
 
 def with_last_applied(value: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Refresh kubectl's annotation where the object carries one."""
+    """Update kubectl's last-applied annotation, if the object has one."""
     annotations = _get_annotations(value)
     if not annotations.get(LAST_APPLIED):
         return value

@@ -1,4 +1,4 @@
-"""Conflicts between appliers, and the answer they get."""
+"""Conflicts between field managers, and the 409 that reports them."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from quarterdeck.wire.status import Cause, Conflict, Details
 
 
 def build_conflict(disagreement: Disagreement) -> Conflict:
-    """The 409 that names every disputed field and who owns it."""
+    """Build the 409 that lists every conflicting field and its manager."""
     disputed = [
         (show_manager(key), list(iterate_paths(disagreement.conflicts[key])))
         for key in sorted(disagreement.conflicts, key=Identity.key)
@@ -36,7 +36,7 @@ def _format_message(disputed: list[tuple[str, list[str]]], count: int) -> str:
 
 
 def show_manager(identity: Identity) -> str:
-    """A manager as conflicts name it."""
+    """Format a manager as conflicts name it."""
     text = quote(identity.manager)
     if identity.subresource:
         text += f" with subresource {quote(identity.subresource)}"
@@ -46,6 +46,6 @@ def show_manager(identity: Identity) -> str:
 
 
 def drop_allowed(conflicts: Mapping[Identity, Trie], allowed: Trie) -> dict[Identity, Trie]:
-    """The conflicts that remain when some fields may be taken."""
+    """Remove fields that may be taken over from conflicts; return what is left."""
     rest = {key: subtract_tries(trie, allowed) for key, trie in conflicts.items()}
     return {key: trie for key, trie in rest.items() if trie}

@@ -1,4 +1,4 @@
-"""Who owns fields: what tells one manager from another."""
+"""The identity of a field manager: what distinguishes it from others."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ UPDATE, APPLY = "Update", "Apply"
 
 
 class Identity(NamedTuple):
-    """A manager; an applier is the same one at every version, so it has none here."""
+    """A field manager; one that applies is the same at every version, so its version is empty."""
 
     manager: str
     operation: str
@@ -17,12 +17,12 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, manager: str, operation: str, *, api_version: str, subresource: str) -> "Identity":
-        """The identity of an entry of managedFields."""
+        """Build the identity of an entry of managedFields."""
         version = "" if operation == APPLY else api_version
         return cls(manager, operation, version, subresource)
 
     def key(self) -> str:
-        """The identity as text: the order Kubernetes sorts managers by."""
+        """Return the identity as text, by which Kubernetes sorts managers."""
         members = {
             "manager": self.manager,
             "operation": self.operation,

@@ -1,9 +1,9 @@
 """Field sets of new objects by their shape: most objects of a kind own the same fields.
 
-Which fields a new object owns depends on the names of its members and on the identities of its list
-items, not on its values. A function made from the type reads just those, as a key; objects with the
-same key share one field set, which nobody changes. Where no key can be told cheaply, and where keys
-are mostly new, the fields are listed as usual.
+The field set of a new object depends on the names of its members and the identities of its list
+items, not on its values. A function that is generated from the type computes a key from these;
+objects with the same key share one field set, which is never changed. If no key can be computed
+cheaply, or most keys are new, the fields are listed without the cache.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -16,11 +16,11 @@ from quarterdeck.wire.apply.schema_type import Type
 
 ListFields = Callable[[Mapping[str, Any]], Trie]
 GetKey = Callable[[Mapping[str, Any]], Hashable | None]
-"""The key of an object's shape; None where that is not known."""
+"""Computes the key of an object's shape; None if that is not possible."""
 
 MOST_SHAPES = 256
 _LONGEST_KEY = 4096
-"""Larger objects are listed as usual, and take no memory here."""
+"""Objects with a longer key are not cached."""
 
 
 class KnownShapes:
@@ -39,7 +39,7 @@ class KnownShapes:
         return len(self._known)
 
     def list_fields(self, value: Mapping[str, Any]) -> Trie:
-        """The fields of a new object.
+        """Return the fields of a new object.
 
         Raises:
             ItemError: if a list item has no identity.
@@ -76,7 +76,7 @@ class KnownShapes:
 
 
 def build_key_function(kind: Type) -> GetKey:
-    """A function that gives objects the same key only if they own the same fields."""
+    """Build a function that returns equal keys only for objects with equal field sets."""
     source = Source(refusal="return None", result="return tuple(k)")
     source.add("k = []")
     source.add("add = k.append")
@@ -86,7 +86,7 @@ def build_key_function(kind: Type) -> GetKey:
 
 
 def _has_parts(kind: Type) -> bool:
-    """Whether values of a type may own more than themselves."""
+    """Whether values of a type may have fields or items of their own."""
     return (kind.has_map and not kind.map_atomic) or (kind.has_list and not kind.list_atomic)
 
 

@@ -1,6 +1,6 @@
-"""Changing objects by their type: laying a configuration over an object, taking fields out.
+"""Changes objects by their type: merges a configuration into an object, removes fields.
 
-Arguments are never changed; results share what stayed the same.
+Arguments are never changed; results share unchanged parts with them.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ _MISSING: Any = msgspec.UNSET
 
 
 def merge(live: Mapping[str, Any], config: Mapping[str, Any], kind: Type) -> dict[str, Any]:
-    """Lay a configuration over an object; nothing is removed.
+    """Merge a configuration into an object; nothing is removed.
 
     Raises:
-        ItemError: if an item has no identity, or the configuration has two of one.
+        ItemError: if a list item has no identity, or occurs twice in the configuration.
     """
     result = dict(live)
     for name, part in config.items():
@@ -48,8 +48,8 @@ def _merge_part(live: Any, config: Any, kind: Type) -> Any:
 def _merge_lists(live: list[Any], config: list[Any], kind: Type) -> list[Any]:
     """Merge items by identity; shared items follow the configuration's order.
 
-    Items only the object has stay behind the neighbour they had; an item that stands twice in
-    the object is replaced by the configuration's, not merged with it.
+    Items that only the object has stay after the same neighbour. An item that occurs twice in the
+    object is replaced by that of the configuration, not merged with it.
     """
     ours = [kind.path_element(item) for item in live]
     theirs = _index_items(config, kind)
@@ -108,7 +108,7 @@ def _index_items(config: list[Any], kind: Type) -> dict[str, Any]:
 
 
 def remove(value: Mapping[str, Any], fields: Trie, kind: Type) -> dict[str, Any]:
-    """An object without the members of a set; what became empty is null, not absent."""
+    """Remove the fields of a set from an object; what becomes empty is null, not absent."""
     return _remove_from_map(value, fields, kind) if fields else dict(value)
 
 
@@ -124,7 +124,7 @@ def _remove_from_map(value: Mapping[str, Any], fields: Trie, kind: Type) -> dict
 
 
 def _remove_from(value: Any, fields: Trie, kind: Type | None) -> Any:
-    """What is left of a value: null when all of it went."""
+    """Return a value without some fields; null if nothing is left."""
     if kind is None:
         return value
     if isinstance(value, dict) and kind.has_map:
@@ -148,7 +148,7 @@ def _remove_from_list(value: list[Any], fields: Trie, kind: Type) -> list[Any] |
 
 
 def with_named_fields(fields: Trie, kind: Type | None) -> Trie:
-    """The set with every declared field on the way to a member added to it."""
+    """Add every declared field on the path to a member to a set."""
     result: Trie = {}
     for element, node in fields.items():
         if element == SELF or not node:

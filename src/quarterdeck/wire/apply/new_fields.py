@@ -1,6 +1,6 @@
-"""The fields of an object that is all new, which its creator owns.
+"""The fields of a new object, which its creator owns.
 
-Comparing it with nothing, subtracting and sorting would say the same at ten times the cost.
+Comparing it with an empty object, subtracting and sorting gives the same at ten times the cost.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ UNOWNED: Trie = {
 
 
 def list_new_fields(value: Mapping[str, Any], kind: Type) -> Trie:
-    """Every field of a new object that can have a manager, in the order Kubernetes writes them.
+    """List the fields of a new object that can have a manager, in the order of Kubernetes.
 
     Raises:
         ItemError: if a list item has no identity.

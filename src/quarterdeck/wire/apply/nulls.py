@@ -1,4 +1,4 @@
-"""Nulls a merge leaves behind, where the schema allows none."""
+"""Removes nulls that a merge made where the schema does not allow them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +9,9 @@ from quarterdeck.meta.schema import Node
 def drop_new_nulls(
     value: dict[str, Any], live: Mapping[str, Any], node: Node | None, config: object = None
 ) -> dict[str, Any]:
-    """Nulls the merge made where the schema allows none; untouched parts are not walked.
+    """Drop nulls that a merge made and the schema does not allow; unchanged parts are skipped.
 
-    Those that the configuration itself sets are kept: validation has to see them.
+    Nulls that the configuration itself sets are kept, so that validation reports them.
     """
     wanted = config if isinstance(config, dict) else {}
     if value is live:

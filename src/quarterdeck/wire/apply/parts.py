@@ -1,8 +1,7 @@
-"""Every part of a value that is all new, or all gone, in the order Kubernetes writes them.
+"""Lists every part of an added or removed value, in the order in which Kubernetes writes them.
 
-Objects of one kind mostly have the same members: what that means for their field set is worked out
-once for each list of members and kept with the type (`Shape`). The next such object costs a look-up
-for each map in it.
+Objects of one kind mostly have the same members. The field set of each list of members is computed
+once and cached with the type (`Shape`), so a further such object costs one look-up for each map.
 """
 
 from typing import Any
@@ -13,11 +12,11 @@ from quarterdeck.wire.apply.schema_type import Shape, Type
 
 _MOST_SHAPES = 64
 _LONGEST_NAMES = 1024
-"""Bounds of what a type keeps: maps with members of any name would fill it otherwise."""
+"""Bounds of the cache of a type, because maps can have members of any name."""
 
 
 def list_all_parts(value: Any, kind: Type) -> Trie:
-    """The node of a value that is all new, or all gone: every part is a member.
+    """Build the node of an added or removed value: every part of it is a member.
 
     Raises:
         ItemError: if a list item has no identity.

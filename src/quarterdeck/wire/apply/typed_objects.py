@@ -1,4 +1,4 @@
-"""Objects as the schema of their kind has them: whether they fit, and the form they are stored in.
+"""Checks objects against the schema of their kind, and normalises merged objects.
 
 The types of built-in kinds are Go's: decoding a request checked them already, and every member has
 a zero value. Objects of custom kinds are checked against their schema.
@@ -36,17 +36,17 @@ class TypedObjects:
     def fits(self, value: dict[str, Any]) -> bool:
         """Whether an object has the types of the schema; those of built-in kinds always do.
 
-        Kubernetes forgets the entries where it does not.
+        If not, Kubernetes drops its managedFields.
         """
         if self.is_builtin:
             return True
         return self._accepts(value) or not find_problems(value, self._type, unique=False)
 
     def check_applied(self, config: Mapping[str, Any]) -> None:
-        """Refuse a configuration that holds managedFields or does not fit the schema.
+        """Refuse a configuration that has managedFields or does not fit the schema.
 
         Raises:
-            BadRequest: if it holds managedFields.
+            BadRequest: if it has managedFields.
             ApiError: 500 if it does not fit, as Kubernetes answers it.
         """
         if get_metadata(config).get("managedFields") is not None:
@@ -58,7 +58,7 @@ class TypedObjects:
             )
 
     def check_live(self, live: dict[str, Any], failure: str = LATER_APPLY) -> None:
-        """Refuse to apply to an object that has other types than its schema has by now.
+        """Refuse to apply to a stored object that does not fit the current schema.
 
         Raises:
             ApiError: 500, as Kubernetes answers it.
@@ -96,7 +96,7 @@ class TypedObjects:
         return GVK(group, version, str(value.get("kind") or ""))
 
     def build_empty(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The object before its creation: Go's zero values for a built-in kind."""
+        """Build the object to compare a new one with: Go's zero values for a built-in kind."""
         kind = {name: config[name] for name in ("apiVersion", "kind") if name in config}
         if not self.is_builtin:
             return kind
@@ -107,7 +107,7 @@ class TypedObjects:
     def normalize(
         self, merged: dict[str, Any], live: dict[str, Any], config: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """A built-in object as its Go type writes it; others without the nulls merging left.
+        """Normalise a merged object: by its Go type, or by dropping nulls of a custom object.
 
         Raises:
             ApiError: 500 if the merged object does not fit the Go type.
@@ -131,13 +131,13 @@ class TypedObjects:
 
 
 def get_metadata(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The metadata of an object; empty where there is none."""
+    """Return the metadata of an object; empty if there is none."""
     metadata = value.get("metadata") if value is not None else None
     return metadata if isinstance(metadata, dict) else {}
 
 
 def remove_managed_fields(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy without managedFields."""
+    """Return a copy without managedFields."""
     result = dict(value)
     metadata = result.get("metadata")
     if isinstance(metadata, dict) and "managedFields" in metadata:

@@ -1,4 +1,4 @@
-"""Strategic merge patch: the patch format that knows the lists of the built-in kinds.
+"""Strategic merge patch: the patch format with merge keys for lists of built-in kinds.
 
 `apply` merges a patch as the server does; `create` makes the three-way patch `kubectl apply`
 sends, `diff` the two-way one. Strategies and merge keys come from the schema node
@@ -28,9 +28,9 @@ def apply(original: Mapping[str, Any], patch: Mapping[str, Any], node: Node) -> 
 
 
 def consume(original: Mapping[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
-    """Merge a patch into an object, and take out of the patch what Kubernetes takes out.
+    """Merge a patch into an object, and remove from the patch what Kubernetes removes.
 
-    That are directives, lists with an order, and nulls; errors about the result show the rest.
+    These are directives, ordered lists, and nulls; errors about the result show the rest.
 
     Raises:
         StrategicMergeError: if the patch is malformed for this kind.
@@ -44,10 +44,10 @@ def create(
     current: Mapping[str, Any],
     node: Node,
 ) -> dict[str, Any]:
-    """The patch that brings `current` to `modified` and drops what `original` had besides.
+    """Create the patch from `current` to `modified`, which deletes what only `original` had.
 
-    `original` is what was applied last time; values others set since stay. Identity (apiVersion,
-    kind and name) may not change.
+    `original` is the configuration that was applied last; values that others set since are kept.
+    apiVersion, kind and name may not change.
 
     Raises:
         PreconditionFailed: if the patch would change the identity.
@@ -61,7 +61,7 @@ def create(
 
 
 def diff(original: Mapping[str, Any], modified: Mapping[str, Any], node: Node) -> dict[str, Any]:
-    """The patch that turns `original` into `modified`; empty when they are equal."""
+    """Create the patch from `original` to `modified`; empty if they are equal."""
     return diff_maps(original, modified, node, want=Part.ALL)
 
 

@@ -18,7 +18,7 @@ from quarterdeck.wire.strategic.order import (
 
 
 class Part(enum.Enum):
-    """Which half of a difference is asked for."""
+    """Which part of a difference a patch contains."""
 
     ALL = enum.auto()
     CHANGES = enum.auto()
@@ -43,7 +43,7 @@ def diff_maps(
     want: Part,
     retain: bool = False,
 ) -> dict[str, Any]:
-    """The patch between two objects; `retain` asks for `$retainKeys` as well."""
+    """Create the patch between two objects; with `retain` it has `$retainKeys`."""
     patch: dict[str, Any] = {}
     for name, value in modified.items():
         if name not in original:
@@ -128,7 +128,7 @@ def _diff_scalars(
 
 
 def _find_surplus(items: Sequence[Any], other: Sequence[Any]) -> list[Any]:
-    """Items of one list beyond what the other holds of them, in order."""
+    """Return the items of one list that the other does not have, or has less often; in order."""
     counts: dict[str, int] = {}
     for item in other:
         counts[str(item)] = counts.get(str(item), 0) + 1

@@ -28,14 +28,14 @@ _DROP = object()
 
 
 class Mode(enum.Enum):
-    """What becomes of directives and nulls."""
+    """Whether directives and nulls are applied, or kept in a combined patch."""
 
     APPLY = enum.auto()
     COMBINE = enum.auto()
 
 
 def find_member(node: Node | None, name: str) -> Node | None:
-    """The schema of a member, where there is one."""
+    """Return the schema of a member; None if there is none."""
     if node is None:
         return None
     if (found := node.properties.get(name)) is not None:
@@ -44,7 +44,7 @@ def find_member(node: Node | None, name: str) -> Node | None:
 
 
 def find_strategy(node: Node | None) -> str:
-    """`merge`, `replace`, or nothing; retainKeys apart."""
+    """Return the patch strategy without `retainKeys`: `merge`, `replace` or empty."""
     if node is None:
         return ""
     return next((name for name in node.patch_strategy if name != "retainKeys"), "")
@@ -53,7 +53,7 @@ def find_strategy(node: Node | None) -> str:
 def merge_maps(
     original: Mapping[str, Any], patch: Mapping[str, Any], node: Node | None, *, mode: Mode
 ) -> dict[str, Any]:
-    """Merge one object; in `APPLY` mode what was merged is taken out of the patch."""
+    """Merge one object; in `APPLY` mode merged directives are removed from the patch."""
     remaining = patch if mode is Mode.APPLY and isinstance(patch, dict) else dict(patch)
     if DIRECTIVE in patch:
         return _take_patch(remaining)
@@ -83,7 +83,7 @@ def _take_patch(patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _apply_retain_keys(result: dict[str, Any], patch: dict[str, Any], mode: Mode) -> None:
-    """`$retainKeys` clears every member it does not name."""
+    """Apply `$retainKeys`, which deletes every member that it does not list."""
     if RETAIN_KEYS not in patch:
         return
     keys = patch.pop(RETAIN_KEYS)
@@ -104,7 +104,7 @@ def _apply_retain_keys(result: dict[str, Any], patch: dict[str, Any], mode: Mode
 def _merge_ordered_list(
     result: dict[str, Any], patch: dict[str, Any], name: str, node: Node | None, *, mode: Mode
 ) -> None:
-    """Merge a list together with the `$setElementOrder` that stands beside it."""
+    """Merge a list and order it by the `$setElementOrder` beside it."""
     wanted = patch.pop(name)
     if mode is Mode.COMBINE and result.setdefault(name, wanted) != wanted:
         raise errors.bad_element_order()
@@ -139,7 +139,7 @@ def _strip_prefix(name: str, prefix: str) -> str:
 
 
 def _delete_primitives(result: dict[str, Any], name: str, value: Any, node: Node | None) -> None:
-    """Take scalars out of a list; Kubernetes merges lists of objects instead."""
+    """Remove scalars from a list; lists of objects are merged instead, as in Kubernetes."""
     field = _strip_prefix(name, DELETE_PRIMITIVES)
     if not field:
         raise errors.bad_primitive_list()
@@ -210,7 +210,7 @@ def _merge_object_lists(
 def _apply_item_directives(
     live: list[Any], patch: list[Any], key: str
 ) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Obey `$patch` in items: delete one of the live list, or replace all of it."""
+    """Apply `$patch` in items: delete an item of the live list, or replace the list."""
     plain: list[dict[str, Any]] = []
     gone: set[Any] = set()
     replace = False
@@ -254,7 +254,7 @@ def _merge_items(
 
 
 def _discard_nulls(value: Any) -> None:
-    """Take members that are null out of a value, which changes it."""
+    """Remove null members from a value at any depth, in place."""
     if isinstance(value, dict):
         for name in [name for name, part in value.items() if part is None]:
             del value[name]
@@ -264,7 +264,7 @@ def _discard_nulls(value: Any) -> None:
 
 
 def drop_directives(items: list[Any]) -> list[Any]:
-    """A list that is taken over whole, without the items that are directives."""
+    """Return a list without the items that are directives."""
     cleaned = (_drop_directives(item) for item in items)
     return [item for item in cleaned if item is not _DROP]
 

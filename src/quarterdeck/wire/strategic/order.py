@@ -1,8 +1,7 @@
-"""Lists that are merged by key: finding items, and the order they end up in.
+"""Order of lists that are merged by key.
 
-Three orders meet: the patch's `$setElementOrder` (or its own order), and the live list's. Items
-the patch names follow the patch, items only the server has keep their place relative to live
-neighbours.
+Items in `$setElementOrder` of the patch (or else in the patch itself) are in that order; items that
+only the live list has keep their place relative to their live neighbours.
 """
 
 import heapq
@@ -35,7 +34,7 @@ def has_maps(*lists: Sequence[Any]) -> bool:
 
 
 def get_key(item: Any, merge_key: str) -> Any:
-    """What identifies an item: its merge key, or itself when it is a scalar."""
+    """Return the value that identifies an item: its merge key, or itself if it is a scalar."""
     if not merge_key:
         return _require_scalar(item, item)
     if not isinstance(item, dict):
@@ -52,7 +51,7 @@ def _require_scalar(key: Any, item: Any) -> Any:
 
 
 def find_positions(items: Sequence[Any], merge_key: str) -> dict[Any, int]:
-    """The first place of every key."""
+    """Return the first index of every key."""
     found: dict[Any, int] = {}
     for index, item in enumerate(items):
         found.setdefault(get_key(item, merge_key), index)
@@ -62,7 +61,7 @@ def find_positions(items: Sequence[Any], merge_key: str) -> dict[Any, int]:
 def arrange(
     merged: Sequence[Any], *, wanted: Sequence[Any], live: Sequence[Any], merge_key: str
 ) -> list[Any]:
-    """Put merged items in order: `wanted` rules over its items, `live` over the rest."""
+    """Order merged items: those in `wanted` by its order, the others by that of `live`."""
     wanted_at = find_positions(wanted, merge_key)
     live_at = find_positions(live, merge_key)
     named: list[Any] = []
@@ -92,9 +91,10 @@ def _interleave(
 
 
 def deduplicate(items: Sequence[Any]) -> list[Any]:
-    """Drop repeated scalars; the last item fills the place of one dropped, as upstream does.
+    """Drop duplicate scalars; the last item takes the place of a dropped one, as in Kubernetes.
 
-    The places of each scalar are kept in a heap: comparing each pair takes minutes for a long list.
+    The indices of each scalar are in a heap, because comparing all pairs takes minutes for a long
+    list.
     """
     result = list(items)
     places: dict[Any, list[int]] = {}
@@ -117,10 +117,10 @@ def deduplicate(items: Sequence[Any]) -> list[Any]:
 
 
 def simulate_deletions(live: list[Any], changes: list[Any], key: str) -> list[Any]:
-    """The live order as Kubernetes sees it after a patch deleted items.
+    """Return the live list in the order that Kubernetes uses after a patch deleted items.
 
-    There, new items take the places that deletions left at the end of the list, and count as
-    live ones from then on: so a renamed container stands behind those only the server has.
+    New items take the places of deleted ones at the end of the list, and then count as live: so a
+    renamed container comes after those that only the server has.
     """
     gone = {item[key] for item in changes if is_deletion(item) and key in item}
     if not gone:
@@ -134,21 +134,21 @@ def simulate_deletions(live: list[Any], changes: list[Any], key: str) -> list[An
 def arrange_keeping_deletions(
     merged: Sequence[Any], wanted: Sequence[Any], live: Sequence[Any], key: str
 ) -> list[Any]:
-    """Items that only say `$patch: delete` (when patches are combined) stand last."""
+    """Order merged items; those with `$patch: delete` (in a combined patch) come last."""
     kept = [item for item in merged if not is_deletion(item)]
     deletions = [item for item in merged if is_deletion(item)]
     return arrange(kept, wanted=wanted, live=live, merge_key=key) + deletions
 
 
 def is_deletion(item: Any) -> bool:
-    """Whether an item of a patch only says that it goes."""
+    """Whether an item of a patch is a deletion."""
     return isinstance(item, dict) and item.get(DIRECTIVE) == "delete"
 
 
 def check_order(changes: Sequence[Any], wanted: Sequence[Any], key: str) -> None:
-    """What the patch changes must be listed in its `$setElementOrder`, in the same order.
+    """Check that the changed items are in `$setElementOrder`, in the same order.
 
-    A `$patch: replace` must stand before the last of them: that is how Kubernetes reads it.
+    A `$patch: replace` must come before the last of them, as in Kubernetes.
     """
     if not wanted or not changes:
         return

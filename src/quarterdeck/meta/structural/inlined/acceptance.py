@@ -1,6 +1,6 @@
-"""Whether a schema accepts a value: the source for `fast.compile_predicate`.
+"""Builds the source of the test whether a value is valid, which replaces `fast.compile_predicate`.
 
-Here yes and no are both final, since tests that are not written out are called.
+Here both True and False are final, because tests that are not inlined are called.
 """
 
 from quarterdeck.meta.schema import Node
@@ -43,12 +43,12 @@ def _write_value(source: Source, node: Node, name: str) -> None:
 
 
 def _has_listed_members(node: Node) -> bool:
-    """Whether members are either declared one by one, or those of a map."""
+    """Whether the members are either all declared, or those of a map without declared ones."""
     return node.additional is None or (isinstance(node.additional, Node) and not node.properties)
 
 
 def _is_choice(node: Node) -> bool:
-    """Whether a node is a string out of some, and nothing else."""
+    """Whether a node is an enumeration of strings without other rules."""
     plain = Node(type="string", enum=node.enum)
     return fast.lists_strings(node) and all(
         getattr(node, name) == getattr(plain, name) for name in _CONDITIONS
@@ -59,7 +59,7 @@ _CONDITIONS = (
     *("type", "nullable", "int_or_string", "format", "pattern", "min_length", "max_length"),
     *("minimum", "maximum", "multiple_of", "all_of", "any_of", "one_of", "not_"),
 )
-"""What could refuse a string that is one of an enumeration, or accept another value."""
+"""The attributes of a node that must be unset for `_is_choice`, besides type and enumeration."""
 
 
 def _call_test(source: Source, node: Node, name: str) -> None:

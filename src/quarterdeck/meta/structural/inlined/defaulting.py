@@ -1,7 +1,7 @@
-"""Fills in the defaults of an ordinary object: the source for `admit` with `Task.DEFAULT`.
+"""Builds the source that fills in defaults, which replaces `admit` with `Task.DEFAULT`.
 
-True says that all are filled in and there was no null to drop. Otherwise some may be filled in
-already, and the walk of `admit` does the rest.
+The function returns True if all defaults are filled in and there was no null to drop. Otherwise
+some may be filled in already, and the walk of `admit` does the rest.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from quarterdeck.meta.structural.inlined.source import Check, Source
 
 _SMALL_TEXT = 64
 FindFactory = Callable[[Node], Callable[[], Any] | None]
-"""What makes the default of a node; None if it has none."""
+"""Returns the function that makes the default of a node; None if it has no default."""
 IsIdle = Callable[[Node], bool]
 """Whether there is nothing to fill in and no null to drop anywhere below a node."""
 
@@ -21,7 +21,7 @@ IsIdle = Callable[[Node], bool]
 def build_defaulting(
     node: Node, *, is_root: bool, factory_of: FindFactory, is_idle: IsIdle
 ) -> Check:
-    """A function that fills in defaults, and is true if it has done all there is to do."""
+    """Build a function that fills in defaults, and returns whether it has filled in all."""
     source = Source()
     _Writer(source, factory_of, is_idle).write(node, "v", is_root=is_root)
     check: Check = source.compile()
@@ -37,7 +37,7 @@ class _Writer:
     def write(
         self, node: Node, name: str, *, is_root: bool = False, is_repeated: bool = False
     ) -> None:
-        """Write what is to be done at a place; `is_repeated` inside of lists and maps."""
+        """Write the source for one node; `is_repeated` is set inside of lists and maps."""
         source = self._source
         if not is_root and self._is_idle(node):
             return
@@ -71,7 +71,7 @@ class _Writer:
                     source.add(f"{name}[{key!r}] = {default}")
 
     def _write_default(self, child: Node, *, is_repeated: bool) -> str | None:
-        """The default of a place; one that an object gets only once needs no count of its bytes."""
+        """Write the expression of a default; a small one that is used once is not counted."""
         factory = self._factory_of(child)
         if factory is None:
             return None

@@ -1,10 +1,10 @@
-"""Whether pruning would leave an object as it is, and no number in it is too large for Go.
+"""Builds the test whether pruning changes nothing, and no number is too large for Go.
 
-The members every object has are left out: no schema declares them, and who reads the metadata looks
-for numbers there.
+`apiVersion`, `kind` and `metadata` are skipped: no schema declares them, and numbers in the
+metadata are checked elsewhere.
 
-The source for `admit` with `Task.PRUNE`: true for objects whose members are all declared and of the
-declared types. Everything else, also what pruning would leave alone, is not known here.
+It replaces `admit` with `Task.PRUNE`: the test is true for objects whose members are all declared
+and have the declared types. It is false for all others, even if pruning would not change them.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ _INT_OR_STRING = f"type({{0}}) is str or (type({{0}}) is int and {_IN_64_BITS})"
 
 
 def build_pruning_check(node: Node, *, is_root: bool) -> Check:
-    """A function that is true only for objects that pruning and rounding leave alone."""
+    """Build a function that is true only for objects that pruning and rounding do not change."""
     source = Source()
     _write_value(source, node, "v", is_root=is_root, keeps=False)
     check: Check = source.compile()

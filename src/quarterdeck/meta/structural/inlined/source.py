@@ -1,7 +1,7 @@
-"""Writes the source of one function over a JSON value, and compiles it.
+"""Writes the source of one function of a JSON value, and compiles it.
 
-Names of members and limits go into the source as literals made by `repr` of strings and numbers;
-everything else is handed to the function by name.
+Names of members and limits are literals in the source, made by `repr` of strings and numbers;
+everything else is passed to the function by name.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,15 +13,15 @@ from quarterdeck.meta.schema import Node
 Check = Callable[[Any], bool]
 
 MAX_NODES = 160
-"""Places written out in one function: compiling them takes a few milliseconds."""
+"""Nodes that are inlined in one function: compiling them takes a few milliseconds."""
 MAX_DEPTH = 8
-"""Objects and lists inside of each other that are written out; Python nests at most 20 loops."""
+"""Nested objects and lists that are inlined; Python allows at most 20 nested loops."""
 MAX_PROPERTIES = 32
-"""Declared members that are looked for one by one in each object."""
+"""The most declared members of an inlined object, as they are looked up one by one."""
 
 
 class Source:
-    """The lines of a function of `v`: a check that returns True at its end, or something else."""
+    """The lines of a function of `v`, which ends with `result`: `return True` for a check."""
 
     def __init__(self, *, refusal: str = "return False", result: str = "return True") -> None:
         self._refusal = refusal
@@ -33,21 +33,21 @@ class Source:
         self._scope: dict[str, Any] = {}
 
     def add(self, line: str) -> None:
-        """Add a line at the present depth."""
+        """Add a line at the current depth."""
         self._lines.append("    " * self._depth + line)
 
     def refuse(self) -> None:
-        """Stop here: the function says no, or does not know."""
+        """Write a return: the function refuses the value, or cannot decide."""
         self.add(self._refusal)
 
     def refuse_if(self, condition: str) -> None:
-        """Stop where a condition holds."""
+        """Write a return that is executed if a condition is true."""
         self.add(f"if {condition}:")
         self.add(f"    {self._refusal}")
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """The lines added inside stand below a head, such as an `if`."""
+        """Add lines inside a block with a head, such as an `if`."""
         self.add(head)
         self._depth += 1
         self.add("pass")
@@ -56,7 +56,7 @@ class Source:
 
     @contextmanager
     def member(self, name: str, key: str) -> Iterator[str]:
-        """The lines added inside see a member of the object `name`, where it has that member."""
+        """Add lines that run if the object `name` has a member, with the member in a variable."""
         member = self.name_variable()
         with self.block(f"if {key!r} in {name}:"):
             self.add(f"{member} = {name}[{key!r}]")
@@ -64,31 +64,31 @@ class Source:
 
     @contextmanager
     def each(self, values: str) -> Iterator[str]:
-        """The lines added inside see each of the values that an expression gives."""
+        """Add lines that run for each value of an expression, with the value in a variable."""
         member = self.name_variable()
         with self.block(f"for {member} in {values}:"):
             yield member
 
     def name_variable(self) -> str:
-        """A name no other variable has."""
+        """Return a new variable name."""
         self._variables += 1
         return f"v{self._variables}"
 
     def bind(self, value: object) -> str:
-        """A name under which the function finds a value."""
+        """Make a value available to the function; returns its name."""
         name = f"c{len(self._scope)}"
         self._scope[name] = value
         return name
 
     def accepts_members(self, members: int) -> bool:
-        """Count a place with `members` declared members; whether it may still be written out."""
+        """Count a node with `members` declared members; whether it may still be inlined."""
         self._nodes += 1
         return (
             self._nodes <= MAX_NODES and self._depth <= MAX_DEPTH * 2 and members <= MAX_PROPERTIES
         )
 
     def compile(self) -> Callable[[Any], Any]:
-        """The function."""
+        """Compile the function."""
         text = "\n".join([*self._lines, f"    {self._result}"])
         scope = dict(self._scope)
         exec(compile(text, "<schema>", "exec"), scope)  # of the user's only quoted names
@@ -97,7 +97,7 @@ class Source:
 
 
 def is_plain_object(node: Node) -> bool:
-    """Whether a node allows objects alone, by members that are declared or by a map."""
+    """Whether a node allows only objects, without null, enumeration or combinators."""
     return node.type == "object" and is_unconditional(node)
 
 

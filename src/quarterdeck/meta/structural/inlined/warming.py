@@ -1,7 +1,7 @@
 """Replaces a function by a faster one after it has been called a few times.
 
-A server has hundreds of schemas and uses a few of them often. The others must not pay for source
-that is compiled at the wrong time, at the start.
+A server has hundreds of schemas and uses few of them often. For the others no source is compiled,
+and none is compiled when the server starts.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def warm_up(
     slow: Callable[[Any], T],
     build: Callable[[], Callable[[Any], T]],
 ) -> Callable[[Any], T]:
-    """The slow function; its last call sets the attribute `name` to what `build` returns."""
+    """Wrap the slow function; after some calls the attribute `name` is set to a faster one."""
     left = CALLS_BEFORE_BUILD
 
     def run(value: Any) -> T:
