@@ -20,7 +20,7 @@ class CelError(Exception):
 
 
 class Issue(msgspec.Struct, frozen=True):
-    """One complaint about the source; line and column count from 1."""
+    """One problem in the source; line and column count from 1."""
 
     line: int
     column: int

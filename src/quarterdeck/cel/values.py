@@ -1,7 +1,7 @@
-"""Run-time values Python has no exact counterpart for.
+"""The classes of run-time values that Python has no exact counterpart for.
 
-bool, int, float, str, bytes, None, list and dict are themselves; integers are kept inside 64 bits
-by the operations, not by a type.
+bool, int, float, str, bytes, None, list and dict represent themselves; the operations, not a type,
+limit integers to 64 bits.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ class UInt(int):
 
 
 class _Nanoseconds:
-    """A number of nanoseconds, equal to and ordered among its own kind."""
+    """A number of nanoseconds, which is compared only with values of the same class."""
 
     __slots__ = ("ns",)
 
@@ -130,7 +130,7 @@ class SetList(list[Any]):
 
 
 class MapList(list[Any]):
-    """A list of objects that are the same when their keys are."""
+    """A list with list type `map`: items with equal keys are the same entry."""
 
     __slots__ = ("keys",)
 

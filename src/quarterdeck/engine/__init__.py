@@ -6,7 +6,7 @@
         batch = collector.feed(page)                     # batch.resources() has the rows
     values = collector.finish()                          # aggregations by name
 
-Imports `apis`, `meta` and `kit`. The road of an object: `paths` (text to steps), `extraction`
+Imports `apis`, `meta` and `kit`. The order of processing: `paths` (text to steps), `extraction`
 (objects to columns), `conversion` (field types), `expressions` (computed columns), `filters` and
 `aggregation` (columns to numbers). Everything works on columns of a batch, because the checks that
 a dynamic language needs are then paid once a column and not once a value. Start at `source`.

@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 
 
 class CompiledAlert:
-    """A rule that is known to make sense."""
+    """A valid alert rule."""
 
     def __init__(self, rule: AlertRule, expression: CompiledExpression) -> None:
         self.rule = rule
@@ -44,7 +44,7 @@ class CompiledAlert:
         self._expression = expression
 
     def evaluate(self, values: Mapping[str, AggregationValue], now: datetime) -> list[Finding]:
-        """Where the rule holds; nowhere if one of its aggregations is not among the values."""
+        """The groups for which the rule holds; none if the value of an aggregation is missing."""
         if any(name not in values for name in self.names):
             return []
         groups = self._find_groups(values)

@@ -51,7 +51,7 @@ class Batch:
 
 
 class Collector:
-    """Takes the objects of one cluster page by page; knows the limit and the namespaces."""
+    """Takes the objects of one cluster page by page, within the limit and selected namespaces."""
 
     count: int
     """Objects kept so far."""
@@ -68,7 +68,7 @@ class Collector:
         self.count = 0
         self.is_truncated = False
         self.found: set[str] = set()
-        """Fields for which at least one object had something."""
+        """Fields that at least one object had."""
         self.converted: set[str] = set()
         """Fields and computed fields of which at least one object has a value."""
 

@@ -1,4 +1,4 @@
-"""The columns of a batch, and what is known about each of them."""
+"""The columns of a batch, with cached properties of each."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from quarterdeck.engine.values import NUMBER, kinds_of
 class Columns(dict[str, list[Any]]):
     """Columns by name: fields, computed fields and metadata. A column is not changed once it is in.
 
-    Several expressions and aggregations ask the same about a column; they get the same answer.
+    Properties of a column are cached, because several expressions and aggregations need them.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Field types: raw values to what a column holds.
+"""Field types: convert raw values to the values of a column.
 
 A value that is null stays null. One that is missing, or that the type cannot take, becomes the
 field's default, or null without one. To add a field type, write a function from one raw value to
@@ -26,7 +26,7 @@ _SECOND = 1_000_000_000
 
 
 class ConversionError(ValueError):
-    """Raised when a type cannot take a value."""
+    """Raised when a value cannot be converted to a type."""
 
 
 def to_string(value: Any) -> str:
@@ -174,7 +174,7 @@ def _convert_or(converter: Converter, value: Any, otherwise: Any) -> Any:
 
 
 class _Memo(dict[Any, Any]):
-    """Remembers what texts become. Bounded: it starts anew when it is full."""
+    """Caches converted texts; it is cleared when it is full."""
 
     def __init__(self, convert: Converter) -> None:
         self._convert = convert

@@ -1,4 +1,4 @@
-"""What can be wrong with a MetricSource.
+"""Errors of the engine.
 
 EngineError
 └── SourceError    a MetricSource that cannot be compiled; has every problem at once
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One mistake in a MetricSource: where it is, what it is and what to do."""
+    """One mistake in a MetricSource: its place, a message and a hint."""
 
     field: str
     """Place in the spec: `fields[0].path`, `computed[2].expression`, `aggregations[1].filter`."""

@@ -1,8 +1,8 @@
-"""Objects to columns: every step of every path over a whole batch at a time.
+"""Extracts columns from objects: each step of each path for a whole batch at a time.
 
-Paths that begin alike share their steps, so `.status.phase` and `.status.podIP` look up `status`
-once. A step first tries the way that suits objects of one kind, which Python runs without a loop of
-its own, and turns to a more careful one when an object does not fit; it remembers which.
+Paths with a common beginning share its steps, so `.status.phase` and `.status.podIP` look up
+`status` once. A step first tries the fastest code, which requires that all objects have the member.
+If an object does not fit, it switches to slower code that checks more, and stays with it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ class _Node:
         self.parent = parent
         self.step = step
         self.care = 0
-        """0: all fit; 1: members may be absent; 2: anything may be there."""
+        """How much is checked. 0: nothing; 1: absent members; 2: absent members and other types."""
         self.find = _compile_find(step.tests if isinstance(step, Where) else ())
 
 

@@ -26,7 +26,7 @@ def _translate(character: str) -> str:
 
 
 class NamespaceFilter:
-    """Decides by name whether a namespace is read; remembers what it decided."""
+    """Decides by name whether a namespace is read; results are cached."""
 
     __slots__ = ("_exclude", "_include", "_known", "names")
 
@@ -46,7 +46,7 @@ class NamespaceFilter:
         return not self._include and not self._exclude
 
     def matches(self, name: str) -> bool:
-        """Whether the namespace is read; "" is where cluster-scoped objects live."""
+        """Whether the namespace is read; "" stands for cluster-scoped objects."""
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = self._decide(name)

@@ -1,10 +1,10 @@
-"""In which order computed fields can be computed, and which of them wait for each other."""
+"""Sorts computed fields by their dependencies, and finds cycles."""
 
 from collections.abc import Mapping
 
 
 class Cycle(ValueError):
-    """Raised when fields need each other; `path` begins and ends with the same name."""
+    """Raised when fields depend on each other; `path` begins and ends with the same name."""
 
     def __init__(self, path: tuple[str, ...]) -> None:
         self.path = path
@@ -12,7 +12,7 @@ class Cycle(ValueError):
 
 
 def sort_by_need(needs: Mapping[str, frozenset[str]]) -> list[str]:
-    """Every name behind the names that it needs; otherwise in the given order.
+    """Sort names so that each follows the names it needs; otherwise in the given order.
 
     Raises:
         Cycle: naming one.
@@ -30,7 +30,7 @@ def sort_by_need(needs: Mapping[str, frozenset[str]]) -> list[str]:
 
 
 def _find_cycle(waiting: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Follow needs until a name comes again; every name here needs another one here."""
+    """Follow dependencies until a name repeats; every name in `waiting` needs another in it."""
     path = [next(iter(waiting))]
     while True:
         following = min(waiting[path[-1]])

@@ -1,4 +1,4 @@
-"""What a MetricSource is compiled to: the pieces that a collection runs through, in order."""
+"""The compiled form of a MetricSource: the steps of a collection, in order."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -15,11 +15,11 @@ _METADATA: tuple[Path, ...] = tuple(
     (Key("metadata"), Key(name)) for name in ("name", "namespace", "labels")
 )
 METADATA_NAMES = ("namespace", "name", "_namespace", "_name")
-"""What expressions, filters and groups may name without a field: the object's own identity."""
+"""Names that expressions, filters and groups may use without a field: an object's identity."""
 
 
 class ColumnConverter(Protocol):
-    """Raw values of one field to converted ones."""
+    """Converts the raw values of one field."""
 
     def convert(self, raw: list[Any]) -> list[Any]:
         """One value per raw value."""
@@ -27,7 +27,7 @@ class ColumnConverter(Protocol):
 
 
 class ColumnExpression(Protocol):
-    """Columns to one more column."""
+    """Computes one more column from columns."""
 
     def evaluate(self, columns: Columns, size: int, moment: Moment) -> list[Any]:
         """The values for `size` objects."""
@@ -50,7 +50,7 @@ class CompiledComputed(NamedTuple):
 
 
 class Program:
-    """The pieces of one source; shared by its collections."""
+    """The compiled parts of one source; shared by its collections."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Program:
 
 
 def _compile_rows(names: Sequence[str]) -> Callable[..., list[dict[str, Any]]]:
-    """A function that makes rows of these columns: one dictionary display per object."""
+    """Compile a function that builds one dictionary per object from these columns."""
     inputs = ", ".join(f"c{index}" for index in range(len(names)))
     targets = ", ".join(f"v{index}" for index in range(len(names)))
     members = ", ".join(f"{name!r}: v{index}" for index, name in enumerate(names))

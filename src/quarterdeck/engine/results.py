@@ -1,4 +1,4 @@
-"""What a collection yields: resources and aggregations, in the JSON shapes that readers know.
+"""The result of a collection: resources and aggregations, in the JSON shapes of the store.
 
 Encode them with `msgspec.json.encode`: member names, and which members are left out when they are
 empty, are those of the store.

@@ -1,4 +1,4 @@
-"""Compiles a MetricSource: every problem at once, or an object that collects."""
+"""Compiles a MetricSource; an invalid one is refused with all its problems."""
 
 import hashlib
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from quarterdeck.kit import rfc3339
 
 
 class CompiledSource:
-    """A MetricSource that is known to make sense. Holds no state of a collection."""
+    """A valid, compiled MetricSource. Holds no state of a collection."""
 
     spec: MetricSourceSpec
     target: Target
@@ -52,7 +52,7 @@ class CompiledSource:
         return Collector(self._program, moment, most)
 
     def aggregate(self, resources: Iterable[Resource]) -> dict[str, AggregationValue]:
-        """Aggregations over rows that are at hand, such as those that a user may see."""
+        """Compute aggregations over given rows, such as those that a user may see."""
         rows = list(resources)
         identity = Identity([row.name for row in rows], [row.namespace for row in rows], [])
         columns = self._program.metadata_columns(identity)

@@ -17,7 +17,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     kind: str
     resource: str
-    """Plural resource, if the source names it; else discovery says, see `guess_resource`."""
+    """Plural resource, if the source names it; else from discovery, see `guess_resource`."""
     is_namespaced: bool
     label_selector: str
     """In the grammar of `labelSelector=`."""
@@ -43,7 +43,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def guess_resource(kind: str) -> str:
-    """The plural by the rules of English, for when discovery cannot be asked."""
+    """Guess the plural by the rules of English, if discovery is not available."""
     name = kind.lower()
     if name in _FIXED:
         return _FIXED[name]

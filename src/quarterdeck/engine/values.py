@@ -24,7 +24,7 @@ _WHOLE_DIGITS = 1e21
 
 
 class Missing:
-    """The type of `MISSING`: what a path that leads nowhere finds. Differs from a null."""
+    """The type of `MISSING`, the result of a path that finds nothing. Differs from null."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ def kinds_of(column: Collection[Any]) -> int:
 
 
 def name_kinds(kinds: int) -> str:
-    """Kinds for people: `a number or text`. That anything may be null goes without saying."""
+    """Describe kinds: `a number or text`. Null is left out, as every value may be null."""
     kinds = kinds & ~NULL or kinds
     return " or ".join(name for bit, name in KIND_NAMES.items() if kinds & bit)
 

@@ -1,4 +1,4 @@
-"""Quantities as numbers: cores and bytes. A cluster that lies reads as 0, never as an error."""
+"""Quantities as numbers: cores and bytes. An invalid quantity reads as 0, never as an error."""
 
 import functools
 
@@ -13,12 +13,12 @@ def parse_cores(text: str | int | None) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def parse_whole(text: str | int | None) -> int:
-    """Bytes, pods and other things that are counted."""
+    """A whole number: bytes, pods and the like."""
     return _parse(text).as_int()
 
 
 def compute_percent(part: float, total: float) -> float:
-    """A share; 0 of nothing."""
+    """The percentage of a total; 0 if the total is not positive."""
     return part / total * 100 if total > 0 else 0.0
 
 

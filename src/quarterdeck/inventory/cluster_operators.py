@@ -1,4 +1,4 @@
-"""OpenShift's ClusterOperators: is each available, progressing, degraded, upgradeable, and why."""
+"""OpenShift's ClusterOperators: their conditions, versions and problems."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from quarterdeck.inventory.forms import Document
 
 
 class OperatorCondition(msgspec.Struct, frozen=True):
-    """One condition."""
+    """A condition of a ClusterOperator."""
 
     type: str
     status: str
@@ -19,7 +19,7 @@ class OperatorCondition(msgspec.Struct, frozen=True):
 
 
 class OperandVersion(msgspec.Struct, frozen=True):
-    """A part and its version."""
+    """An operand and its version."""
 
     name: str
     version: str
@@ -61,7 +61,7 @@ class ClusterOperatorFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterOperatorsSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All of them, in the shape of `cluster:{c}:cluster_operators_summary`."""
+    """Summary of all ClusterOperators: `cluster:{c}:cluster_operators_summary`."""
 
     total: int
     available: int
@@ -80,7 +80,7 @@ def read_cluster_operators(documents: Iterable[Document]) -> list[ClusterOperato
 
 
 def summarize(operators: Sequence[ClusterOperatorFacts], *, now: str) -> ClusterOperatorsSummary:
-    """All of them in one line."""
+    """Build the summary of all ClusterOperators."""
     issues = tuple(filter(None, (each.issue for each in operators)))
     return ClusterOperatorsSummary(
         total=len(operators),

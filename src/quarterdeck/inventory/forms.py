@@ -1,4 +1,4 @@
-"""The parts of Kubernetes objects that are looked at; everything else is skipped while decoding.
+"""The parts of Kubernetes objects that are decoded; everything else is skipped.
 
 Decoding to these costs a fraction of decoding whole objects, and a field that has an unexpected
 shape fails with the path of the field.
@@ -13,11 +13,11 @@ Labels = Mapping[str, str]
 
 
 class Form(msgspec.Struct, frozen=True, rename="camel"):
-    """A part of an object."""
+    """Base of the types: the decoded part of an object."""
 
 
 class Metadata(Form, frozen=True):
-    """Who an object is."""
+    """Name, namespace and other metadata of an object."""
 
     name: str = ""
     namespace: str = ""
@@ -48,21 +48,21 @@ class Taint(Form, frozen=True):
 
 
 class NodeSpec(Form, frozen=True):
-    """What a node is told."""
+    """The spec of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] | None = None
 
 
 class Address(Form, frozen=True):
-    """Where a node is."""
+    """An address of a node."""
 
     type: str = ""
     address: str = ""
 
 
 class NodeInfo(Form, frozen=True):
-    """What a node runs."""
+    """Versions of the software on a node."""
 
     kernel_version: str = ""
     os_image: str = ""
@@ -72,7 +72,7 @@ class NodeInfo(Form, frozen=True):
 
 
 class NodeStatus(Form, frozen=True):
-    """What a node says."""
+    """The status of a node."""
 
     capacity: Mapping[str, str | int] | None = None
     allocatable: Mapping[str, str | int] | None = None
@@ -95,7 +95,7 @@ class Node(Form, frozen=True):
 
 
 class Resources(Form, frozen=True):
-    """What a container asks for."""
+    """The resources that a container requests."""
 
     requests: Mapping[str, str | int] | None = None
 
@@ -108,7 +108,7 @@ class Container(Form, frozen=True):
 
 
 class PodSpec(Form, frozen=True):
-    """Where a pod runs and what it asks for."""
+    """The node of a pod and the resources it requests."""
 
     node_name: str = ""
     containers: tuple[Container, ...] = ()
@@ -117,7 +117,7 @@ class PodSpec(Form, frozen=True):
 
 
 class PodStatus(Form, frozen=True):
-    """How far a pod is."""
+    """The phase of a pod."""
 
     phase: str = ""
 
@@ -134,13 +134,13 @@ class Pod(Form, frozen=True):
 
 
 class Replicas(Form, frozen=True):
-    """How many are wanted."""
+    """The number of desired replicas."""
 
     replicas: int | None = None
 
 
 class ReplicaStatus(Form, frozen=True):
-    """How many there are."""
+    """The number of ready replicas."""
 
     ready_replicas: int = 0
 
@@ -169,7 +169,7 @@ class DaemonSet(Form, frozen=True):
 
 
 class ServiceSpec(Form, frozen=True):
-    """How a Service is reached."""
+    """Type and cluster IP of a Service."""
 
     type: str = "ClusterIP"
     cluster_ip: str = msgspec.field(default="", name="clusterIP")
@@ -191,19 +191,19 @@ class ConfigMap(Form, frozen=True):
 
 
 class IngressRule(Form, frozen=True):
-    """One host."""
+    """The host of one rule of an Ingress."""
 
     host: str = ""
 
 
 class IngressTls(Form, frozen=True):
-    """Hosts of one certificate."""
+    """The hosts of one TLS entry of an Ingress."""
 
     hosts: tuple[str, ...] | None = None
 
 
 class IngressSpec(Form, frozen=True):
-    """What an Ingress leads to."""
+    """Hosts and TLS entries of an Ingress."""
 
     rules: tuple[IngressRule, ...] | None = None
     tls: tuple[IngressTls, ...] | None = None
@@ -217,7 +217,7 @@ class Ingress(Form, frozen=True):
 
 
 class Named(Form, frozen=True):
-    """Any object of which only the name counts."""
+    """An object of which only the metadata is decoded."""
 
     metadata: Metadata = Metadata()
 
@@ -226,12 +226,12 @@ class Named(Form, frozen=True):
 
 
 class NodeUsage(Form, frozen=True):
-    """What a node uses now, by metrics.k8s.io."""
+    """The current usage of a node, from metrics.k8s.io."""
 
     metadata: Metadata = Metadata()
     usage: Mapping[str, str] = {}
 
 
-# --- OLM and OpenShift: walked as dictionaries, since their shapes are somebody else's
+# --- OLM and OpenShift: walked as dictionaries, since we do not own their types
 
 Document = Mapping[str, Any]

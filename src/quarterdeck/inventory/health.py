@@ -1,8 +1,8 @@
-"""The health of a cluster, from what was observed: four conditions, and one word of them all.
+"""Computes the health of a cluster from four conditions: the worst one decides.
 
-Unhealthy when nobody answers or too many nodes are not ready. Degraded with any node not ready,
-CPU or memory over its critical threshold, a ClusterOperator degraded or unavailable, or data older
-than three intervals. Healthy otherwise.
+Unhealthy when the API does not answer or too many nodes are not ready. Degraded with any node not
+ready, CPU or memory over its critical threshold, a ClusterOperator degraded or unavailable, or data
+older than three intervals. Unknown before the first complete reading. Healthy otherwise.
 """
 
 import enum
@@ -18,7 +18,7 @@ STALE_INTERVALS = 3
 
 
 class Health(enum.StrEnum):
-    """One word."""
+    """The health of a cluster, a condition or a registry."""
 
     HEALTHY = "healthy"
     DEGRADED = "degraded"
@@ -27,18 +27,18 @@ class Health(enum.StrEnum):
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
-    """From where on a share is worth a warning, or critical."""
+    """Percentages of requested CPU and memory from which on a warning or critical is reported."""
 
     cpu_warning: float = 85.0
     cpu_critical: float = 90.0
     memory_warning: float = 85.0
     memory_critical: float = 90.0
     nodes_unhealthy: float = 0.5
-    """Which share of nodes not ready makes a cluster unhealthy."""
+    """The share of nodes that are not ready from which on a cluster is unhealthy."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was judged: a condition's status, reason and message."""
+    """The status, reason and message of one condition, and the health it implies."""
 
     status: Status
     reason: str
@@ -47,13 +47,13 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known when a cluster is judged."""
+    """The input of a verdict."""
 
     failure: str = ""
-    """Why the cluster does not answer; empty if it does."""
+    """Why the cluster could not be read; empty if it could."""
     failure_reason: str = "Unreachable"
     nodes: Sequence[NodeFacts] | None = None
-    """None while they were never read."""
+    """None until they were read."""
     cluster_operators: Sequence[ClusterOperatorFacts] = ()
     age_s: float | None = None
     """How old the data is; None if there is none."""
@@ -61,7 +61,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of a cluster and its four reasons."""
+    """The health of a cluster and the four conditions it follows from."""
 
     health: Health
     message: str
@@ -72,7 +72,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def findings(self) -> tuple[tuple[str, Finding], ...]:
-        """Condition types and what they say."""
+        """The four conditions with their types."""
         return (
             ("Reachable", self.reachable),
             ("NodesReady", self.nodes_ready),
@@ -85,7 +85,7 @@ _WORST = (Health.UNHEALTHY, Health.DEGRADED, Health.UNKNOWN, Health.HEALTHY)
 
 
 def judge(seen: Observation, thresholds: Thresholds) -> Verdict:
-    """The verdict on a cluster."""
+    """Compute the four conditions of a cluster and its health."""
     reachable = _judge_reachability(seen)
     nodes, operators = (
         _judge_nodes(seen.nodes, thresholds),

@@ -1,7 +1,7 @@
-"""Nodes: what each one offers, what is asked of it, and how it fares.
+"""Nodes: their capacity, what pods request on them, and their status.
 
 `cpu_usage_percent` and `memory_usage_percent` are shares of what is *requested*, as readers of the
-store know them; `cpu_used` and `memory_used` are there where the cluster serves metrics.k8s.io.
+store expect; `cpu_used` and `memory_used` are set if the cluster serves metrics.k8s.io.
 """
 
 from collections import Counter
@@ -82,7 +82,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the kubelet says so; a cordoned node may well be."""
+        """Whether the kubelet reports the node as ready; a cordoned node may be ready, too."""
         if self.conditions:
             return any(each.type == READY and each.status == "True" for each in self.conditions)
         return self.status == READY
@@ -104,7 +104,7 @@ class NodesSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodTally:
-    """Counts pods of a stream by node: phases, and what is requested."""
+    """Counts streamed pods by node: their phases, and what they request."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -127,11 +127,11 @@ class PodTally:
             self._memory[node] += memory
 
     def phases(self, node: str) -> Mapping[str, int]:
-        """How many pods of a node are in which phase."""
+        """The number of pods on a node by phase."""
         return self._phases.get(node, Counter())
 
     def requested(self, node: str) -> tuple[float, int]:
-        """Cores and bytes that pods of a node ask for."""
+        """Cores and bytes that the pods on a node request."""
         return float(self._cpu[node]), self._memory[node]
 
 
@@ -171,7 +171,7 @@ def _sum(containers: Iterable[Container]) -> tuple[float, int]:
 def read_node(
     node: Node, tally: PodTally, *, now: str, usage: NodeUsage | None = None
 ) -> NodeFacts:
-    """What is known of one node."""
+    """Build the facts of one node."""
     capacity, allocatable = node.status.capacity or {}, node.status.allocatable or {}
     cpu, memory = tally.requested(node.metadata.name)
     phases = tally.phases(node.metadata.name)
@@ -225,7 +225,7 @@ def read_node(
 
 
 def describe_status(node: Node) -> str:
-    """One word: SchedulingDisabled, or Ready, NotReady, Unknown by the condition Ready."""
+    """The status of a node: SchedulingDisabled, or Ready, NotReady or Unknown."""
     if node.spec.unschedulable:
         return CORDONED
     for each in node.status.conditions or ():
@@ -235,7 +235,7 @@ def describe_status(node: Node) -> str:
 
 
 def summarize(nodes: Sequence[NodeFacts], *, now: str) -> NodesSummary:
-    """All nodes in one line."""
+    """Build the summary of all nodes."""
     count = len(nodes)
     return NodesSummary(
         total=count,

@@ -1,4 +1,4 @@
-"""Operators installed by OLM: a Subscription, the ClusterServiceVersion it installed, and reach."""
+"""Operators installed by OLM: Subscription, ClusterServiceVersion, and watched namespaces."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class OperatorFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorsSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All of them, in the shape of `cluster:{c}:operators_summary`."""
+    """Summary of all operators, in the shape of `cluster:{c}:operators_summary`."""
 
     total: int
     by_status: Mapping[str, int]
@@ -62,7 +62,8 @@ def read_operators(
 ) -> list[OperatorFacts]:
     """Every Subscription whose ClusterServiceVersion is known, by name.
 
-    `namespaces` is how many the cluster has, and how many an operator for all of them reaches.
+    `namespaces` is the number of namespaces in the cluster, all of which a cluster-wide operator
+    serves.
     """
     found = []
     for subscription in subscriptions:
@@ -73,7 +74,7 @@ def read_operators(
 
 
 def summarize(operators: Sequence[OperatorFacts]) -> OperatorsSummary:
-    """All operators in one line."""
+    """Build the summary of all operators."""
     wide = sum(each.is_cluster_wide for each in operators)
     return OperatorsSummary(
         total=len(operators),
@@ -118,7 +119,7 @@ def _read(subscription: Document, version: Document, namespaces: int) -> Operato
 
 
 def _list_targets(metadata: Mapping[str, Any], subscription: Mapping[str, Any]) -> tuple[str, ...]:
-    """The namespaces an operator was restricted to; none if it was not."""
+    """The namespaces an operator is restricted to; empty if it is not restricted."""
     text = _to_text(_to_map(metadata.get("annotations")).get(TARGETS))
     if not text:
         environment = _to_map(subscription.get("config")).get("env") or ()

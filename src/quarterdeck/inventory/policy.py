@@ -1,6 +1,7 @@
-"""Access policies as readers of the store know them: subjects flat, wildcards apart. Pure.
+"""Compiles access policies to the shape of `policy:{ns}:{name}`, as readers expect it. Pure.
 
-`access` decides by them; here a policy only takes the shape of `policy:{ns}:{name}`.
+Service accounts become user names, and wildcards become regular expressions. The package `access`
+makes the decisions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +20,11 @@ _SPECIAL = frozenset(r"\.+()[]{}|^$")
 BUILT_IN_TYPES = frozenset({"nodes", "operators", "namespaces", "pods", "alerts", "events"})
 
 Pattern = tuple[str, str]
-"""A wildcard, and the regular expression it means."""
+"""A wildcard, and its regular expression."""
 
 
 class CompiledFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Values of one field that may be seen, or not."""
+    """The allowed and denied values of one field."""
 
     allowed_literals: tuple[str, ...] = ()
     denied_literals: tuple[str, ...] = ()
@@ -32,7 +33,7 @@ class CompiledFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompiledResource(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be seen of one type."""
+    """Visibility and filters of one resource type."""
 
     type: str
     visibility: str
@@ -50,7 +51,7 @@ class CompiledResource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompiledSelector(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which clusters."""
+    """Selects clusters by name, pattern or labels."""
 
     match_names: tuple[str, ...] = ()
     match_pattern: str = ""
@@ -58,7 +59,7 @@ class CompiledSelector(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 
 class CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for some clusters."""
+    """Permissions and resource rules for the selected clusters."""
 
     cluster_selector: CompiledSelector
     permissions: Mapping[str, bool]
@@ -88,7 +89,7 @@ class CompiledPolicy(msgspec.Struct, frozen=True, kw_only=True):
 def compile_policy(
     spec: MonitorAccessPolicySpec, *, name: str, namespace: str, compiled_at: str, hash_: str
 ) -> CompiledPolicy:
-    """The policy as the store keeps it."""
+    """Compile a policy to the shape that the store keeps."""
     subjects = spec.identity.subjects
     validity = spec.lifecycle.validity if spec.lifecycle is not None else None
     return CompiledPolicy(
@@ -173,7 +174,7 @@ def _filter(given: NameFilter | None) -> CompiledFilter:
 
 
 def _split(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[Pattern, ...]]:
-    """Names as they are, and wildcards with the regular expressions they mean."""
+    """Split names into literals and wildcards, the latter with their regular expressions."""
     literals = tuple(name for name in names if not _WILDCARDS & set(name))
     patterns = tuple((name, _compile_wildcard(name)) for name in names if _WILDCARDS & set(name))
     return literals, patterns

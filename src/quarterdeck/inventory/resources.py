@@ -1,4 +1,4 @@
-"""Short lists of what runs in a cluster, within limits; a list that was cut says so."""
+"""Short lists of resources of a cluster, within limits; `truncated` marks lists that were cut."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _Text = str | msgspec.UnsetType
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is kept of one cluster."""
+    """Limits of the short lists of one cluster."""
 
     pods_per_namespace: int = 100
     pods: int = 1000
@@ -84,7 +84,7 @@ class IngressSummary(msgspec.Struct, frozen=True):
 
 
 class ResourceLists(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was listed."""
+    """The short lists of one cluster."""
 
     pods: tuple[PodSummary, ...] = ()
     deployments: tuple[WorkloadSummary, ...] = ()
@@ -98,7 +98,7 @@ class ResourceLists(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodSelection:
-    """Keeps pods of a stream within both limits."""
+    """Selects streamed pods up to the limits per namespace and per cluster."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -107,7 +107,7 @@ class PodSelection:
         self.is_truncated = False
 
     def add(self, pod: Pod) -> None:
-        """Keep a pod, unless it is finished or there are enough."""
+        """Keep a pod, unless it is finished or a limit is reached."""
         if pod.status.phase in FINISHED:
             return
         namespace = pod.metadata.namespace
@@ -129,12 +129,12 @@ class PodSelection:
 
     @property
     def kept(self) -> tuple[PodSummary, ...]:
-        """Those that were kept."""
+        """The pods that were kept."""
         return tuple(self._kept)
 
 
 def summarize_workload(each: Workload, *, with_labels: bool = False) -> WorkloadSummary:
-    """A Deployment or StatefulSet; replicas that nobody set are one."""
+    """Summarize a Deployment or StatefulSet; replicas default to 1."""
     labels = each.metadata.labels if with_labels else None
     wanted = 1 if each.spec.replicas is None else each.spec.replicas
     return WorkloadSummary(

@@ -1,4 +1,4 @@
-"""The attributes of a collector as matchers see them."""
+"""The attributes of a collector that matchers compare."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ RESERVED = "collector."
 def merge_attributes(
     identity: str, local: Mapping[str, str], remote: Mapping[str, str]
 ) -> dict[str, str]:
-    """What matchers see: remote wins over local, but never in the reserved names.
+    """Merge attributes for matchers: remote ones win over local ones, except reserved names.
 
     Servers add the id as `collector.ID`; existing operators call it `collector.id`.
     """

@@ -1,4 +1,4 @@
-"""Which collectors receive a candidate: a part of them by a stable hash, or those of matchers.
+"""Chooses the collectors that receive a candidate: a share by a stable hash, or by matchers.
 
 Client and server decide with the same function, so a preview names the collectors that a rollout
 then chooses. The hash depends on the collector's id and on the pipeline, never on time or order:
@@ -17,7 +17,7 @@ BUCKETS = 10_000
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Who is chosen: by `matchers` if there are any, else `weight` per cent."""
+    """The choice of collectors: by `matchers` if there are any, else `weight` per cent."""
 
     salt: str
     """Usually the name of the pipeline."""
@@ -32,16 +32,16 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def compute_bucket(identity: str, salt: str) -> int:
-    """A number below `BUCKETS` that a collector always has for a pipeline."""
+    """Hash a collector and a pipeline to a bucket below `BUCKETS`; always the same."""
     digest = hashlib.sha256(f"{salt}\0{identity}".encode()).digest()
     return int.from_bytes(digest[:8]) % BUCKETS
 
 
 def digest_contents(contents: str) -> str:
-    """A short name for a configuration text."""
+    """A short hash of a configuration text."""
     return hashlib.sha256(contents.encode()).hexdigest()[:12]
 
 
 def choose(identities: Sequence[str], choice: Choice) -> list[str]:
-    """The chosen ones among collectors of which only the ids are known."""
+    """Choose among collectors by their ids; other attributes are not known."""
     return [each for each in identities if choice.is_chosen(each, {"collector.ID": each})]

@@ -1,4 +1,4 @@
-"""The check of a pipeline's contents before anything is sent, and comparison without formatting."""
+"""Checks a pipeline's contents before they are sent, and compares them without formatting."""
 
 import asyncio
 import enum
@@ -16,7 +16,7 @@ _OTEL_STARTS = ("receivers:", "processors:", "exporters:", "connectors:", "servi
 _LARGE = 32 * 1024
 _LARGE_KEPT = 8
 _SMALL_KEPT = 64
-"""Answers that are kept: webhook, operator and fleet server ask about the same contents in turn."""
+"""Cached results: webhook, operator and fleet server check the same contents in turn."""
 
 
 class ConfigType(enum.StrEnum):
@@ -27,15 +27,15 @@ class ConfigType(enum.StrEnum):
 
 
 def check(contents: str, config_type: ConfigType) -> list[Finding]:
-    """Everything wrong with a pipeline's contents; what was checked of late is remembered."""
+    """Find everything wrong with a pipeline's contents; recent results are cached."""
     is_large = len(contents) > _LARGE
     return list((_check_large if is_large else _check_small)(contents, config_type))
 
 
 async def check_ahead(contents: str, config_type: ConfigType) -> None:
-    """Check large contents in a thread, so that `check` finds the answer there.
+    """Check large contents in a thread, so that `check` finds the result in its cache.
 
-    Thousands of blocks take seconds; the event loop serves others meanwhile.
+    Thousands of blocks take seconds, which would block the event loop.
     """
     if len(contents) > _LARGE:
         await asyncio.to_thread(_check_large, contents, config_type)
@@ -60,7 +60,7 @@ def _check(contents: str, config_type: ConfigType) -> list[Finding]:
 
 
 def check_alloy(contents: str) -> list[Finding]:
-    """An Alloy pipeline: it must parse, and hold only what may stand in a `declare` block."""
+    """Check an Alloy pipeline: it must parse, and have only what a `declare` block allows."""
     if contents.lstrip().startswith(_OTEL_STARTS):
         return [
             Finding(message="this is OpenTelemetry YAML; set configType: OpenTelemetryCollector")

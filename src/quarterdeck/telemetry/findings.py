@@ -1,4 +1,4 @@
-"""What a check of a pipeline's contents finds."""
+"""Errors and warnings about a pipeline's contents."""
 
 import enum
 
@@ -6,14 +6,14 @@ import msgspec
 
 
 class Severity(enum.StrEnum):
-    """Whether a finding stops a pipeline."""
+    """The severity of a finding; an error stops the pipeline."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing wrong, or doubtful, with a configuration; line 0 means the whole of it."""
+    """An error or a warning about a configuration; line 0 means the whole of it."""
 
     severity: Severity = Severity.ERROR
     message: str
@@ -26,5 +26,5 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def select_errors(findings: list[Finding]) -> list[Finding]:
-    """Those that stop a pipeline."""
+    """Select the findings that stop a pipeline."""
     return [each for each in findings if each.severity is Severity.ERROR]

@@ -1,4 +1,4 @@
-"""OpenTelemetry pipelines that share nothing: every id carries the name of its pipeline.
+"""Isolates OpenTelemetry pipelines: adds the name of the pipeline to every component id.
 
 Merged configurations share components by id: two pipelines that set `otlp` differently contradict
 each other. With a suffix both are kept, as `otlp/__web` and `otlp/__api`. Ids are rewritten where
@@ -24,9 +24,9 @@ Rename = Callable[[str], str]
 
 
 def isolate(contents: str, pipeline: str) -> str:
-    """A configuration with the name of its pipeline in every id; comments are lost.
+    """Add the name of the pipeline to every id of a configuration; comments are lost.
 
-    A text that is no configuration is returned as it is: checks say what is wrong with it.
+    A text that is not a configuration is returned unchanged: checks report its errors.
     """
     try:
         document = yaml.load(contents)
@@ -39,7 +39,7 @@ def isolate(contents: str, pipeline: str) -> str:
 
 
 def build_suffix(pipeline: str) -> str:
-    """The name of a pipeline as part of an id; a hash tells apart what cannot be written."""
+    """Convert the name of a pipeline to a part of an id; a hash keeps changed names distinct."""
     if _PLAIN.fullmatch(pipeline):
         return pipeline
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", pipeline)[:194]
@@ -47,7 +47,7 @@ def build_suffix(pipeline: str) -> str:
 
 
 def add_suffix(identity: str, suffix: str) -> str:
-    """`type/name` as `type/name__suffix`."""
+    """Convert `type/name` to `type/name__suffix`."""
     kind, _, name = identity.partition("/")
     return f"{kind}/{name}__{suffix}"
 
@@ -94,7 +94,7 @@ def _rewrite_roles(roles: Any, rename: Rename) -> Any:
 def _rewrite_settings(
     value: Any, extensions: frozenset[str], pipelines: frozenset[str], rename: Rename
 ) -> Any:
-    """The settings of a component; only ids that this configuration declares are touched."""
+    """Rewrite the settings of a component; only ids that this configuration declares change."""
     if isinstance(value, list):
         return [_rewrite_settings(each, extensions, pipelines, rename) for each in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""One configuration from many pipelines, for one collector.
+"""Merges pipelines into one configuration for a collector.
 
 Alloy: each pipeline becomes a component of its own, so that names never clash and one pipeline can
 read the collector's attributes as `argument.attributes.value["key"]`. OpenTelemetry: mappings are
@@ -21,7 +21,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """One pipeline of a merge; `revision` only shows in the header."""
+    """One pipeline of a merge; `revision` is only used in the header."""
 
     name: str
     contents: str
@@ -35,16 +35,16 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
     conflicts: tuple[str, ...] = ()
     rivals: tuple[tuple[str, str], ...] = ()
-    """Each pipeline that was left out, with one that it contradicts."""
+    """Pairs of a pipeline that was left out and one that it conflicts with."""
 
 
 def uses_attributes(contents: str) -> bool:
-    """Whether a pipeline reads the collector's attributes, which makes its merge per collector."""
+    """Whether a pipeline reads the collector's attributes, so that its merge differs for each."""
     return _USES_ATTRIBUTES.search(contents) is not None
 
 
 def merge_alloy(parts: Sequence[Part], attributes: Mapping[str, str]) -> Merged:
-    """The Alloy configuration of a collector; never empty, because an empty one clears nothing."""
+    """Merge Alloy pipelines; never empty, because an empty configuration clears nothing."""
     ordered = sorted(parts, key=lambda part: part.name.encode())
     lines = [_build_header(ordered)]
     taken: set[str] = set()
@@ -56,7 +56,7 @@ def merge_alloy(parts: Sequence[Part], attributes: Mapping[str, str]) -> Merged:
 
 
 def merge_otel(parts: Sequence[Part]) -> Merged:
-    """The OpenTelemetry configuration of a collector; the first by name wins a conflict."""
+    """Merge OpenTelemetry pipelines; in a conflict the first by name wins."""
     ordered = sorted(parts, key=lambda part: part.name.encode())
     document: dict[str, Any] = {}
     kept: list[Part] = []
@@ -81,7 +81,7 @@ def merge_otel(parts: Sequence[Part]) -> Merged:
 def _find_rivals(
     part: Part, addition: object, kept: Sequence[Part], documents: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
-    """The pipelines that one contradicts."""
+    """Find the pipelines that a pipeline conflicts with."""
     if not isinstance(addition, dict):
         return []
     return [

@@ -1,4 +1,4 @@
-"""OpenTelemetry Collector configurations: what is wired to what, and does it exist."""
+"""Checks OpenTelemetry Collector configurations: whether pipelines use declared components."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _COMPONENT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}(/[^\s]{1,1024})?")
 
 
 def check(contents: str) -> list[Finding]:
-    """Everything wrong with a configuration, in the order it is written."""
+    """Find everything wrong with a configuration, in the order of its text."""
     try:
         document = yaml.load(contents)
     except yaml.YamlError as error:

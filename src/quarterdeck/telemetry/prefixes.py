@@ -1,7 +1,7 @@
-"""What a regular expression says about how its matches begin.
+"""Finds the literal prefixes of what a regular expression matches.
 
-An index can file `host=~"edge-1[0-9]"` under `edge-1` and pass it over for every other host. The
-reading is careful, not complete: a form it does not know begins with anything, the empty prefix.
+An index can store `host=~"edge-1[0-9]"` under `edge-1` and skip it for every other host. The
+analysis is conservative: a form that it does not support has the empty prefix, which fits any text.
 """
 
 import re
@@ -10,23 +10,23 @@ from typing import NamedTuple
 _PLAIN = re.compile(r"[^.^$*+?()\[\]{}|\\]*")
 _OPTIONAL = ("*", "?", "{")
 _UNCLEAR = ("[", "\\", "(?")
-"""Beside alternatives: a bar may stand for itself, or a flag may reach the branches after it."""
+"""Not supported together with `|`: it may be literal there, or a flag may apply to branches."""
 
 
 class Beginning(NamedTuple):
-    """How a match begins; `is_whole` if there is nothing after it."""
+    """A prefix of a match; `is_whole` if it is the whole match."""
 
     text: str
     is_whole: bool
 
 
 def find_beginnings(pattern: str) -> tuple[Beginning, ...]:
-    """Each way in which a text that matches the whole pattern can begin."""
+    """Find the prefixes of texts that match the whole pattern, one for each alternative."""
     return tuple(dict.fromkeys(_find_beginning(branch) for branch in _split_branches(pattern)))
 
 
 def _split_branches(pattern: str) -> list[str]:
-    """The alternatives at the top; one that begins with anything if that is unclear."""
+    """Split the alternatives of the top level; one with any prefix if that is not supported."""
     if "|" not in pattern:
         return [pattern]
     if any(each in pattern for each in _UNCLEAR):

@@ -1,4 +1,4 @@
-"""What the type parameters of one expression stand for, as far as is known."""
+"""Type inference: the types that the type parameters of one expression are bound to."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -9,7 +9,7 @@ from quarterdeck.cel.types import Kind, Type, param
 
 
 class Inference:
-    """Parameters bound so far, and names for fresh ones."""
+    """The type parameters bound so far; also creates new ones."""
 
     __slots__ = ("_bound", "_fresh")
 
@@ -18,15 +18,15 @@ class Inference:
         self._fresh = 0
 
     def resolve(self, type_: Type) -> Type:
-        """A type with everything filled in that is known by now."""
+        """Replace the bound type parameters in a type; the others stay."""
         return substitute(self._bound, type_) if type_.generic else type_
 
     def resolve_fully(self, type_: Type) -> Type:
-        """A type with everything filled in; what is still open can be anything."""
+        """Replace all type parameters in a type; those that are not bound become dyn."""
         return substitute(self._bound, type_, final=True) if type_.generic else type_
 
     def unify(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-        """Whether every type may stand where another is asked for; if so, learn from it."""
+        """Whether each given type is assignable to the wanted one; if so, bind type parameters."""
         attempt = dict(self._bound)
         if not all(map(is_assignable, repeat(attempt), given, wanted)):
             return False
@@ -34,18 +34,18 @@ class Inference:
         return True
 
     def join(self, left: Type, right: Type) -> Type | None:
-        """The type of a collection that holds both, if they go together."""
+        """The common type of two elements; None if they are not assignable."""
         if not self.unify((left,), (right,)):
             return None
         return choose_most_general(self.resolve(left), self.resolve(right))
 
     def new_variable(self) -> Type:
-        """A parameter of its own."""
+        """Create a type parameter that no other part of the expression has."""
         self._fresh += 1
         return param(f"_var{self._fresh - 1}")
 
     def instantiate(self, overload: Overload) -> tuple[Sequence[Type], Type]:
-        """Parameters and result of a signature, its type parameters made fresh."""
+        """Parameters and result of a signature, with new type parameters in place of its own."""
         if not overload.generic:
             return overload.params, overload.result
         fresh: Bindings = {}

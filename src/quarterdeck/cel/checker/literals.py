@@ -15,12 +15,12 @@ from quarterdeck.cel.types import (
 
 
 def check_constant(checker: Checker, node: Literal_) -> Type:
-    """Known since it was read."""
+    """The type of a constant, which the parser has set."""
     return node.type
 
 
 def check_list(checker: Checker, node: ListExpr) -> Type:
-    """A list of the type that all elements have."""
+    """Infer the type of a list; its elements are dyn if their types differ."""
     element: Type | None = None
     for at, part in enumerate(node.elements):
         given = _check_element(checker, part, optional=at in node.optional)
@@ -29,7 +29,7 @@ def check_list(checker: Checker, node: ListExpr) -> Type:
 
 
 def check_map(checker: Checker, node: MapExpr) -> Type:
-    """A map from the type of all keys to that of all values."""
+    """Infer the type of a map; its keys or values are dyn if their types differ."""
     key: Type | None = None
     value: Type | None = None
     for entry in node.entries:
@@ -42,7 +42,7 @@ def check_map(checker: Checker, node: MapExpr) -> Type:
 
 
 def _check_element(checker: Checker, node: Expr, *, optional: bool) -> Type:
-    """The type of an element; an optional one must be given as an optional."""
+    """The type of an element; the value of `?element` must be an optional, which is unwrapped."""
     if not optional:
         return checker.visit(node)
     given = checker.resolve(node)
@@ -54,7 +54,7 @@ def _check_element(checker: Checker, node: Expr, *, optional: bool) -> Type:
 
 
 def _join(checker: Checker, previous: Type | None, current: Type) -> Type:
-    """The type that both have, or anything; whether they may differ is for `validation` to say."""
+    """The common type of two elements, else dyn; `validation` decides whether that is an error."""
     if previous is None:
         return current
     joined = checker.inference.join(previous, current)
@@ -62,7 +62,7 @@ def _join(checker: Checker, previous: Type | None, current: Type) -> Type:
 
 
 def check_message(checker: Checker, node: MessageExpr) -> Type:
-    """A value of a named type, where the environment has types that may be constructed."""
+    """Check `Name{…}`; the environment decides which types may be constructed."""
     name = node.name.removeprefix(".")
     if (found := checker.messages(name)) is not None:
         for entry in node.entries:
@@ -76,7 +76,7 @@ def check_message(checker: Checker, node: MessageExpr) -> Type:
 
 
 def _check_member(checker: Checker, entry: Entry, message: Type) -> None:
-    """One `name: value` of a message; the value must fit the declared type."""
+    """Check one `name: value` of a message: the value must be assignable to the field."""
     assert isinstance(entry.key, Literal_)  # the parser makes nothing else
     name = str(entry.key.value)
     given = _check_element(checker, entry.value, optional=entry.optional)

@@ -1,4 +1,4 @@
-"""Types of what macros walk, bind and yield."""
+"""The types of macros: of their ranges, variables and results."""
 
 from typing import NamedTuple
 
@@ -20,14 +20,14 @@ from quarterdeck.cel.types import (
 
 
 class _RangeTypes(NamedTuple):
-    """What a range consists of: index or key, and element."""
+    """The types in a range: its indexes or keys, and its elements."""
 
     key: Type
     element: Type
 
 
 def check_comprehension(checker: Checker, node: Comprehension) -> Type:
-    """A macro that walks a list or map."""
+    """Infer the type of a macro that iterates over a list or map."""
     range_type = checker.resolve(node.range)
     walked = _infer_range(checker, node.range, range_type)
     scope = {node.var: walked.key if range_type.kind is Kind.MAP else walked.element}
@@ -75,7 +75,7 @@ def _require_bool(checker: Checker, node: Expr) -> None:
 
 
 def check_optional_map(checker: Checker, node: OptionalMap) -> Type:
-    """`optMap` yields an optional of its body, `optFlatMap` needs a body that is one."""
+    """Infer the type of `optMap`, an optional of its body, or `optFlatMap`, whose body is one."""
     checker.scopes.append({node.var: _unwrap_optional(checker, node, checker.resolve(node.target))})
     body = checker.resolve(node.body)
     checker.scopes.pop()
@@ -91,7 +91,7 @@ def check_optional_map(checker: Checker, node: OptionalMap) -> Type:
 
 
 def _unwrap_optional(checker: Checker, node: OptionalMap, target: Type) -> Type:
-    """What the target holds if it holds something."""
+    """The type of the value in the optional target; any other target is an error."""
     if is_optional(target):
         return target.params[0]
     if is_dyn(target):

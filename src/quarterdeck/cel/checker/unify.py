@@ -1,17 +1,17 @@
-"""Assignability of types with parameters: what the checker asks about every call."""
+"""Assignability of types with type parameters, which the checker tests for every call."""
 
 from quarterdeck.cel.types import DYN, Kind, Type, is_dyn
 
 Bindings = dict[str, Type]
-"""What type parameters stand for, by their names."""
+"""The types that type parameters are bound to, by the name of the parameter."""
 
 _NULLABLE = frozenset({Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.OPAQUE, Kind.NULL})
 
 
 def is_assignable(bound: Bindings, given: Type, wanted: Type) -> bool:
-    """Whether `given` may stand where `wanted` is asked for; binds parameters on success.
+    """Whether `given` is assignable to `wanted`; binds type parameters on success.
 
-    The mapping may hold new bindings even when the answer is no: callers try on a copy.
+    `bound` may have new bindings even when the result is False, so callers pass a copy.
     """
     if given is wanted:
         return True
@@ -67,7 +67,7 @@ def _occurs(bound: Bindings, parameter: Type, inside: Type) -> bool:
 
 
 def choose_most_general(left: Type, right: Type) -> Type:
-    """Of two types that fit each other, the one that says less."""
+    """The more general one of two types that are assignable to each other."""
     if left.kind is Kind.PARAM or is_dyn(left):
         return left if is_dyn(left) else right
     if is_dyn(right):

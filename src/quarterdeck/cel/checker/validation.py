@@ -1,7 +1,7 @@
-"""What is well typed and refused all the same: mixed literals, and formats that cannot work.
+"""Refuses well-typed expressions with mixed literals or format strings that cannot be filled.
 
-cel-go calls these checks validators of the syntax tree. They need the types that everything has in
-the end, so they run once an expression has no other issue.
+cel-go calls these checks validators of the syntax tree. They need the final types of all nodes, so
+they run after the check, if it found no issue.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ _KINDS: Mapping[str, frozenset[Kind]] = {
 
 
 def validate(tree: Expr, report: Report) -> None:
-    """Report every mixed literal and every format that could never be filled."""
+    """Report literals with elements of several types, and formats that no argument can fill."""
     todo = [(tree, False)]
     while todo:
         node, is_exempt = todo.pop()
@@ -63,7 +63,7 @@ def _validate_map(node: MapExpr, report: Report) -> None:
 
 
 def _unwrap(node: Expr, *, optional: bool) -> Type:
-    """The type that an element adds to its collection."""
+    """The type of an element in its collection: `?element` is unwrapped."""
     return node.type.params[0] if optional and is_optional(node.type) else node.type
 
 
@@ -97,7 +97,7 @@ def _validate_format(node: Call, report: Report) -> None:
 
 
 def _find_refused(verb: str, argument: Expr) -> Expr | None:
-    """The argument, or the part of a literal inside it, that a clause cannot show."""
+    """The argument, or the element of a literal, that a clause cannot format; None if it can."""
     kind = argument.type.kind
     if kind is not Kind.DYN and kind not in _KINDS[verb]:
         return argument

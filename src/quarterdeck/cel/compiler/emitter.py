@@ -1,4 +1,4 @@
-"""What all functions that emit code share: names, scopes, conversions and checks of bool."""
+"""The state that all compile functions share: names, scopes, conversions and bool checks."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,17 +15,17 @@ from quarterdeck.cel.types import Kind, Type
 
 Function = Callable[..., Any]
 CompileFunction = Callable[["Emitter", Any], str]
-"""How code is made of one kind of node."""
+"""Generates the code of one kind of node."""
 
 _BUILTINS = {"len": len, "float": float, "enumerate": enumerate}
 
 
 class NotCompilable(Exception):
-    """Raised when an expression is better left to the interpreter."""
+    """Raised when no code can be generated: the interpreter evaluates the expression."""
 
 
 class Emitter:
-    """The code of one expression while it grows."""
+    """Generates the code of one expression."""
 
     __slots__ = ("_by_node_type", "_constants", "functions", "namespace", "scopes")
 
@@ -35,21 +35,21 @@ class Emitter:
         self.namespace: dict[str, Any] = {"__builtins__": _BUILTINS}
         """The objects the code refers to."""
         self.functions: list[str] = []
-        """The functions that loops have become, in the order they need each other."""
+        """The source of the functions for loops and bodies, callees before their callers."""
         self.scopes: list[tuple[str, ...]] = [parameters]
         """Names of variables, innermost last."""
         self._constants: dict[int, str] = {}
         self._by_node_type = by_node_type
 
     def emit(self, node: Expr) -> str:
-        """A Python expression for a value to look into; scalars are converted already."""
+        """A Python expression for a node; scalars are converted, items of containers are not."""
         function = self._by_node_type.get(type(node))
         if function is None:
             raise NotCompilable(type(node).__name__)
         return function(self, node)
 
     def emit_whole(self, node: Expr) -> str:
-        """The same for a value to compare, add or hand on, converted through and through."""
+        """The same for a value to compare, add or pass on: containers are converted, too."""
         code = self.emit(node)
         if needs_conversion(node.type):
             return self.emit_call(build_converter(node.type), code)
@@ -58,14 +58,14 @@ class Emitter:
         return code
 
     def emit_bool(self, node: Expr) -> str:
-        """The same for a value that must be a bool: checked where nothing proves it."""
+        """The same for a value that must be a bool; it is checked unless its type proves it."""
         code = self.emit(node)
         if node.type.kind is Kind.BOOL and not (node.type.nullable and is_path(node)):
             return code
         return self.emit_call(support.require_bool, code)
 
     def emit_scalar(self, type_: Type, code: str) -> str:
-        """Code that finds stored JSON, with the conversion a scalar of the type needs."""
+        """Add the conversion that a scalar of this type needs to code that reads stored JSON."""
         convert = find_scalar_converter(type_)
         if convert is None or type_.convert == "double":
             return code
@@ -76,7 +76,7 @@ class Emitter:
         return f"{self.bind(function)}({', '.join(arguments)})"
 
     def bind(self, value: Any) -> str:
-        """A global name for a Python object the code needs."""
+        """Give a Python object that the code refers to a global name; returns the name."""
         name = self._constants.get(id(value))
         if name is None:
             name = f"k{len(self._constants)}"
@@ -89,7 +89,7 @@ class Emitter:
         return list(dict.fromkeys(name for scope in self.scopes for name in scope))
 
     def define(self, parameters: list[str], body: list[str]) -> str:
-        """The name of a new function."""
+        """Add a function; returns its name."""
         name = f"f{len(self.functions)}"
         lines = "".join(f"    {line}\n" for line in body)
         self.functions.append(f"def {name}({', '.join(parameters)}):\n{lines}")

@@ -1,4 +1,4 @@
-"""An expression as Python functions: the text is put together here, compiled and run."""
+"""An expression as Python functions: assembles their source and compiles it."""
 
 from collections.abc import Mapping
 from types import CodeType
@@ -31,14 +31,14 @@ _COMPILE_FUNCTIONS: Mapping[type[Expr], CompileFunction] = {
 
 
 class Compiled(NamedTuple):
-    """An expression as two functions: of its variables in order, and of a mapping of them."""
+    """An expression as two functions, which take the variables by position or in a mapping."""
 
     by_position: Function
     by_name: Function
 
 
 def compile_function(tree: Expr, parameters: tuple[str, ...]) -> Compiled:
-    """Functions of the variables that compute the expression, or at least always raise."""
+    """Functions that compute the expression; they always raise if it cannot be compiled."""
     emitter = Emitter(_COMPILE_FUNCTIONS, parameters)
     try:
         code = _generate_code(emitter, tree, parameters)
@@ -59,5 +59,5 @@ def _generate_code(emitter: Emitter, tree: Expr, parameters: tuple[str, ...]) ->
 
 
 def _raise_undecided(*args: Any) -> Any:
-    """Stands for code that could not be generated: the interpreter always decides."""
+    """Used where no code can be generated: raises, so that the interpreter always evaluates."""
     raise NotCompilable

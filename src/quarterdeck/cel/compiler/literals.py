@@ -6,7 +6,7 @@ from quarterdeck.cel.types import Kind
 
 
 def compile_constant(emitter: Emitter, node: Literal_) -> str:
-    """A constant as Python writes it, or by name if it cannot be written."""
+    """A constant as a Python literal, or as a bound name if Python has no literal for it."""
     value = node.value
     if type(value) in (bool, str, bytes, type(None)):
         return repr(value)
@@ -23,7 +23,7 @@ def compile_list(emitter: Emitter, node: ListExpr) -> str:
 
 
 def compile_map(emitter: Emitter, node: MapExpr) -> str:
-    """A dict display, where no key can be repeated."""
+    """A dict display; compiled only if all keys are distinct constants."""
     kinds = {entry.key.type.kind for entry in node.entries}
     keys = [entry.key.value for entry in node.entries if isinstance(entry.key, Literal_)]
     if any(entry.optional for entry in node.entries) or not kinds <= {Kind.STRING, Kind.INT}:

@@ -1,7 +1,6 @@
 """Code for macros.
 
-Each comprehension becomes a function of its own with a plain loop, the fastest thing Python has
-for it.
+Each comprehension becomes a function with a plain loop, which is the fastest form in Python.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from quarterdeck.cel.types import Kind
 
 
 def compile_comprehension(emitter: Emitter, node: Comprehension) -> str:
-    """A call of the function that the loop becomes."""
+    """Define a function for the loop; returns the call of it."""
     range_ = emitter.emit(node.range)
     outer = [f"v_{name}" for name in emitter.list_visible()]
     emitter.scopes.append(tuple(name for name in (node.var, node.var2) if name))
@@ -33,7 +32,7 @@ def compile_comprehension(emitter: Emitter, node: Comprehension) -> str:
 
 
 def _build_loop_header(emitter: Emitter, node: Comprehension) -> str:
-    """What a loop binds, and what it runs over."""
+    """The `for` line: the variables, and what it iterates over."""
     kind = node.range.type.kind
     if node.var2:
         sources = {Kind.MAP: "r.items()", Kind.LIST: "enumerate(r)"}
@@ -45,7 +44,7 @@ def _build_loop_header(emitter: Emitter, node: Comprehension) -> str:
 
 
 def _build_conversions(emitter: Emitter, node: Comprehension) -> list[str]:
-    """Statements that turn stored scalars into values as they are met."""
+    """Statements that convert the stored scalar of each iteration into its value."""
     type_ = node.range.type
     if not type_.params or (type_.kind is Kind.MAP and not node.var2):
         return []
@@ -55,7 +54,7 @@ def _build_conversions(emitter: Emitter, node: Comprehension) -> list[str]:
 
 
 class _Loop(NamedTuple):
-    """What stands before a loop, inside it and after it."""
+    """The statements before a loop, inside it and after it."""
 
     before: tuple[str, ...]
     each: str
@@ -108,7 +107,7 @@ _LOOPS: Mapping[str, Callable[[Emitter, Comprehension], _Loop]] = {
 
 
 def compile_optional_map(emitter: Emitter, node: OptionalMap) -> str:
-    """A call of the function that the body becomes, if there is a value."""
+    """Define a function for the body; returns code that calls it if the optional has a value."""
     if node.type.convert or node.target.type.convert:
         raise NotCompilable("conversion inside an optional")
     target = emitter.emit(node.target)

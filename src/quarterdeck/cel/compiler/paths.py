@@ -9,7 +9,7 @@ from quarterdeck.cel.types import Kind, is_optional
 
 
 def compile_ident(emitter: Emitter, node: Ident) -> str:
-    """A variable; those of loops are converted where they are bound."""
+    """A variable; variables of loops are converted by the code of the loop."""
     if node.type_value is not None:
         return emitter.bind(node.type_value)
     name = f"v_{node.name}"
@@ -18,7 +18,7 @@ def compile_ident(emitter: Emitter, node: Ident) -> str:
 
 
 def compile_select(emitter: Emitter, node: Select) -> str:
-    """A field, or whether there is one."""
+    """The value of a field, or `has(operand.field)`."""
     if node.ident is not None:
         return emitter.bind(node.ident.type_value)
     operand, name = emitter.emit(node.operand), repr(node.member)
@@ -53,7 +53,7 @@ def compile_index(emitter: Emitter, node: Call) -> str:
 
 
 def _compile_plain_index(emitter: Emitter, node: Call) -> str | None:
-    """What Python's own index takes, where it means what CEL's does."""
+    """The index for a Python subscript; None where CEL's subscript has another meaning."""
     container, key = node.args
     match container.type.kind, key.type.kind:
         case Kind.MAP, Kind.STRING:

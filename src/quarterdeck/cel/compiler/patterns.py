@@ -1,4 +1,4 @@
-"""Constant patterns that Python's own engine may run.
+"""Compiles constant patterns, with Python's own engine where that is safe.
 
 RE2 never takes more than linear time, but a call into it costs microseconds. Patterns of a simple
 shape (anchored at the start, at most one unbounded repetition, nothing repeated but single
@@ -25,11 +25,11 @@ _ATOM = re.compile(
 _REPEAT = re.compile(r"[*+?]|\{([0-9]{1,3})(?:,([0-9]{0,3}))?\}")
 _MAX_REPEAT = 255
 _MAX_CHOICES = 256
-"""How many ways through the pattern a failing match may try, for each end of the unbounded part."""
+"""Limit of the paths that a failing match may try for each end of the unbounded repetition."""
 
 
 def compile_search(pattern: str) -> Callable[[str], object]:
-    """A function that is true for texts the pattern matches somewhere.
+    """A function that is truthy for a text if the pattern matches anywhere in it.
 
     Raises:
         PatternError: when it is not RE2 syntax.
@@ -42,7 +42,7 @@ def compile_search(pattern: str) -> Callable[[str], object]:
 
 
 def _is_closed(pattern: str) -> bool:
-    """Whether it ends with an anchor rather than an escaped dollar sign."""
+    """Whether a pattern ends with the anchor `$`, not with an escaped dollar sign."""
     before = pattern.removesuffix("$")
     escapes = len(before) - len(before.rstrip("\\"))
     return before != pattern and escapes % 2 == 0
@@ -78,7 +78,7 @@ def _is_simple(pattern: str) -> bool:
 
 
 def _is_plain_class(found: re.Match[str]) -> bool:
-    """Whether a class has no member the two engines might read differently."""
+    """Whether a character class has no sequence that `re` reserves for set operations."""
     text = found["class"]
     if text is None:
         return True
@@ -87,7 +87,7 @@ def _is_plain_class(found: re.Match[str]) -> bool:
 
 
 def _count_ways(kind: str, repeat: re.Match[str]) -> int:
-    """In how many ways a repetition can end: 0 for without bound, -1 for not allowed here."""
+    """How many lengths a repetition can have: 0 if unbounded, -1 if it is not allowed here."""
     text = repeat[0]
     if kind in ("open", "or") or (kind == "close" and text != "?"):
         return -1

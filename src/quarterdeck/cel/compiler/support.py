@@ -1,6 +1,6 @@
-"""What generated code calls where one Python operation is not enough.
+"""Functions that generated code calls where one Python operation is not enough.
 
-All of them raise when an assumption does not hold; the interpreter then takes over.
+All of them raise when an assumption does not hold; then the interpreter evaluates the expression.
 """
 
 from collections.abc import Callable
@@ -11,35 +11,35 @@ from quarterdeck.cel.operations import containers
 
 
 def require_bool(value: Any) -> bool:
-    """A value that must be true or false."""
+    """Return a value that must be a bool."""
     if value is True or value is False:
         return value
     raise TypeError("not a bool")
 
 
 def require_nonzero(value: Any) -> Any:
-    """A sum whose zero depends on a type is left to the interpreter."""
+    """Return a sum that must not be zero: the type of an empty sum needs the interpreter."""
     if value == 0:
         raise TypeError("the type of an empty sum is not known")
     return value
 
 
 def require_present(value: Any) -> Any:
-    """A member that must not be null."""
+    """Return a member that must not be null."""
     if value is None:
         raise KeyError("null")
     return value
 
 
 def require_position(value: int) -> int:
-    """An index that must not count from the end."""
+    """Return an index that must not be negative: Python would count it from the end."""
     if value < 0:
         raise IndexError(value)
     return value
 
 
 def choose_optional(target: Any, other: Callable[[], Any]) -> Any:
-    """`target.or(other)`, lazily; a value of unknown type stands for itself."""
+    """`target.or(other)`, lazily; a target that is not an optional is returned as it is."""
     return target if not isinstance(target, values.Optional) or target.present else other()
 
 
@@ -62,14 +62,14 @@ def map_optional(target: values.Optional, body: Callable[[Any], Any]) -> Any:
 
 
 def iterate_elements(value: Any) -> Any:
-    """What one variable walks: elements of a list, keys of a map."""
+    """The range of a macro with one variable: elements of a list, or keys of a map."""
     if isinstance(value, list | dict):
         return value
     raise TypeError("not a range")
 
 
 def iterate_pairs(value: Any) -> Any:
-    """What two variables walk: index and element, or key and value."""
+    """The range of a macro with two variables: index and element, or key and value."""
     if isinstance(value, dict):
         return value.items()
     return enumerate(iterate_elements(value))

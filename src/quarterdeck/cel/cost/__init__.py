@@ -1,4 +1,4 @@
-"""What expressions cost: beforehand, by what the schema allows (`estimate`), and as they run.
+"""The cost of expressions: estimated from the schema (`estimate`), and counted at run time.
 
 The numbers are those of cel-go and Kubernetes (`units`): they decide which rules a CRD may carry.
 """

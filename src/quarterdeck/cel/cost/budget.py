@@ -1,4 +1,4 @@
-"""How much an evaluation may cost."""
+"""The limits on the cost of evaluations."""
 
 from bisect import bisect_left
 
@@ -12,12 +12,12 @@ _CAPS = (256, 1024, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20)
 
 
 def round_size_up(size: int) -> int:
-    """A size rounded up, so that few bounds need computing."""
+    """Round a size up to one of a few values, so that few cost bounds are computed and cached."""
     return _CAPS[place] if (place := bisect_left(_CAPS, size)) < len(_CAPS) else size
 
 
 class Budget:
-    """A sum that shrinks as expressions are evaluated.
+    """The remaining cost that expressions may use.
 
     `size` is the number of bytes of the data; knowing it lets cheap expressions run without
     counting every step.
@@ -38,9 +38,9 @@ class Budget:
         self.cap = round_size_up(size) if size is not None else 0
 
     def can_afford(self, bound: int) -> bool:
-        """Whether something that costs at most `bound` may run uncounted."""
+        """Whether an expression that costs at most `bound` may run without counting each step."""
         return bound <= self.per_call and bound <= _CHEAP and bound <= self.remaining
 
     def spend(self, amount: int) -> None:
-        """Take from what remains; it may become negative."""
+        """Subtract a cost from what remains, which may become negative."""
         self.remaining -= amount

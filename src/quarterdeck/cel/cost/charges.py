@@ -1,4 +1,4 @@
-"""What a call did cost, now that its arguments are known."""
+"""The actual cost of a call at run time, computed from its arguments and result."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -112,7 +112,7 @@ def _charge_membership(args: Sequence[Any], result: Any) -> int:
 
 
 def _charge_pairs(times: int) -> _Charge:
-    """Comparing each element of one list with each of another."""
+    """The cost of comparing each element of one list with each of another."""
     return lambda args, result: 1 + times * len(args[0]) * len(args[1])
 
 
@@ -125,7 +125,7 @@ def _charge_flatten(args: Sequence[Any], result: Any) -> int:
 
 
 def _charge_sort(args: Sequence[Any], result: Any) -> int:
-    """Comparing every element with every other."""
+    """The cost of sorting, which is that of comparing every element with every other."""
     items = args[-1]
     texts = bool(items) and isinstance(items[0], str | bytes)
     return _LIST_CALL + int(len(items) ** 2 * (2 + STRING_FACTOR * texts))

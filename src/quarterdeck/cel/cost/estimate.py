@@ -1,4 +1,4 @@
-"""What an expression may cost, at least and at most.
+"""Estimates the minimum and maximum cost of an expression.
 
 Kubernetes refuses a CRD whose rules could be too expensive. Ranges saturate at 64 bits.
 """
@@ -27,7 +27,7 @@ from quarterdeck.meta.release import has_feature
 
 
 def estimate(tree: Expr, *, root: Type | None = None, cap: int | None = None) -> Range:
-    """What evaluating the tree costs at least and at most; for `root` and `cap` see `Sizes`."""
+    """The minimum and maximum cost of evaluating the tree; for `root` and `cap` see `Sizes`."""
     declared = root is not None and root.min_size > 0
     return _Estimator(Sizes(root if declared and cap is None else None, cap)).visit(tree)
 
@@ -91,12 +91,12 @@ class _Estimator:
         return target.add(reduce(Range.union, [each.cost for each in prices]))
 
     def follow_dyn(self, node: Call) -> None:
-        """What `dyn` yields is as large as what it was given."""
+        """Record that the result of `dyn` has the size of its argument."""
         if (size := self.sizes.find_exact(node.args[0])) is not None:
             self.sizes.record(node, size)
 
     def estimate_overload(self, node: Call, overload: str, costs: Sequence[Range]) -> Price:
-        """The price of a call with its arguments, of which some may not be evaluated."""
+        """The price of a call and of its arguments, some of which may not be evaluated."""
         match overload:
             case "logical_or" | "logical_and":
                 return Price(Range(costs[0].min, costs[0].add(costs[1]).max))
@@ -109,7 +109,7 @@ class _Estimator:
         return Price(found.cost.add(_sum(costs)), found.size)
 
     def follow(self, node: Call) -> None:
-        """An index leads to the declaration of the elements."""
+        """Record the declared type of the elements as that of an index expression."""
         declared = self.sizes.find_declaration(node.args[0])
         if declared is not None and declared.params:
             self.sizes.declare(node, declared.params[-1])
@@ -160,7 +160,7 @@ def _sum(costs: Iterable[Range]) -> Range:
 
 
 def _build_scope(node: Comprehension, sizes: Sizes) -> dict[str, Type | None]:
-    """What the variables lead to; over a computed range that is the root itself."""
+    """The declared types of the variables; for a range without a declaration, the root's type."""
     declared = sizes.find_declaration(node.range)
     if declared is None:
         return {name: sizes.root for name in (node.var, node.var2) if name}
@@ -175,7 +175,7 @@ def _build_scope(node: Comprehension, sizes: Sizes) -> dict[str, Type | None]:
 
 
 def _split_costs(node: Comprehension, condition: Range, step: Range) -> tuple[Range, Range, Range]:
-    """Cost before the loop, of one round, and after it."""
+    """The cost before the loop, of one iteration, and after the loop."""
     made = _LIST
     match node.kind:
         case "all":

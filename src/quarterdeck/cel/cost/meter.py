@@ -13,7 +13,7 @@ class Meter:
         self.limit = limit
 
     def charge(self, amount: int) -> None:
-        """Spend.
+        """Add to the cost.
 
         Raises:
             BudgetExceeded: beyond the limit.

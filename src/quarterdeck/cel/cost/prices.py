@@ -1,7 +1,7 @@
-"""What the work of one call may cost, and how large its result may be.
+"""The estimated cost of one call, and the estimated size of its result.
 
 A table for every function that costs more than one unit: by overload where overloads differ, else
-by function. Arguments are paid for by whoever evaluates them.
+by function. The cost of evaluating the arguments is not included; the caller adds it.
 """
 
 import math
@@ -31,7 +31,7 @@ Operands = Sequence[Expr]
 
 
 class Price(NamedTuple):
-    """Units of work, and the size of the result where it is worth knowing."""
+    """The cost of a call, and the size of its result if later calls depend on it."""
 
     cost: Range
     size: Range | None = None
@@ -42,7 +42,7 @@ _Pricing = Callable[[Sizes, Operands, str], Price]
 
 
 def price(sizes: Sizes, call: Call, overload: str) -> Price:
-    """The price of a call, if it turns out to mean this overload."""
+    """The price of a call if this is the overload that is called."""
     pricing = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(call.function)
     return pricing(sizes, call.operands, overload) if pricing is not None else _NOMINAL
 
@@ -105,7 +105,7 @@ def _price_replace(sizes: Sizes, operands: Operands, overload: str) -> Price:
 
 
 def _estimate_replaced_size(size: Range, old: Range, new: Range) -> Range:
-    """The size of a text after replacements: fewest and most, shortest and longest."""
+    """The minimum and maximum size of a text after replacements."""
     if old.min == 0:
         most, kept_max = min(size.max + 1, MAX), size.max
     elif new.max <= old.min:
@@ -188,7 +188,7 @@ def _price_rearrangement(sizes: Sizes, operands: Operands, overload: str) -> Pri
 
 
 def _price_sort(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    """Comparing every element with every other."""
+    """The price of sorting, which is that of comparing every element with every other."""
     size = sizes.of(operands[0])
     square = size.multiply(size)
     texts = "_string_" in overload or "_bytes_" in overload
@@ -196,7 +196,7 @@ def _price_sort(sizes: Sizes, operands: Operands, overload: str) -> Price:
 
 
 def _price_search(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    """Walking a list or a text once."""
+    """The price of reading a list or a text once."""
     element, size = sizes.find_element(operands[0])
     whole = sizes.of(operands[0])
     if element is None:

@@ -1,6 +1,6 @@
-"""How large the values of an expression may be: what its cost is reckoned from.
+"""The sizes that values of an expression may have; its estimated cost is computed from them.
 
-Sizes come from the schema and, where it says nothing, from the largest request there can be.
+Sizes come from the schema; where it has no limit, the size of the largest request is the limit.
 """
 
 from quarterdeck.cel.cost.units import ONE, UNKNOWN, Range
@@ -8,9 +8,9 @@ from quarterdeck.cel.syntax.ast import Call, Expr, Ident, ListExpr, Literal_, Ma
 from quarterdeck.cel.types import SCALARS, Type, is_optional
 
 _GROWTH = 32
-"""How much longer than its arguments we assume the result of an unknown function to be."""
+"""Limit of the result of a call without a known size, as a multiple of the cap."""
 _LOOKS = frozenset({"_[_]", "_[?_]", "_?._"})
-"""Calls that find data rather than make it."""
+"""Calls that return a part of the data, so that their result is not larger than the data."""
 
 
 class Sizes:
@@ -25,13 +25,13 @@ class Sizes:
     def __init__(self, root: Type | None, cap: int | None) -> None:
         self.root = root
         self.scopes: list[dict[str, Type | None]] = []
-        """What the variables of macros lead to, innermost last."""
+        """The declared types of the variables of macros, innermost macro last."""
         self._cap = cap
         self._made: dict[int, Range] = {}
         self._declared: dict[int, Type | None] = {}
 
     def of(self, node: Expr) -> Range:
-        """How large a value may be."""
+        """The minimum and maximum size of a value."""
         if (size := self.find_exact(node)) is not None:
             return size
         declared = self._declared.get(id(node))
@@ -43,7 +43,7 @@ class Sizes:
         return self._apply_cap(UNKNOWN, growth=_GROWTH if is_made else 1)
 
     def find_exact(self, node: Expr) -> Range | None:
-        """The size of what is written down or was computed, without a look at declarations."""
+        """The size of a literal, or the recorded size of a result; None for any other node."""
         if (made := self._made.get(id(node))) is not None:
             return made
         match node:
@@ -58,7 +58,7 @@ class Sizes:
         return Range(amount, amount)
 
     def find_element(self, node: Expr) -> tuple[Type | None, Range]:
-        """Type and size of a list's elements; without a type it is no list."""
+        """Type and size of the elements of a list; the type is None if the node is not a list."""
         if not node.type.params:
             return None, UNKNOWN
         declared = self._declared.get(id(node))
@@ -71,28 +71,28 @@ class Sizes:
         self._made[id(node)] = size
 
     def find_declaration(self, node: Expr) -> Type | None:
-        """The declaration a node leads to, as far as one was followed."""
+        """The declared type that was recorded for a node; None if there is none."""
         return self._declared.get(id(node))
 
     def declare(self, node: Expr, declared: Type | None) -> None:
-        """Note the declaration that a node leads to: sizes are read from it."""
+        """Record the declared type of a node, from which its size is read."""
         self._declared[id(node)] = declared
 
     def resolve(self, node: Ident) -> Type | None:
-        """The declaration a name leads to."""
+        """The declared type of a name."""
         for names in reversed(self.scopes):
             if node.name in names:
                 return names[node.name]
         return node.type if node.type_value is None else self.root
 
     def _read_declared(self, declared: Type) -> Range:
-        """What a declaration says; Kubernetes counts keys and objects as nothing."""
+        """The size that a type declares; Kubernetes gives keys and objects the size 0."""
         if self._cap is not None and not declared.max_elements and not _is_scalar(declared):
             return UNKNOWN
         return Range(0, declared.max_elements)
 
     def _apply_cap(self, size: Range, growth: int = 1) -> Range:
-        """No larger than the data, or than what a function may make of it."""
+        """Limit a size to `growth` times the size of the data, if that is known."""
         if self._cap is None:
             return size
         most = self._cap * growth

@@ -1,4 +1,4 @@
-"""Units of cost: ranges, factors, and which functions cost what.
+"""Units of cost: ranges, factors, and groups of functions with the same cost.
 
 The numbers are those of cel-go and Kubernetes: they decide which rules a CRD may carry, so they
 are part of the API.
@@ -56,7 +56,7 @@ _WORDS = ("less", "less_equals", "greater", "greater_equals")
 BY_SIZE = frozenset(
     {"equals", "not_equals"} | {f"{word}_{kind}" for word in _WORDS for kind in ("string", "bytes")}
 )
-"""Overloads that compare two values of any length."""
+"""Overloads that compare two values, at a cost that depends on their sizes."""
 UNIT_EQUALITY = frozenset([
     "kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR",
     "kubernetes.authorization.Authorizer", "kubernetes.authorization.PathCheck",

@@ -1,5 +1,5 @@
-"""The meaning of an expression, step by step, with its cost: start at `interpret`.
+"""Evaluates an expression step by step and counts its cost: start at `interpret`.
 
-This is the reference: compiled code is fast and optimistic, and whenever it stumbles the
-interpreter says what the answer, the error, or the price really is.
+This is the reference implementation. Compiled code is fast but handles only the usual case; when it
+raises, the interpreter determines the value, the error or the cost.
 """

@@ -1,4 +1,4 @@
-"""What all functions that evaluate a node share: variables, the meter, and conversions."""
+"""The state that all evaluate functions share: variables, the meter and conversions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ from quarterdeck.cel.syntax.ast import Call, Expr, ListExpr, MapExpr
 from quarterdeck.cel.syntax.shapes import is_constant
 
 EvaluateFunction = Callable[["Evaluator", Any], Any]
-"""How one kind of node is evaluated."""
+"""Evaluates one kind of node."""
 
 _COMPOSITE = frozenset({Call, ListExpr, MapExpr})
-"""What is made of other nodes, and so may be constant without being a literal."""
+"""Nodes with child nodes that may be constant: their evaluation is not charged then."""
 
 
 class Evaluator:
-    """One evaluation."""
+    """Evaluates one expression."""
 
     __slots__ = ("_by_node_type", "charge", "meter", "scope")
 
@@ -32,11 +32,11 @@ class Evaluator:
         """The variables, those of macros included."""
         self.meter = meter
         self.charge: Callable[[int], None] = meter.charge
-        """Pay for a step."""
+        """Adds the cost of a step to the meter."""
         self._by_node_type = by_node_type
 
     def visit(self, node: Expr) -> Any:
-        """A value to look into; scalars are converted already."""
+        """Evaluate a node; scalars are converted, the items of containers are not."""
         kind = type(node)
         function = self._by_node_type[kind]
         if kind in _COMPOSITE and is_constant(node):
@@ -45,7 +45,7 @@ class Evaluator:
         return function(self, node)
 
     def evaluate_whole(self, node: Expr) -> Any:
-        """A value to compare, add or hand on: containers are converted through and through."""
+        """Evaluate a node to compare, add or pass on: containers are converted with their items."""
         value = self.visit(node)
         return build_converter(node.type)(value) if needs_conversion(node.type) else value
 
@@ -57,7 +57,7 @@ class Evaluator:
         return value
 
     def evaluate_free(self, function: EvaluateFunction, node: Expr) -> Any:
-        """A value that nothing is charged for."""
+        """Evaluate a node without charging its cost."""
         charge, self.charge = self.charge, _no_charge
         try:
             return function(self, node)
@@ -66,7 +66,7 @@ class Evaluator:
 
     @contextmanager
     def bind_names(self, *names: str) -> Iterator[None]:
-        """Let names be bound for a while; what they meant before is restored."""
+        """Restore the previous values of these variables at the end of the block."""
         saved = {name: self.scope[name] for name in names if name in self.scope}
         try:
             yield

@@ -38,7 +38,7 @@ def interpret(tree: Expr, variables: Mapping[str, Any], meter: Meter | None = No
 
     Raises:
         EvaluationError: when it has none.
-        BudgetExceeded: when finding out costs more than the meter allows.
+        BudgetExceeded: when the evaluation costs more than the meter allows.
     """
     try:
         return Evaluator(

@@ -13,7 +13,7 @@ from quarterdeck.cel.values import NONE, Optional
 
 
 def evaluate_ident(evaluator: Evaluator, node: Ident) -> Any:
-    """A variable, or a type."""
+    """Evaluate a name: a variable or a type."""
     if node.type_value is not None:
         return node.type_value
     evaluator.charge(1)
@@ -23,7 +23,7 @@ def evaluate_ident(evaluator: Evaluator, node: Ident) -> Any:
 
 
 def evaluate_select(evaluator: Evaluator, node: Select) -> Any:
-    """A field, or whether there is one."""
+    """Evaluate a field, or `has(operand.field)`."""
     if node.ident is not None:
         return node.ident.type_value
     operand = evaluator.visit(node.operand)

@@ -1,4 +1,4 @@
-"""Stored JSON as a path finds it, and the values it becomes."""
+"""Converts the stored JSON that field selections and indexes return into values."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from quarterdeck.cel.values import Optional, make_optional
 
 
 def convert_scalar(type_: Type, value: Any) -> Any:
-    """A scalar converted; anything else as it is."""
+    """Convert a stored scalar; values that need no conversion are returned as they are."""
     convert = find_scalar_converter(type_)
     if convert is None or value is None:
         return value
@@ -20,7 +20,7 @@ def convert_scalar(type_: Type, value: Any) -> Any:
 
 
 def convert_found(type_: Type, value: Any) -> Any:
-    """What a look into a container found, converted, inside an optional too."""
+    """Convert the scalar that a selection or index returned, also inside an optional."""
     if not isinstance(value, Optional):
         return convert_scalar(type_, value)
     if not value.present or not type_.params:

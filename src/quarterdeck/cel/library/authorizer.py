@@ -1,7 +1,7 @@
-"""Questions to the authorizer, asked from inside an expression.
+"""Authorization checks inside an expression.
 
-Who answers is a port: bind a `Subject` to the variable `authorizer`. Checks only collect
-attributes until `check(verb)`, so an expression pays for what it asks.
+`Authorizer` is a port: bind a `Subject` to the variable `authorizer`. Checks only collect
+attributes until `check(verb)`, so the authorizer is called only for a complete check.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ error decision_error Decision.() string
 
 
 class Attributes(msgspec.Struct, frozen=True, kw_only=True):
-    """What is being asked; `path` is set for requests outside the resources."""
+    """The attributes of an authorization check; `path` is set for non-resource requests."""
 
     user: str = ""
     verb: str = ""
@@ -58,24 +58,24 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Authorizer(Protocol):
-    """Who decides."""
+    """Decides whether a user may do something."""
 
     def decide(self, attributes: Attributes) -> Answer:
-        """Whether the user may do that; an empty user is the one who asks."""
+        """Decide about these attributes; an empty user means the user of the request."""
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """The value of the variable `authorizer`: who decides, and on whose behalf."""
+    """The value of the variable `authorizer`: the authorizer, and the user it checks."""
 
     cel_type: ClassVar[types.Type] = types.AUTHORIZER
 
     authorizer: Authorizer
     user: str = ""
     request: Attributes | None = None
-    """What the request is about, where there is one: `authorizer.requestResource`."""
+    """The attributes of the request, for `authorizer.requestResource`; None without a request."""
 
     def get(self, member: str) -> "ResourceCheck | None":
-        """The value of a member, None if there is no such."""
+        """The value of a member; None if it does not exist."""
         if member != "requestResource" or self.request is None:
             return None
         return ResourceCheck(self.authorizer, self.request)
@@ -92,19 +92,19 @@ class _Check(msgspec.Struct, frozen=True):
 
 
 class PathCheck(_Check, frozen=True):
-    """A question about a path."""
+    """A check of a non-resource path."""
 
     cel_type: ClassVar[types.Type] = types.PATH_CHECK
 
 
 class GroupCheck(_Check, frozen=True):
-    """The beginning of a question about a resource."""
+    """A check of a resource that has only an API group so far."""
 
     cel_type: ClassVar[types.Type] = types.GROUP_CHECK
 
 
 class ResourceCheck(_Check, frozen=True):
-    """A question about a resource."""
+    """A check of a resource."""
 
     cel_type: ClassVar[types.Type] = types.RESOURCE_CHECK
 

@@ -1,4 +1,4 @@
-"""Constants that can be judged before anything runs."""
+"""Checks of constant arguments at compile time."""
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.time import parse_duration, parse_timestamp
@@ -13,7 +13,7 @@ def is_valid(function: str, value: object) -> bool:
 
 
 def find_regex_problem(pattern: str) -> str:
-    """What RE2 has against a pattern, in Go's words; nothing if it is fine."""
+    """The error of a pattern in the words of Go's regexp; empty if the pattern is valid."""
     try:
         compile_re2(pattern)
     except PatternError as error:

@@ -1,4 +1,4 @@
-"""Finding the implementation of a function for the values at hand."""
+"""Finds the implementation of a function for its arguments at run time."""
 
 import functools
 from collections.abc import Callable, Mapping

@@ -17,7 +17,7 @@ _UUID = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-
 
 
 class NamedFormat:
-    """A format with a name; `problems` says what is wrong with a text."""
+    """A named format; `problems` returns the errors of a text."""
 
     __slots__ = ("name", "problems", "regex_size")
     cel_type: ClassVar[types.Type] = types.NAMED_FORMAT

@@ -68,7 +68,7 @@ def parse_address(text: str) -> Address:
 
 
 def describe_problem(text: str) -> str:
-    """Why Go's `ParseAddr` refuses a text: in its words for IPv4, in general for the rest."""
+    """The error of Go's `ParseAddr`: the exact cause for IPv4, a general one for other texts."""
     problem = "unable to parse IP"
     fields = text.split(".")
     if len(fields) > 1 and all(re.fullmatch(r"[0-9]+", field) for field in fields):
@@ -82,7 +82,7 @@ def describe_problem(text: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether it would parse."""
+    """Whether a text is an IP address."""
     try:
         parse_address(text)
     except EvaluationError:

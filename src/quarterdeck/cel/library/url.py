@@ -29,7 +29,7 @@ _PORT = re.compile(r"(?::[0-9]*)?")
 
 
 class UrlError(ValueError):
-    """Raised when a text is no URL, with the words of Go's package net/url."""
+    """Raised when a text is not a URL, with the message of Go's package net/url."""
 
 
 class Url:

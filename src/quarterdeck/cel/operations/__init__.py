@@ -1,4 +1,5 @@
-"""Operators on values whose types are only known now; `dispatch` finds the one to call.
+"""Operators on values whose types are known only at run time.
 
-Compiled code uses these where the checker could not decide; the interpreter uses nothing else.
+Compiled code uses these where the checker could not choose an overload; the interpreter always
+uses them.
 """

@@ -1,4 +1,4 @@
-"""Sums, products and quotients: 64 bits or an error, as CEL has them."""
+"""Arithmetic of CEL: integers have 64 bits, and an overflow is an error."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ def modulo_int(left: int, right: int) -> int:
 
 
 def divide_double(left: float, right: float) -> float:
-    """Division as IEEE 754 has it: never an error."""
+    """Division by IEEE 754, which is never an error: x / 0 is infinite or NaN."""
     if right:
         return left / right
     if left == 0 or math.isnan(left) or math.isnan(right):

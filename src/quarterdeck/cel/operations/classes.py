@@ -1,4 +1,4 @@
-"""What a value counts as, and the complaint when nothing is declared for it."""
+"""The class by which overloads are chosen for a value, and the error if there is none."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ _PLAIN: Mapping[type, type] = {SetList: list, MapList: list, tuple: list}
 
 
 def no_overload_error() -> EvaluationError:
-    """No signature fits these arguments."""
+    """The error when no overload matches the arguments."""
     return EvaluationError("no such overload")
 
 
 def class_of(value: Any) -> type:
-    """The Python class a value counts as."""
+    """The class by which overloads are chosen for a value; all lists have one class."""
     kind = type(value)
     return _PLAIN.get(kind, kind)

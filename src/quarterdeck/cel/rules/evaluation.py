@@ -1,7 +1,7 @@
-"""Running a schema's rules on one object.
+"""Runs the rules of a schema on one object.
 
-Two ways, one walk: quickly, counting only what each rule can cost at worst, or exactly, step by
-step. The quick way gives up (and says so) when the worst case would not fit the budget.
+There are two modes: the quick one charges the maximum cost of each rule, the exact one counts every
+step. The quick mode gives up when the maximum exceeds the budget; then the exact one is needed.
 """
 
 from typing import Any, NamedTuple
@@ -21,22 +21,22 @@ MAX_MESSAGE_BYTES = 5 * 1024
 
 
 class ValidationResult(NamedTuple):
-    """What is wrong, and what was wrong before and is left alone."""
+    """The errors of an object, and as warnings those in values that the update left unchanged."""
 
     errors: list[FieldError]
     warnings: list[FieldError]
 
 
 class _Stop(Exception):
-    """No further rules are run."""
+    """Raised to end the validation: no further rules are run."""
 
 
 class _TooExpensive(Exception):
-    """The quick way cannot be sure."""
+    """Raised when the maximum cost exceeds the budget, so that costs must be counted exactly."""
 
 
 class _Frame:
-    """A value, the one it replaces (if any), and where they stand."""
+    """A value, the old value it replaces if any, and the frame of its parent."""
 
     __slots__ = ("correlated", "old", "parent", "value")
 
@@ -56,7 +56,7 @@ class _Frame:
 
 
 class Evaluation:
-    """One object's validation; without a size every step is counted."""
+    """Validates one object; without `size` the cost of every step is counted."""
 
     __slots__ = ("budget", "cap", "outcome")
 
@@ -66,7 +66,7 @@ class Evaluation:
         self.outcome = ValidationResult([], [])
 
     def walk(self, root: RuleNode, obj: Any, old: Any) -> bool:
-        """Run everything; False means the answer is not to be trusted, do it exactly."""
+        """Run all rules; False if the quick mode gave up: validate again without `size`."""
         try:
             self._visit_node(root, _Frame(obj, old, correlated=old is not None), "")
         except _Stop:
@@ -153,7 +153,7 @@ class Evaluation:
                 self._report(rule, node, frame, path, old)
 
     def _reserve(self, node: RuleNode, cap: int) -> None:
-        """Take what the node's rules cost at worst; give up if that is too much."""
+        """Charge the maximum cost of the node's rules; give up if it exceeds the budget."""
         total, highest = node.get_worst(cap)
         self.budget.remaining -= total
         if highest > PER_CALL_LIMIT or self.budget.remaining < 0:
@@ -162,7 +162,7 @@ class Evaluation:
     def _evaluate_rule(
         self, rule: CompiledRule, node: RuleNode, value: Any, path: str, old: Any
     ) -> bool | None:
-        """Whether the rule is satisfied; None if that was not to be found out."""
+        """Whether the rule is satisfied; None if its evaluation failed, which is reported."""
         try:
             result = self._run(rule.program, value, old)
         except BudgetExceeded as error:
@@ -254,7 +254,7 @@ _SCALARS: dict[str, tuple[str, tuple[type, ...]]] = {
 
 
 def find_type_mismatch(declared: str, value: Any) -> str:
-    """What Kubernetes says of a value that its expressions cannot read as the declared type.
+    """Kubernetes' error for a value that rules cannot read as the declared type; empty if they can.
 
     The schema lets such values pass: numbers like 1000.0 for integers, and old values that were
     stored before the type changed.
@@ -276,7 +276,7 @@ def _describe_rule(rule: Rule) -> str:
 
 
 def _choose_value(node: RuleNode, frame: _Frame) -> object:
-    """What newer releases show of a value that a rule refuses: not all of an object or list."""
+    """The value in an error of newer releases: objects and lists are omitted."""
     return field.OMITTED if node.type in ("object", "array") else frame.value
 
 

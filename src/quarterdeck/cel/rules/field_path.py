@@ -1,4 +1,4 @@
-"""`fieldPath` of a rule: a JSON path inside the schema the rule stands on."""
+"""The `fieldPath` of a rule: a JSON path relative to the schema node of the rule."""
 
 import re
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class PathError(ValueError):
-    """Raised when a path leads nowhere."""
+    """Raised when a path is malformed, or its field is not in the schema."""
 
 
 def normalize(path: str, node: Node) -> str:
     """The path as errors show it, without its leading dot.
 
     Raises:
-        PathError: when the schema has no such place.
+        PathError: if the path is malformed, or its field is not in the schema.
     """
     tokens = iter(_TOKEN.findall(path))
     shown = ""

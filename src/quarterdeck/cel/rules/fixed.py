@@ -1,7 +1,7 @@
-"""Rules that cost little however large an object is: they run without a look at its size.
+"""Rules whose cost does not depend on the object: they run without measuring its size.
 
-Most rules compare a few members. Where all rules of a schema are such, and none stands below a list
-or a map, the places they stand at and what they may cost are the same for every object.
+Most rules compare a few members. If all rules of a schema do, and none is below a list or a map,
+their paths and their maximum costs are the same for every object.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from quarterdeck.cel.rules.evaluation import find_type_mismatch
 from quarterdeck.cel.rules.node import RuleNode
 
 _LARGEST: Final = 1 << 30
-"""More bytes than any object has."""
+"""A size in bytes that no object exceeds."""
 
 
 class FixedRules(NamedTuple):
-    """The rules at one place that an object reaches by names alone."""
+    """The rules of one schema node, whose path consists of property names only."""
 
     path: tuple[str, ...]
     type: str
@@ -25,7 +25,7 @@ class FixedRules(NamedTuple):
 
 
 def find_fixed_rules(root: RuleNode, budget: int) -> tuple[FixedRules, ...] | None:
-    """The rules on new objects by their places; None if what they cost depends on the object."""
+    """The rules for new objects; None if their cost depends on the object or is too high."""
     nodes = list(_list_nodes(root, ()))
     if any(_depends_on_object(node) for _, node in nodes):
         return None
@@ -63,7 +63,7 @@ def _depends_on_object(node: RuleNode) -> bool:
 
 
 def are_fixed_rules_satisfied(fixed: tuple[FixedRules, ...], value: Any) -> bool:
-    """Whether all rules hold for a new object; false may also mean that it is not known."""
+    """Whether a new object satisfies all rules; False also if that could not be decided."""
     for path, declared, programs in fixed:
         part = value
         for name in path:

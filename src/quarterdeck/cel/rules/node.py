@@ -9,7 +9,7 @@ from quarterdeck.meta.schema import Rule
 
 
 class CompiledRule(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A rule that may run."""
+    """A rule with its compiled expressions."""
 
     rule: Rule
     program: Program
@@ -20,7 +20,7 @@ class CompiledRule(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class RuleNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The rules at one place of a schema and below it."""
+    """The rules of a schema node and of the nodes below it."""
 
     type: str
     rules: tuple[CompiledRule, ...] = ()
@@ -28,13 +28,13 @@ class RuleNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     additional: "RuleNode | None" = None
     items: "RuleNode | None" = None
     list_keys: tuple[str, ...] | None = None
-    """Keys that correlate items of a list with old ones; None where nothing does."""
+    """Keys that match items of a list with old items; None if items cannot be matched."""
     all_of: tuple["RuleNode", ...] = ()
     worst: dict[int, tuple[int, int]] = {}
-    """What the rules here cost at most, together and each, by size of the data; filled lazily."""
+    """Maximum cost of the node's rules, in total and of one rule, by data size; filled lazily."""
 
     def get_worst(self, cap: int) -> tuple[int, int]:
-        """What the rules here cost at most, together and each, on data of `cap` bytes."""
+        """The maximum cost of the node's rules, in total and of one rule, on `cap` bytes."""
         worst = self.worst.get(cap)
         if worst is None:
             bounds = [rule.program.get_cost_bound(cap) for rule in self.rules]

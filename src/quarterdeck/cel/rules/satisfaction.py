@@ -1,7 +1,7 @@
-"""Whether a new object satisfies all rules, which nearly every one does.
+"""Checks fast whether a new object satisfies all rules, as most objects do.
 
-Nothing is noted on the way: when a rule fails, or could cost too much, `evaluation` asks again and
-finds out which, where and why.
+Errors are not collected: if a rule fails, or could cost too much, `evaluation` runs all rules again
+and reports which one failed, where and why.
 """
 
 from typing import Any
@@ -14,15 +14,15 @@ _FAILED = -1
 
 
 def are_satisfied(root: RuleNode, value: Any, *, size: int, budget: int) -> bool:
-    """Whether all rules hold for an object that replaces none, at a cost within the budget.
+    """Whether a new object satisfies all rules at a cost within the budget.
 
-    `size` is the number of its bytes as JSON. False may also mean that it is not known.
+    `size` is the number of its bytes as JSON. False also if that could not be decided.
     """
     return _spend(root, value, cap=round_size_up(size), left=budget) != _FAILED
 
 
 def _spend(node: RuleNode, value: Any, *, cap: int, left: int) -> int:
-    """What is left of a budget when the rules at a node and below it hold."""
+    """The rest of the budget if the rules of a node and below it are satisfied, else `_FAILED`."""
     if node.rules and (left := _run_rules(node, value, cap=cap, left=left)) == _FAILED:
         return _FAILED
     if node.all_of:

@@ -1,4 +1,4 @@
-"""Stored JSON to values, where they differ.
+"""Converts stored JSON to CEL values, where the two differ.
 
 Most JSON is its own CEL value. Times, durations, bytes and doubles are not; they are converted
 when a path reaches them, and containers of them only when one is used as a whole.
@@ -18,7 +18,7 @@ Converter = Callable[[Any], Any]
 
 
 def _convert_once(convert: Callable[[str], Any]) -> Converter:
-    """A conversion that leaves what is converted already alone."""
+    """A conversion that returns values which are converted already as they are."""
     return lambda value: convert(value) if type(value) is str else value
 
 
@@ -36,11 +36,11 @@ LEAVES: Mapping[str, Converter] = {
     "date-time": _convert_once(parse_timestamp),
     "double": float,
 }
-"""Conversions of scalars by the name `Type.convert` has for them."""
+"""Conversions of scalars, by the value of `Type.convert`."""
 
 
 def needs_conversion(type_: Type) -> bool:
-    """Whether a container must be converted before it is compared, added or handed on."""
+    """Whether a container must be converted before it is compared, added or passed on."""
     return type_.special or type_.convert == "deep"
 
 
@@ -50,7 +50,7 @@ def find_scalar_converter(type_: Type) -> Converter | None:
 
 
 def build_converter(type_: Type) -> Converter:
-    """A function that turns stored JSON of a type into a value, all the way down."""
+    """A function that converts stored JSON of a type into a value, items of containers included."""
     match type_.kind:
         case Kind.LIST if type_.convert or type_.special:
             return _build_list_converter(type_)

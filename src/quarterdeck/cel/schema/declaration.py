@@ -25,7 +25,7 @@ _FORMATS = {
 
 
 def declare_type(node: Node, *, root: bool = False, name: str = "selfType") -> Type | None:
-    """The type rules see, or None for what they may not see.
+    """The CEL type of a schema node; None if rules cannot access it.
 
     `root` marks a whole resource: its apiVersion, kind and metadata are visible even when the
     schema does not mention them.
@@ -52,7 +52,7 @@ def declare_type(node: Node, *, root: bool = False, name: str = "selfType") -> T
 
 
 def with_resource_members(properties: Mapping[str, Node]) -> dict[str, Node]:
-    """Properties of a resource's root: the three every resource has are always there."""
+    """The properties of a resource; apiVersion, kind and metadata are set unless declared."""
     metadata = properties.get("metadata", _NOTHING)
     if (
         properties.get("kind", _NOTHING).type == "string"

@@ -34,7 +34,7 @@ _WORDS = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slas
 
 
 def escape(name: str) -> str | None:
-    """The identifier a property is reached by, or None where there is none."""
+    """The CEL identifier of a property; None if rules cannot access the property."""
     if name in _RESERVED:
         return f"__{name}__"
     if _SIMPLE.match(name):
@@ -45,5 +45,5 @@ def escape(name: str) -> str | None:
 
 
 def is_word(name: str) -> bool:
-    """Whether a reserved name may all the same follow a dot: only the literals and `in` cannot."""
+    """Whether a reserved name is allowed after a dot: all but `true`, `false`, `null` and `in`."""
     return name in _RESERVED and name not in ("true", "false", "null", "in")

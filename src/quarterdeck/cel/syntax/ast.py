@@ -1,8 +1,8 @@
 """The syntax tree.
 
-Nodes carry the offset of the token that error messages point at, and what the checker found out.
-Macros stay macros here (`Comprehension`, `OptionalMap`): every later stage wants to know what was
-meant rather than a fold.
+Nodes have the offset of the token that error messages point at, and the types that the checker
+found. Macros are nodes here (`Comprehension`, `OptionalMap`), not folds as in cel-go: every later
+stage handles each macro in its own way.
 """
 
 from typing import Literal
@@ -18,19 +18,19 @@ ComprehensionKind = Literal[
 
 
 class _Placed(msgspec.Struct, eq=False):
-    """Anything with a place in the source."""
+    """An element of the source with its offset."""
 
     pos: int
 
 
 class Expr(_Placed, eq=False, kw_only=True):
-    """Any node; `type` is what the checker found out."""
+    """A node of the tree; the checker sets `type`."""
 
     type: Type = DYN
 
 
 class Literal_(Expr, eq=False):
-    """A constant; its type tells int from uint and so on."""
+    """A constant; its type distinguishes, for example, int and uint."""
 
     value: object
 
@@ -120,7 +120,7 @@ class OptionalMap(Expr, eq=False, kw_only=True):
 
 
 def children(node: Expr) -> list[Expr]:
-    """The nodes directly below."""
+    """The child nodes of a node."""
     match node:
         case Select():
             return [node.operand] if node.ident is None else []
@@ -139,7 +139,7 @@ def children(node: Expr) -> list[Expr]:
 
 
 def is_deeper(tree: Expr, limit: int) -> bool:
-    """Whether a tree has more levels; found without recursion, for it may be very deep."""
+    """Whether a tree has more than `limit` levels; not recursive, since it may be very deep."""
     todo = [(tree, 1)]
     while todo:
         node, depth = todo.pop()

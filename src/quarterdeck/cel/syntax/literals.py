@@ -1,4 +1,4 @@
-"""Numbers, strings and bytes as written to the constants they stand for."""
+"""Converts tokens of numbers, strings and bytes to constants."""
 
 import math
 import re
@@ -9,18 +9,18 @@ from quarterdeck.cel.types import BYTES, DOUBLE, INT, STRING, UINT
 from quarterdeck.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 
 _MAX_DIGITS = 4000
-"""More digits than any number that fits has, and fewer than Python refuses to read."""
+"""Limit of digits: more than any valid number has, and fewer than Python's own limit."""
 
 
 class LiteralError(ValueError):
-    """Raised when a number does not fit, or an escape names no character."""
+    """Raised when a number is out of range, or an escape is not a Unicode character."""
 
 
 def read(token: Token, pos: int, *, sign: str = "") -> Literal_:
-    """The constant of a token; it is placed at `pos`, where its sign stands if it has one.
+    """The constant of a token; `pos` is its offset, that of its sign if it has one.
 
     Raises:
-        LiteralError: when there is no such constant.
+        LiteralError: if a number is out of range, or an escape is not a Unicode character.
     """
     match token.kind:
         case "NUM_INT":

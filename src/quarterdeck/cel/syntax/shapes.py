@@ -1,11 +1,11 @@
-"""Shapes of expressions and types that the engines treat in a special way."""
+"""Tests for forms of expressions and types that the interpreter or compiler treats specially."""
 
 from quarterdeck.cel.syntax.ast import Call, Expr, Ident, ListExpr, Literal_, MapExpr, Select
 from quarterdeck.cel.types import Kind, Type
 
 
 def is_path(node: Expr) -> bool:
-    """Whether a value is read straight from the data."""
+    """Whether a value is read from the data: a name, a field or an index."""
     return isinstance(node, Ident | Select) or (isinstance(node, Call) and node.function == "_[_]")
 
 
@@ -15,7 +15,7 @@ _CONVERSIONS = frozenset(
 
 
 def is_constant(node: Expr) -> bool:
-    """Whether an expression is the same whatever the data."""
+    """Whether the value of an expression does not depend on the data."""
     match node:
         case Literal_():
             return True

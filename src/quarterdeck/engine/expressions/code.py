@@ -1,4 +1,4 @@
-"""Written code with the kinds of its result, and the small rewrites that kinds allow."""
+"""Generated code with the kinds of its result, and rewrites that the kinds allow."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ ZERO = "0.0"
 
 
 class Code(NamedTuple):
-    """Written code, the kinds of its result, and whether writing it twice costs nothing."""
+    """Generated code, the kinds of its result, and whether repeating it costs nothing."""
 
     text: str
     kinds: int
@@ -26,7 +26,7 @@ NOTHING = Code("None", NULL, is_atom=True)
 
 
 def write_literal(value: object) -> Code:
-    """A value as it stands in the expression."""
+    """Code for a literal."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):

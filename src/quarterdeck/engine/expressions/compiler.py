@@ -1,4 +1,4 @@
-"""Compiles an expression to Python code objects, one for each combination of kinds it meets."""
+"""Compiles an expression to Python code, one version for each combination of kinds in use."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from quarterdeck.engine.values import (
 Evaluate: TypeAlias = Callable[..., list[Any]]
 
 _MOST_VARIANTS = 32
-"""Combinations of kinds that get code of their own; after that one for all kinds serves."""
+"""Combinations of kinds that get their own code; others use the code for all kinds."""
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ _BUILTINS = {"__builtins__": {"zip": zip, "len": len}}
 
 
 def _coerce(emitter: Emitter, tree: Expression, type_: ComputedType) -> Code:
-    """Code for the result as the computed field's type wants it; null stays null."""
+    """Code that converts the result to the computed field's type; null stays null."""
     if type_ in ("float", "integer"):
         return emitter.number(tree)
     code = emitter.value(tree)
@@ -128,7 +128,7 @@ def _named(code: Code, name: str) -> Code:
 
 
 def _finish(column: list[Any], type_: ComputedType) -> list[Any]:
-    """What only a look at the results can settle: numbers that are not finite, and whole ones."""
+    """Replace numbers that are not finite by null, and convert those of an integer field."""
     if type_ not in ("float", "integer"):
         return column
     has_null = None in column

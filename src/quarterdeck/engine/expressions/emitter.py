@@ -61,7 +61,7 @@ NOW_TEXT = "now_text"
 class Emitter:
     """Writes one expression. `helpers` are the globals that the code needs.
 
-    Each node is visited once: whoever needs its code twice keeps it.
+    Each node is visited once: callers keep code that they need twice.
     """
 
     def __init__(
@@ -300,7 +300,7 @@ class Emitter:
         return self._guard(guarded, write, function.result)
 
     def _emit_argument(self, function: Function, index: int, node: Expression) -> tuple[Code, bool]:
-        """An argument as the parameter wants it, and whether null in it makes the result null."""
+        """An argument converted for its parameter, and whether null in it makes the result null."""
         code = self.value(node)
         match function.parameter(index):
             case "number":

@@ -1,8 +1,8 @@
-"""What can be wrong with one expression."""
+"""The error of an invalid expression."""
 
 
 class ExpressionError(ValueError):
-    """Raised when an expression cannot be compiled; knows where and what to do."""
+    """Raised when an expression cannot be compiled; has the position and a hint."""
 
     def __init__(self, message: str, position: int, hint: str = "") -> None:
         self.message = message

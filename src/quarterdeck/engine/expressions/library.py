@@ -1,4 +1,4 @@
-"""What the functions of the language do. Arguments arrive converted; None stands for null."""
+"""The functions of the language. Arguments are already converted; None means null."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Operators on values whose kinds are known only when they are met."""
+"""Operators on values whose kinds are known only at run time."""
 
 from typing import Any
 

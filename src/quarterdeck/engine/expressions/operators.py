@@ -1,4 +1,4 @@
-"""The table of operators as people are told about it; `parser.LEVELS` has the same operators."""
+"""The table of operators for the documentation; `parser.LEVELS` has the same operators."""
 
 import msgspec
 

@@ -60,7 +60,7 @@ class _Parser:
         self._at = 0
 
     def expect_end(self) -> None:
-        """Refuse what stands behind a complete expression."""
+        """Refuse text after a complete expression."""
         token = self._tokens[self._at]
         if token.kind is Kind.END:
             return

@@ -1,4 +1,4 @@
-"""Why somebody may or may not see something, policy by policy: the same walk that decides."""
+"""Explains a decision on access, policy by policy, with the code that makes the decision."""
 
 from collections.abc import Mapping
 
@@ -12,23 +12,23 @@ from quarterdeck.inventory.policy import BUILT_IN_TYPES
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What one policy says."""
+    """The decision of one policy."""
 
     policy: str
     """`namespace/name`."""
     source: str
-    """Why it is about the user: `user` or `group:g`."""
+    """How the policy matches the user: `user` or `group:g`."""
     priority: int
     effect: str
     result: str
-    """What it says, in words."""
+    """The decision in words."""
     decides: bool
     rule: int | None = None
     """Index of the rule that selects the cluster."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision and the way to it."""
+    """A decision, its reason, and the decision of each policy."""
 
     user: str
     cluster: str
@@ -40,7 +40,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(viewer: Viewer, cluster: str, labels: Mapping[str, str], type_: str) -> Explanation:
-    """Why a viewer may or may not see objects of a type on a cluster."""
+    """Explain why a viewer may or may not see objects of a type on a cluster."""
     access = viewer.decide_cluster(cluster, labels)
     steps = tuple(_explain_steps(viewer, cluster, labels, type_))
     is_custom = bool(type_) and type_ not in BUILT_IN_TYPES

@@ -10,11 +10,11 @@ from quarterdeck.engine.values import to_text
 from quarterdeck.inventory.policy import CompiledResource, Pattern
 
 EVERYWHERE = "*"
-"""The namespace of an operator that serves all of them."""
+"""Namespace entry of an operator that serves all namespaces."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """What filters look at. An object without namespaces belongs to the whole cluster."""
+    """The parts of an object that filters use. One without namespaces is cluster-scoped."""
 
     name: str = ""
     namespaces: Sequence[str] = ()
@@ -23,7 +23,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NameTest:
-    """Denied literals and patterns first, then allowed ones; no allowed ones allow the rest."""
+    """Tests names: denied ones are refused; allowed ones pass, or all others if none is listed."""
 
     __slots__ = ("_allowed", "_allowed_patterns", "_denied", "_denied_patterns", "_known")
 
@@ -48,7 +48,7 @@ class NameTest:
         )
 
     def passes(self, text: str) -> bool:
-        """Whether a name or value may be seen; what was decided is remembered, up to a bound."""
+        """Whether a name or value may be seen; results are cached, up to a limit."""
         known = self._known.get(text)
         if known is None:
             if len(self._known) >= _MAX_KNOWN:
@@ -65,7 +65,7 @@ class NameTest:
 
 
 class TypeFilter:
-    """What may be seen of one type, by one rule."""
+    """Decides which objects of one type may be seen, by one rule."""
 
     def __init__(self, rule: CompiledResource) -> None:
         self.rule = rule

@@ -1,4 +1,4 @@
-"""Probable mistakes of a policy: what it names and nothing has, what it says and nothing means."""
+"""Probable mistakes of a policy: unknown names, and parts without effect."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -14,7 +14,7 @@ from quarterdeck.inventory.policy import BUILT_IN_TYPES
 
 
 class KnownType(msgspec.Struct, frozen=True, kw_only=True):
-    """What a MetricSource offers to policies."""
+    """Fields and aggregations of a MetricSource that policies can name."""
 
     fields: frozenset[str]
     filterable: frozenset[str] = frozenset()
@@ -23,7 +23,7 @@ class KnownType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lint_policy(spec: MonitorAccessPolicySpec, types: Mapping[str, KnownType]) -> tuple[str, ...]:
-    """Everything that is probably not what was meant; `types` are those of the MetricSources."""
+    """List probable mistakes of a policy; `types` are those of the MetricSources."""
     return tuple(dict.fromkeys(_lint(spec, types)))
 
 

@@ -1,12 +1,12 @@
-"""Who asks: a name, an e-mail address and groups, as an identity provider gave them."""
+"""Principals: a name, an e-mail address and groups, as an identity provider gave them."""
 
 import msgspec
 
 SYSTEM_PREFIX = "system:"
-"""Names of Kubernetes itself: an OpenID issuer cannot give them."""
+"""Prefix of names that Kubernetes reserves; names from an OpenID issuer must not have it."""
 SERVICE_ACCOUNT = "system:serviceaccount:"
 MASTERS = "system:masters"
-"""Members may see everything, as in Kubernetes; only the API server itself can name them."""
+"""Members may see everything, as in Kubernetes; accepted only from the API server."""
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""One policy, ready to decide about clusters."""
+"""A compiled policy, which decides about clusters."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ _WILDCARDS = frozenset("*?")
 
 
 class Verdict(Enum):
-    """What a policy says about a cluster."""
+    """The decision of a policy about a cluster."""
 
     DISABLED = "the policy is disabled"
     NOT_YET = "the policy is not valid yet"
@@ -29,7 +29,7 @@ class Verdict(Enum):
 
     @property
     def decides(self) -> bool:
-        """Whether later policies are not looked at."""
+        """Whether the verdict is final, so that later policies are not evaluated."""
         return self in _DECIDING
 
     @property
@@ -42,7 +42,7 @@ _DECIDING = frozenset({Verdict.ALLOW, Verdict.DENY, Verdict.DEFAULT_ALLOW, Verdi
 
 
 class RuleProgram:
-    """A rule for clusters."""
+    """A compiled rule of a policy."""
 
     def __init__(self, index: int, rule: CompiledRule) -> None:
         self.index = index
@@ -56,12 +56,12 @@ class RuleProgram:
         self._pattern = compile_re2(text) if text else None
         self._labels = selector.match_labels
         self.filters: dict[str, TypeFilter] = {}
-        """By type; the first entry of a type holds."""
+        """Filters by type; the first entry of a type wins."""
         for each in rule.resources:
             self.filters.setdefault(each.type, TypeFilter(each))
 
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether it is about a cluster; a selector without any criterion selects none."""
+        """Whether the rule selects a cluster; a selector without any criterion selects none."""
         return (
             name in self._names
             or any(each.fullmatch(name) for each in self._wildcards)
@@ -75,7 +75,7 @@ class RuleProgram:
 
 
 class Judgement(NamedTuple):
-    """What a policy says about a cluster, and which of its rules says it."""
+    """The decision of a policy about a cluster, and the rule that made it."""
 
     verdict: Verdict
     rule: RuleProgram | None = None
@@ -99,7 +99,7 @@ class PolicyProgram:
 
     @property
     def order(self) -> tuple[int, bool, str]:
-        """Higher priority first; of equal ones Deny first, then by name."""
+        """Sort key: higher priority first, then Deny before Allow, then by name."""
         policy = self.policy
         return (-policy.priority, policy.effect != "Deny", self.identity)
 
@@ -109,7 +109,7 @@ class PolicyProgram:
         return f"{self.policy.namespace}/{self.policy.policy_name}"
 
     def find_subject(self, principal: Principal) -> str:
-        """Why it is about somebody: `user` or `group:g`; empty if it is not."""
+        """How the policy matches a principal: `user` or `group:g`; empty if it does not."""
         if principal.username in self._names or (
             principal.email and principal.email in self.policy.users
         ):
@@ -117,7 +117,7 @@ class PolicyProgram:
         return next((f"group:{each}" for each in principal.groups if each in self._groups), "")
 
     def judge(self, name: str, labels: Mapping[str, str], now: datetime) -> Judgement:
-        """What it says about a cluster."""
+        """Decide on a cluster by the first rule that selects it, else by the default."""
         if (unfit := self.find_reason_to_skip(now)) is not None:
             return Judgement(unfit)
         for rule in self.rules:

@@ -1,4 +1,4 @@
-"""What one person may see: their policies in order, the first one that matches decides."""
+"""What a principal may see: the first policy that matches decides."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ class ClusterAccess(NamedTuple):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What may be done."""
+        """The permitted actions."""
         if not self.is_visible:
             return ()
         return (VIEW, VIEW_METRICS) if self.view_metrics else (VIEW,)
@@ -58,14 +58,14 @@ _DENIED = ClusterAccess("deny")
 
 
 class Viewer:
-    """One principal's policies at one moment."""
+    """The policies of one principal at one time."""
 
     def __init__(
         self, principal: Principal, policies: Iterable[PolicyProgram], now: datetime
     ) -> None:
         self.principal = principal
         self.policies = tuple(policies)
-        """Those that name the principal, in the order in which they are looked at."""
+        """The policies that match the principal, in the order in which they are evaluated."""
         self.now = now
 
     def decide_cluster(self, name: str, labels: Mapping[str, str]) -> ClusterAccess:
@@ -111,11 +111,11 @@ class Viewer:
 
 
 class PolicySet:
-    """All policies, in order. Those that cannot be read count for nothing and are listed."""
+    """All policies, in order of evaluation; invalid ones are ignored and listed in `broken`."""
 
     def __init__(self, policies: Iterable[CompiledPolicy]) -> None:
         self.broken: dict[str, str] = {}
-        """Why, by `namespace/name`."""
+        """Invalid policies by `namespace/name`, and why they are invalid."""
         found = []
         for each in policies:
             try:
@@ -125,6 +125,6 @@ class PolicySet:
         self.programs = sorted(found, key=lambda each: each.order)
 
     def viewer(self, principal: Principal, now: datetime, *, limit: int | None = None) -> Viewer:
-        """What a principal may see now, by the first `limit` policies about it."""
+        """The viewer of a principal at a time, with the first `limit` policies that match it."""
         own = (each for each in self.programs if each.find_subject(principal))
         return Viewer(principal, itertools.islice(own, limit), now)

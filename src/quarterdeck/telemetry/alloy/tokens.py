@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Kind(enum.StrEnum):
-    """What a token is; the value is how messages name it."""
+    """The kind of a token; the value is its name in messages."""
 
     EOF = "EOF"
     TERMINATOR = "TERMINATOR"
@@ -60,7 +60,7 @@ class Token(NamedTuple):
 
 
 class AlloyError(ValueError):
-    """Raised when a text is not an Alloy configuration; says what and where."""
+    """Raised when a text is not an Alloy configuration; has the cause and the position."""
 
     def __init__(self, problem: str, position: Position) -> None:
         super().__init__(f"line {position.line}, column {position.column}: {problem}")

@@ -1,4 +1,4 @@
-"""Connect's error codes: what they are called, and which HTTP status carries them."""
+"""Connect's error codes, and their HTTP statuses."""
 
 import enum
 
@@ -56,12 +56,12 @@ _INFERRED = {
 
 
 def infer(http_status: int) -> Code:
-    """The code of an answer that names none; a proxy's 404 does not mean `not_found`."""
+    """Infer the code of a response without one; a proxy's 404 does not mean `not_found`."""
     return _INFERRED.get(http_status, Code.UNKNOWN)
 
 
 def parse(text: object, http_status: int) -> Code:
-    """The code an error body names, or the inferred one."""
+    """The code in an error body, or the one inferred from the HTTP status."""
     try:
         return Code(str(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""One field of a message: the rows that tables of messages are made of."""
+"""The fields in the tables of messages."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ class Field(NamedTuple):
     """One field: its number, its JSON name, and its type.
 
     A type is a scalar, the name of a message or enum, `repeated X`, `map X` (keys are strings) or
-    `optional X`, which has presence: its zero value is sent, its absence means something.
+    `optional X`, which has presence: its zero value is sent, and differs from absence.
     """
 
     number: int
@@ -16,5 +16,5 @@ class Field(NamedTuple):
 
 
 def declare_fields(*fields: tuple[int, str, str]) -> tuple[Field, ...]:
-    """Rows of a table."""
+    """Declare the fields of a message."""
     return tuple(Field(*each) for each in fields)

@@ -27,7 +27,7 @@ ENUMS: dict[str, tuple[str, ...]] = {
 
 
 NUMBERS = ("int32", "uint64")
-"""Scalars that travel as varints; none of ours is ever negative."""
+"""Scalars encoded as varints; none of ours is ever negative."""
 
 
 _WRITE_PIPELINE = _declare_fields((1, "pipeline", "Pipeline"), (2, "validateOnly", "bool"))
@@ -175,7 +175,7 @@ class Method(NamedTuple):
     request: str
     response: str
     scope: str
-    """What a token must allow: `read`, `write`, or `agent` for what collectors call."""
+    """The scope that a token needs: `read`, `write`, or `agent` for calls of collectors."""
     has_side_effects: bool = True
 
 
@@ -216,4 +216,4 @@ SERVICES: dict[str, dict[str, Method]] = {
         "ListCollectorStates": Method("Empty", "CollectorStates", "read"),
     },
 }
-"""`quarterdeck.v1` is ours alone: what agents report, which the others keep to themselves."""
+"""All RPCs by service; `quarterdeck.v1` is our own, with states that agents report."""

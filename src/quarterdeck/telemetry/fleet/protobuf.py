@@ -1,6 +1,6 @@
 """Messages as protobuf: a small codec that follows the table.
 
-Unknown fields are passed over, packed and unpacked repeats are read alike, and a message that ends
+Unknown fields are skipped, packed and unpacked repeats are read alike, and a message that ends
 too early is an error, never a crash.
 """
 
@@ -27,7 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def decode(message: str, data: bytes, *, depth: int = 0) -> dict[str, Any]:
-    """Read a message; absent fields are absent.
+    """Decode a message; absent fields are not in the result.
 
     Raises:
         ProtobufError: naming the message.
@@ -43,12 +43,12 @@ def decode(message: str, data: bytes, *, depth: int = 0) -> dict[str, Any]:
 
 
 Reader = Callable[[dict[str, Any], int | bytes, int], None]
-"""Stores a value from the wire in a message, at some depth."""
+"""Decodes a value of a field into a message, at a nesting depth."""
 
 
 @functools.cache
 def _build_table(message: str) -> dict[int, Reader]:
-    """What to do with each field number of a message, decided once."""
+    """The readers of a message by field number; cached."""
     return {field.number: _build_reader(field) for field in MESSAGES[message]}
 
 
@@ -221,7 +221,7 @@ def _read_any(data: bytes, depth: int) -> Any:
 
 
 def _to_number(found: float) -> float | int:
-    """Whole numbers read as integers, as JSON writes them."""
+    """Convert whole numbers to integers, as JSON writes them."""
     return int(found) if found.is_integer() else found
 
 

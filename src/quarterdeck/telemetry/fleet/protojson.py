@@ -14,7 +14,7 @@ class ShapeError(ValueError):
 
 
 def read(message: str, document: Any, path: str = "") -> dict[str, Any]:
-    """Take a decoded JSON document as a message; unknown members are ignored.
+    """Convert a decoded JSON document to a message; unknown members are ignored.
 
     Raises:
         ShapeError: naming the field and what it should be.

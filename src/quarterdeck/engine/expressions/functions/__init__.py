@@ -1,4 +1,4 @@
-"""The table of functions: names, parameters, results and what people are told about them.
+"""The table of functions: names, parameters, results and descriptions.
 
 To add a function, write it in `library` and add one entry to the module it belongs to: the checker,
 the compiler and the reference page read this table.

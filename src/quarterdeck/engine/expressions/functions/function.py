@@ -1,4 +1,4 @@
-"""What a function of the language is."""
+"""The description of a function of the expression language."""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 Parameter: TypeAlias = Literal["number", "text", "any", "list", "time", "condition"]
-"""How an argument arrives: a null `number` or `list` makes the result null; a null `text` is empty;
-`any` arrives as it is."""
+"""How an argument is passed: a null `number` or `list` makes the result null; a null `text` is
+empty; `any` is passed unchanged."""
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,9 +26,9 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     example: str
     shows: str
-    """What the example gives."""
+    """The result of the example."""
     is_original: bool = True
-    """Whether compat mode has it."""
+    """Whether compat mode supports it."""
 
     @property
     def least(self) -> int:
