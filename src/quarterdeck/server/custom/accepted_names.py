@@ -17,11 +17,11 @@ APPROVAL_ANNOTATION = "api-approved.kubernetes.io"
 _APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 Approval = tuple[str, str]
-"""A state (`Approved`, `Bypassed`, `Missing`, `Invalid`) and its sentence."""
+"""A state (`Approved`, `Bypassed`, `Missing`, `Invalid`) and its message."""
 
 
 class TakenNames(msgspec.Struct, frozen=True, kw_only=True):
-    """What other resources of the group are called."""
+    """The names that other resources of the group use."""
 
     resources: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class TakenNames(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptedNames(msgspec.Struct, frozen=True, kw_only=True):
-    """Which names were accepted, and why not the others."""
+    """The accepted names of a definition, and the conflict if not all were accepted."""
 
     names: dict[str, Any]
     reason: str = "NoConflicts"
@@ -52,14 +52,14 @@ class AcceptedNames(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether all of them were."""
+        """Whether all requested names were accepted."""
         return self.reason == "NoConflicts"
 
 
 def accept_names(
     requested: Mapping[str, Any], before: Mapping[str, Any], taken: TakenNames
 ) -> AcceptedNames:
-    """Accept what is free or was accepted before; names without a value are left out."""
+    """Accept requested names that are free or accepted before; a conflict keeps the old name."""
     names = dict(before)
     reason, message = "NoConflicts", "no conflicts found"
     for member, pool, why in (
@@ -129,7 +129,7 @@ def update_status(definition: Object, taken: TakenNames, now: datetime) -> None:
 def set_condition(
     conditions: list[dict[str, Any]], wanted: tuple[str, bool, str, str], now: datetime
 ) -> None:
-    """Put a condition in; the time changes only when the status does."""
+    """Set a condition, in place; `lastTransitionTime` changes only if the status does."""
     name, is_true, reason, message = wanted
     status = "True" if is_true else "False"
     stamp = rfc3339.format_time(now)
@@ -157,7 +157,7 @@ def is_condition_true(definition: Object, name: str) -> bool:
 
 
 def is_protected(group: str) -> bool:
-    """Groups of the Kubernetes project itself."""
+    """Whether a group belongs to the Kubernetes project: `k8s.io`, `kubernetes.io` or below."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 

@@ -1,4 +1,4 @@
-"""The defaults of a schema, judged by the rules of the same schema."""
+"""Validates the defaults of a schema by the CEL rules of the same schema."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ from quarterdeck.meta.schema import Node
 
 
 def validate_defaults(node: Node, path: str) -> Iterator[FieldError]:
-    """Find the defaults that the rules refuse; the rules themselves compile.
+    """Find the defaults that violate the rules; the rules are known to compile.
 
-    A default is judged as it is written, without the defaults inside, and as an object that
-    replaces itself. Defaults below `additionalProperties` are not judged, as in Kubernetes.
+    A default is validated as it is written, without nested defaults, and as an update of itself.
+    Defaults below `additionalProperties` are not validated, as in Kubernetes.
     """
     if node.has_default and node.default is not None:
         yield from _validate_default(node, f"{path}.default")

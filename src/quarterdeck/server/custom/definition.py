@@ -65,33 +65,33 @@ def build_definition_resources() -> Iterable[Resource]:
 
 
 class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The rules of definitions."""
+    """The strategy of CustomResourceDefinitions."""
 
     # policies ------------------------------------------------------------------------------------
 
     @property
     def has_generation(self) -> bool:
-        """Definitions count their changes."""
+        """Whether new objects get a generation: always."""
         return True
 
     @property
     def allow_unconditional_update(self) -> bool:
-        """A PUT must say which version it replaces."""
+        """Whether PUT may leave out the resourceVersion: never."""
         return False
 
     @property
     def allow_create_on_update(self) -> bool:
-        """PUT never creates."""
+        """Whether PUT may create an object: never."""
         return False
 
     @property
     def needs_type_meta(self) -> bool:
-        """A built-in kind may leave it out."""
+        """Whether a body must have kind and apiVersion: no, as for all built-in kinds."""
         return False
 
     @property
     def stored_as_served(self) -> bool:
-        """There is one version."""
+        """Whether stored bytes are served unchanged: always, because there is one version."""
         return True
 
     # shape ---------------------------------------------------------------------------------------
@@ -111,11 +111,11 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return NormalizedObject(decoded.object, tuple(unknown))
 
     def default_applied(self, value: Object) -> None:
-        """Fill in the same defaults whoever writes."""
+        """Fill in the same defaults as `default`: they do not depend on the kind of write."""
         self.default(value)
 
     def default(self, value: Object) -> None:
-        """Names from the kind, conversion from nothing."""
+        """Fill in the names that follow from the kind, the conversion strategy and webhook port."""
         spec = value.setdefault("spec", {})
         given = spec.setdefault("names", {})
         if kind := given.get("kind"):
@@ -130,11 +130,11 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         spec["conversion"] = conversion
 
     def to_stored(self, value: Object) -> Object:
-        """There is one version."""
+        """Return the object unchanged, because there is one version."""
         return value
 
     def to_served(self, value: Object) -> Object:
-        """There is one version."""
+        """Return the object unchanged, because there is one version."""
         return value
 
     # writes --------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         _note_storage_version(value)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        """The main endpoint keeps the status but for what follows from the spec."""
+        """Keep the spec on `/status`; keep the status otherwise, and add the storage version."""
         if context.subresource == STATUS:
             value["spec"] = old["spec"]
             return
@@ -171,19 +171,19 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return validate_definition_update(value, old)
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
-        """The spec changed."""
+        """Whether the spec changed."""
         return bool(value.get("spec") != old.get("spec"))
 
     def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
-        """None."""
+        """Return no warnings."""
         return ()
 
     def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
-        """DNS subdomains; that it is plural and group is checked with the spec."""
+        """Check that the name is a DNS subdomain; it is compared with the spec separately."""
         return names.check_object_name("subdomain", name, is_prefix=is_prefix)
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
-        """Writers of the object never own its status, writers of the status nothing else."""
+        """Return the paths that a writer never owns: the status, or all else on `/status`."""
         return (("metadata",), ("spec",)) if subresource == STATUS else ((STATUS,),)
 
     # deletion ------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return 0
 
     def begin_delete(self, value: Object, context: Context) -> bool:
-        """The objects go first: a finalizer waits for them, a condition says so."""
+        """Add a finalizer, so that the objects are deleted first, and a condition about it."""
         finalizers = value["metadata"].setdefault("finalizers", [])
         if CLEANUP_FINALIZER not in finalizers:
             finalizers.append(CLEANUP_FINALIZER)
@@ -208,18 +208,18 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return True
 
     def is_kept(self, value: Object) -> bool:
-        """Only by its finalizers."""
+        """Return False: only finalizers keep a definition."""
         return False
 
     # reads ---------------------------------------------------------------------------------------
 
     @property
     def selectable(self) -> frozenset[str]:
-        """Nothing but the name."""
+        """No fields besides name and namespace can be selected."""
         return frozenset()
 
     def get_field_values(self, value: Object) -> Mapping[str, str]:
-        """Nothing but the name."""
+        """Return no values, because `selectable` is empty."""
         return {}
 
     @property
@@ -228,7 +228,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return (NAME, _CREATED_COLUMN)
 
     def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
-        """Build the time is printed in full."""
+        """Build the row: the name, and the creation time in full."""
         metadata: Mapping[str, Any] = value.get("metadata") or {}
         stamp = metadata.get("creationTimestamp")
         shown = rfc3339.format_time(rfc3339.parse(stamp)) if stamp else "<unknown>"
@@ -237,11 +237,11 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     # scale ---------------------------------------------------------------------------------------
 
     def read_scale(self, value: Object) -> Scale | None:
-        """Definitions do not scale."""
+        """Return None: definitions have no scale."""
         return None
 
     def write_scale(self, value: Object, replicas: int) -> None:
-        """Definitions do not scale."""
+        """Do nothing: definitions have no scale."""
 
 
 def _note_storage_version(definition: Object) -> None:

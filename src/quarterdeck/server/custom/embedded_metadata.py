@@ -1,4 +1,4 @@
-"""Object metadata inside custom resources: brought into the shape Go's ObjectMeta has.
+"""Normalises object metadata inside custom resources as Go's ObjectMeta does.
 
 The root and every embedded resource have metadata that no schema declares. Unknown members are
 dropped and reported, members of a wrong type refused, empty ones left out.
@@ -27,7 +27,7 @@ class InvalidMetadata(ValueError):
 
 
 def coerce_metadata(value: Object, path: str = "") -> list[str]:
-    """Bring `value["metadata"]` into shape, in place; answers the paths of unknown members.
+    """Normalise `value["metadata"]` in place; returns the paths of unknown members.
 
     Raises:
         InvalidMetadata: if a member has a wrong type.
@@ -54,7 +54,7 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
 
 
 def coerce_embedded(value: Object, path: str) -> list[str]:
-    """Bring the metadata of an embedded resource into shape, as `coerce_metadata` does.
+    """Normalise the metadata of an embedded resource, as `coerce_metadata` does.
 
     Raises:
         InvalidMetadata: if its type or metadata cannot be decoded; the text begins with the place.

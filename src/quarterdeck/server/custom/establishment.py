@@ -23,11 +23,11 @@ from quarterdeck.storage import Entry, Store, StoreEvent
 from quarterdeck.storage.errors import StorageError
 
 FIELD_MANAGER = "kube-apiserver"
-"""Who owns the conditions and accepted names of a definition."""
+"""The field manager of the conditions and accepted names of a definition."""
 
 
 class EstablishingController:
-    """Judges names; `start` once, after the registry follows the store."""
+    """Writes accepted names and conditions; call `start` once, after the registry is subscribed."""
 
     def __init__(
         self, store: Store, registry: Registry, now: Callable[[], datetime], *, track: Track
@@ -40,7 +40,7 @@ class EstablishingController:
         """The accepted names of every definition, by group and name of the definition."""
 
     def start(self) -> None:
-        """Finish what an earlier run left, and follow the store from here on."""
+        """Update the status of all stored definitions, and of each definition that changes."""
         entries = list(self._store.snapshot().range(DEFINITIONS))
         for entry in entries:
             status = kit_json.decode(entry.value).get("status") or {}
@@ -91,5 +91,5 @@ class EstablishingController:
 
 
 def _group(name: str) -> str:
-    """The group in the name of a definition: what follows the plural."""
+    """Return the group in the name of a definition: everything after the plural."""
     return name.partition(".")[2]

@@ -5,8 +5,8 @@ deletes them page by page, so that many objects do not block the event loop, wai
 have finalizers of their own, and then removes itself from the definition. It reacts to committed
 events.
 
-Its first write says in the status that the deletion is in progress, and its last one, where other
-finalizers keep the definition, that all objects are gone.
+Its first write sets a condition that the deletion is in progress. If other finalizers keep the
+definition, its last write sets a condition that all objects are gone.
 """
 
 import contextlib
@@ -41,11 +41,11 @@ Condition = tuple[str, bool, str, str]
 """Type, whether it is true, reason and message."""
 Cursor = tuple[str, str]
 Track = Callable[[Object, Object], Object]
-"""From the present definition and its new status to what is stored, ownership recorded."""
+"""Takes the old and the new definition; returns the new one with `managedFields` updated."""
 
 
 class DefinitionFinalizer:
-    """Empties definitions that are being deleted; `start` once, before the first request."""
+    """Deletes the objects of terminating definitions; call `start` once, before any request."""
 
     def __init__(
         self, store: Store, registry: Registry, context: Callable[[], Context], *, track: Track
@@ -55,10 +55,10 @@ class DefinitionFinalizer:
         self._context = context
         self._track = track
         self._going: dict[str, Cursor | None] = {}
-        """Definitions that go, by name, and how far their objects were asked to go."""
+        """Terminating definitions by name, with the last object whose deletion was started."""
 
     def start(self) -> None:
-        """Take up what an earlier run left, and follow the store from here on."""
+        """Continue deletions that an earlier run started, and follow the store from now on."""
         for entry in self._store.snapshot().range(DEFINITIONS):
             self._track_terminating(entry)
         self._store.subscribe(self._apply_events)
@@ -89,7 +89,7 @@ class DefinitionFinalizer:
         return True
 
     def _begin(self, name: str) -> None:
-        """Say in the status that the objects are being deleted; a second time changes nothing."""
+        """Set the condition that objects are being deleted; does nothing if it is set already."""
         entry = self._store.get_pending(StoreKey(DEFINITIONS, "", name))
         if entry is None or not _is_terminating(entry):
             return
@@ -108,7 +108,7 @@ class DefinitionFinalizer:
         return changed
 
     def _delete_next_page(self, name: str) -> None:
-        """Ask the next page of objects to go; with none left, let the definition go."""
+        """Delete the next page of objects; if none is left, remove the finalizer."""
         snapshot = self._store.snapshot()
         try:
             if snapshot.count(name) == 0:
@@ -125,7 +125,7 @@ class DefinitionFinalizer:
             return  # the next event tries again
 
     def _delete_object(self, entry: Entry, name: str) -> bool:
-        """Delete one object, or mark it; whether anything was written."""
+        """Delete one object, or mark it as deleted; return whether anything was written."""
         present = self._store.get_pending(entry.key)
         resource = next(iter(self._registry.get_bundle(build_bundle_name(name))), None)
         if present is None:
@@ -169,7 +169,7 @@ def _is_terminating(entry: Entry) -> bool:
 
 
 def _take_page(entries: Iterable[Entry]) -> list[Entry]:
-    """Take the first entries, and few where they are large: each is decoded."""
+    """Take the first entries up to a total size, because each of them is decoded."""
     page: list[Entry] = []
     size = 0
     for entry in entries:

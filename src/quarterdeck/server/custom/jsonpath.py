@@ -1,7 +1,7 @@
-r"""The JSONPath of printer columns and selectable fields: one road into one object.
+r"""The JSONPath of printer columns and selectable fields.
 
 Members (`.spec.size`, `['a.b']`, escaped dots `.a\.b`), indices and slices, `[*]`, and filters on
-one member (`[?(@.type=="Ready")]`): what definitions in the wild use.
+one member (`[?(@.type=="Ready")]`) are supported: that is what published definitions use.
 """
 
 import functools
@@ -34,10 +34,10 @@ _TOKEN = re.compile(
 
 @functools.lru_cache(maxsize=4096)
 def compile_path(path: str) -> Callable[[Any], list[Any]]:
-    """A function that finds every value a path leads to; missing members lead nowhere.
+    """Compile a path to a function that returns the values found; none if a member is missing.
 
     Raises:
-        JsonPathError: naming the path and where it stops making sense.
+        JsonPathError: naming the path and the part that cannot be parsed.
     """
     steps = list(_parse_steps(path))
 
@@ -148,7 +148,7 @@ def _parse_literal(text: str) -> Any:
 
 
 def show(value: Any) -> str:
-    """A value as text, as the printer shows it."""
+    """Format a value as kubectl's printer shows it."""
     match value:
         case str():
             return value

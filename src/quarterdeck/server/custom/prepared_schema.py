@@ -1,8 +1,8 @@
-"""Schemas of definitions, prepared for objects.
+"""Compiles the schemas of definitions.
 
-A schema of a megabyte takes most of a second to read and to compile. It is prepared in a thread
-while the definition is validated, and remembered until the definition is stored and served. Small
-schemas are compiled when the first object needs them: a start compiles none.
+A schema of a megabyte takes most of a second to read and to compile. It is compiled in a thread
+while the definition is validated, and cached until the definition is stored and served. Small
+schemas are compiled when the first object needs them, so that a server start compiles none.
 """
 
 import functools
@@ -20,12 +20,12 @@ from quarterdeck.server.custom.schema_rules import compile_expressions
 from quarterdeck.server.registry.resource import STATUS
 
 LARGE_BYTES = 64 * 1024
-"""Schemas over this are remembered."""
+"""Larger schemas are compiled in a thread and cached."""
 _REMEMBERED = 4
 
 
 class PreparedSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What one version of a definition needs of its schema."""
+    """The compiled schema and rules of one version of a definition."""
 
     node: Node
     schema: CompiledSchema
@@ -35,7 +35,7 @@ class PreparedSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def prepare_schema(document: Mapping[str, Any] | None) -> PreparedSchema:
-    """Prepare the schema of a version, or find what a thread has prepared."""
+    """Compile the schema of a version, or return what `prepare_large_schema` has cached."""
     document = document or {"type": "object"}
     encoded = kit_json.encode(document)
     if len(encoded) <= LARGE_BYTES:
@@ -44,7 +44,7 @@ def prepare_schema(document: Mapping[str, Any] | None) -> PreparedSchema:
 
 
 def prepare_large_schema(document: Mapping[str, Any]) -> None:
-    """Prepare a large schema for `prepare_schema`; call it in a thread."""
+    """Compile and cache a large schema for `prepare_schema`; call it in a thread."""
     encoded = kit_json.encode(document)
     if len(encoded) > LARGE_BYTES:
         _prepare_large(encoded)

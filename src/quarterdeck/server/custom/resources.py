@@ -23,7 +23,7 @@ from quarterdeck.server.registry.resource import (
 from quarterdeck.server.registry.version_rank import rank_version
 
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-"""In the order discovery has them for custom resources."""
+"""The verbs of custom resources, in the order of discovery."""
 _SCALE = GVK("autoscaling", "v1", "Scale")
 _SUBRESOURCE_VERBS = ("get", "patch", "update")
 
@@ -42,7 +42,7 @@ def build_custom_resources(definition: Object) -> Sequence[Resource]:
 
 
 def _build_converter(definition: Object) -> Converter | None:
-    """How a webhook converts the objects; none where only the version changes."""
+    """Build the webhook converter; None if the strategy is None, which only sets apiVersion."""
     spec = definition["spec"]
     conversion = spec.get("conversion") or {}
     if conversion.get("strategy") != "Webhook":
@@ -54,7 +54,7 @@ def _build_converter(definition: Object) -> Converter | None:
     compiled: dict[str, CompiledSchema] = {}
 
     def shape(value: Object) -> None:
-        """Drop what the version of an object does not know: a webhook adds nothing beside."""
+        """Prune fields of a converted object that the schema of its version does not have."""
         version = value["apiVersion"]
         if version not in compiled:
             compiled[version] = _prepare_version(nodes[version]).schema
@@ -153,7 +153,7 @@ def _build_strategy(
 
 
 def _is_stored_as_served(definition: Object) -> bool:
-    """Whether stored bytes need no look: one version ever, and a schema that never changed."""
+    """Whether stored bytes are served unchanged: there was one version, and no schema change."""
     only_one = len(definition["status"].get("storedVersions") or ()) == 1
     return only_one and definition["metadata"].get("generation", 1) == 1
 
@@ -171,7 +171,7 @@ def _build_subresources(version: Mapping[str, Any], gvk: GVK) -> dict[str, Subre
 def _get_deprecation(
     versions: Sequence[Mapping[str, Any]], version: Mapping[str, Any], gvk: GVK
 ) -> str:
-    """The warning of a deprecated version; it names the newest newer one that is not."""
+    """Return the warning of a deprecated version, which names the version to use instead."""
     if not version.get("deprecated"):
         return ""
     if text := version.get("deprecationWarning"):

@@ -11,7 +11,7 @@ _LARGEST = 2**31 - 1
 
 
 class ScalePaths:
-    """Where an object keeps its replica numbers and its selector."""
+    """The JSON paths of the replica counts and the selector in an object."""
 
     __slots__ = ("selector", "spec", "status")
 
@@ -24,7 +24,7 @@ class ScalePaths:
         """Read the scale of an object.
 
         Raises:
-            ApiError: 500 where the number of wanted replicas is absent, as Kubernetes has it.
+            ApiError: 500 if the spec replicas field is absent, as in Kubernetes.
         """
         wanted = _get_field(value, self.spec)
         if not isinstance(wanted, int):
@@ -51,7 +51,7 @@ class ScalePaths:
         place[last] = replicas
 
     def validate(self, value: Object, *, status_only: bool) -> Iterator[FieldError]:
-        """Find what is wrong with the numbers in an object."""
+        """Find replica counts with a wrong type or out of range."""
         paths = (self.status,) if status_only else (self.spec, self.status)
         for path in paths:
             try:
@@ -68,7 +68,7 @@ class ScalePaths:
 
 
 class _WrongTypeError(ValueError):
-    """Raised when a number, or what it should be in, has another type; the text is Go's."""
+    """Raised when a replica count, or a parent of it, has a wrong type; the text is Go's."""
 
     def __init__(self, path: str, value: object, expected: str) -> None:
         shown, kind = format_go_value(value), get_go_type(value)
@@ -78,7 +78,7 @@ class _WrongTypeError(ValueError):
 
 
 def _read_number(value: Any, path: str) -> int | None:
-    """Read a number at a path; none where a step is absent or null."""
+    """Read a number at a path; None if a member of the path is absent or null."""
     place = ""
     for name in _split_path(path):
         place = f"{place}.{name}"

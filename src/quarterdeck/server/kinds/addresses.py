@@ -24,7 +24,7 @@ def find_family(text: str) -> str:
 
 
 def validate_address(path: str, text: str) -> Iterator[FieldError]:
-    """Check an address of a field that is older than the rules for them."""
+    """Check an IP address; releases before StrictIPCIDRValidation accept leading zeros."""
     if not has_feature("StrictIPCIDRValidation"):
         if parse_address(text) is None:
             yield invalid(path, text, VALID_ADDRESS)
@@ -40,7 +40,7 @@ def validate_address(path: str, text: str) -> Iterator[FieldError]:
 
 
 def validate_network(path: str, text: str) -> Iterator[FieldError]:
-    """Check a range of addresses, written as newer releases want it."""
+    """Check a network in CIDR notation, by the strict rules of newer releases."""
     plain = names.strip_zeros(text)
     try:
         network = ipaddress.ip_network(plain, strict=False)

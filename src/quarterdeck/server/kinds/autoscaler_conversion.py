@@ -1,7 +1,7 @@
 """Conversion of autoscalers between `autoscaling/v2`, which is stored, and `v1`.
 
-`v1` knows one metric, the share of CPU. Other metrics, behavior, current metrics and conditions
-travel in annotations, in a form of their own with flat members.
+`v1` has one metric, the CPU utilization. Other metrics, behavior, current metrics and conditions
+are kept in annotations, in a separate JSON form with flat members.
 """
 
 from collections.abc import Mapping, Sequence
@@ -102,7 +102,7 @@ def to_v1(value: Object) -> Object:
 
 
 def _take_annotations(metadata: Object) -> dict[str, Any]:
-    """Remove the annotations that carry members, and return what they hold."""
+    """Remove the annotations that contain members of `v2`, and return their values."""
     annotations = metadata.get("annotations")
     if not annotations:
         return {}
@@ -126,7 +126,7 @@ def _is_cpu(metric: Mapping[str, Any]) -> bool:
 
 
 def _get_cpu_share(metric: Mapping[str, Any]) -> int | None:
-    """The target utilization of CPU, if the metric is nothing else."""
+    """Return the target CPU utilization of a metric; None if it is another metric."""
     if not _is_cpu(metric):
         return None
     share: int | None = get_field(dict(metric), "resource", "target", "averageUtilization")
@@ -161,7 +161,7 @@ def _convert_metric(metric: Object, convert: Any) -> Object:
 
 
 def _write_source(member: str, source: Object, side: str) -> Object:
-    """A source of a metric, or its current value, with the flat members of the annotation."""
+    """Convert a metric source, or its current value, to the flat members of the annotation."""
     amounts, metric = get_mapping(source, side), get_mapping(source, "metric")
     share, average = amounts.get("averageUtilization"), amounts.get("averageValue")
     selector, name = metric.get("selector"), metric.get("name") or ""
@@ -201,7 +201,7 @@ def _write_source(member: str, source: Object, side: str) -> Object:
 
 
 def _read_source(member: str, source: Object, side: str) -> Object:
-    """The opposite of `_write_source`; a target says by its type which member counts."""
+    """Invert `_write_source`; the type of a target follows from the members that are set."""
     value, average = source.get(f"{side}Value"), source.get(f"{side}AverageValue")
     share = source.get(f"{side}AverageUtilization")
     if member == "object":
@@ -257,7 +257,7 @@ def _drop_absent(value: Object) -> Object:
 
 
 def _write_behavior(behavior: Object | None) -> Object | None:
-    """Behavior in the annotation has Go's names of fields: Kubernetes writes its own struct."""
+    """Convert behavior to the annotation, with Go's field names, as Kubernetes encodes it."""
     if behavior is None:
         return None
     return {go: _write_rules(behavior.get(name)) for go, name in _BEHAVIOR_MEMBERS}
@@ -295,5 +295,5 @@ def _read_rules(rules: object) -> Object | None:
 
 
 def _get(value: Mapping[str, Any], name: str) -> Any:
-    """A member by its name in any case, as Go reads JSON."""
+    """Return a member by its name, ignoring case as Go does."""
     return next((each for key, each in value.items() if key.lower() == name.lower()), None)

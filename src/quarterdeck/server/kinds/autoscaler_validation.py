@@ -1,4 +1,4 @@
-"""What an autoscaler must be like: its target, metrics and behavior."""
+"""Validation of autoscalers: target, metrics and behavior."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ _SOURCES = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
-"""Types of metrics and where their source stands, in the order in which they are checked."""
+"""Types of metrics and the members of their sources, in the order of checks."""
 _SELECT_POLICIES = ("Disabled", "Max", "Min")
 _POLICIES = ("Percent", "Pods")
 _LONGEST_WINDOW_S = 3600
@@ -78,7 +78,7 @@ def _validate_reference(reference: Object, path: str) -> Iterator[FieldError]:
 def _validate_group(
     reference: Object, path: str, *, needs_group: bool = True
 ) -> Iterator[FieldError]:
-    """Check the version of a target, which newer releases look at."""
+    """Check the apiVersion of a scale target, which only newer releases do."""
     version = reference.get("apiVersion") or ""
     if not has_feature("GroupsOfScaleTargets"):
         return

@@ -49,7 +49,7 @@ def _default_v2(value: Object) -> None:
 
 
 def _default_v1(value: Object) -> None:
-    """Fill in an autoscaler; Kubernetes takes it through the stored form before anything else."""
+    """Fill in an autoscaler, and convert it to `v2` and back, as Kubernetes does first."""
     set_defaults(value.setdefault("spec", {}), minReplicas=1)
     converted = to_v1(to_v2(value))
     value.clear()
@@ -61,7 +61,7 @@ def _validate_new(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _validate_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    """Check a changed autoscaler; one that may have no replicas may keep that."""
+    """Check a changed autoscaler; `minReplicas` may be 0 only if it was 0 before."""
     least = 0 if get_field(old, "spec", "minReplicas") == 0 else 1
     yield from validate_autoscaler(get_mapping(to_v2(value), "spec"), least=least)
 

@@ -1,8 +1,8 @@
-"""The catalog of built-in resources: which kind follows which rules.
+"""The catalog of built-in resources: the rules of each kind.
 
-The table `meta.builtins` says which kinds are served under which names. Kinds without rules of
-their own are served too, with their types checked. Rules are named, not imported: the module of a
-family is loaded by the first request for one of its kinds.
+The table in `meta.builtins` lists the kinds and their names. Kinds without their own rules are
+served too, with checks of their types. Rules are referenced by name: the module of a family is
+loaded with the first request for one of its kinds.
 """
 
 from collections.abc import Collection, Iterator
@@ -108,10 +108,10 @@ _RULES: dict[tuple[str, str], str] = {
 }
 
 _SHARED_STORAGE = {"events.events.k8s.io": "events"}
-"""Resources of two groups that are the same objects."""
+"""Resources whose objects are stored under the resource of another group."""
 _NOT_STORED = frozenset({"bindings", "componentstatuses"})
 _GATED_PARTS = (("InPlacePodVerticalScaling", "pods", "resize"),)
-"""Gates of older releases, and the subresource that each switches on."""
+"""Feature gates of older releases, with the resource and the subresource that each enables."""
 _OTHER_PACKAGES = frozenset({"customresourcedefinitions"})
 """Registered by `server.custom`."""
 
@@ -125,7 +125,7 @@ def build_builtin_resources(gates: Collection[str] = ()) -> Iterator[Resource]:
 
 
 def find_rules(gvk: GVK) -> str:
-    """Find where the rules of a kind are: module and name."""
+    """Return the module and name of the rules of a kind."""
     return _RULES.get((gvk.api_version, gvk.kind), "rules.DEFAULT_RULES")
 
 
@@ -156,7 +156,7 @@ def _build_resource(declared: builtins.Resource, gates: Collection[str]) -> Reso
 
 
 def _find_deprecation(resource: str) -> str:
-    """What every answer about a deprecated resource warns of."""
+    """Return the warning for every response about a deprecated resource; empty for others."""
     if resource == "endpoints" and has_feature("EndpointsAreDeprecated"):
         return "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
     return ""

@@ -1,4 +1,4 @@
-"""What the spec of a claim must be like, also in a template inside of a pod."""
+"""Validation of PersistentVolumeClaims, also of templates inside of a pod."""
 
 from collections.abc import Iterator
 
@@ -74,7 +74,7 @@ def _validate_data_source(source: Object, path: str) -> Iterator[FieldError]:
 
 
 def validate_claim_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    """Check what a provisioner reports: amounts, and how far a change of them got."""
+    """Check the status of a claim: capacity, allocated resources, and the state of a resize."""
     status = get_mapping(value, "status")
     for name, amount in sorted(get_mapping(status, "capacity").items()):
         yield from _validate_amount(amount, f"status.capacity[{name}]")

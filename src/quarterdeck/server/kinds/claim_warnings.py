@@ -10,7 +10,7 @@ from quarterdeck.server.registry.resource import Context, Object
 
 
 def find_claim_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
-    """Warnings about a claim; not asked for writes of the status."""
+    """Find warnings about a claim; none for writes of the status."""
     if context.subresource:
         return ()
     return [
@@ -20,7 +20,7 @@ def find_claim_warnings(value: Object, old: Object | None, context: Context) -> 
 
 
 def find_class_warnings(value: Object) -> Iterator[str]:
-    """Find out whether a volume or claim names its class by an old annotation."""
+    """Warn of a volume or claim with the deprecated annotation for its storage class."""
     if OLD_CLASS in (value["metadata"].get("annotations") or {}):
         yield (
             f'metadata.annotations[{OLD_CLASS}]: deprecated since v1.8; use "storageClassName"'
@@ -29,14 +29,14 @@ def find_class_warnings(value: Object) -> Iterator[str]:
 
 
 def find_template_claim_warnings(value: Object, *, is_new: bool) -> Iterator[str]:
-    """Warnings about the claims that a StatefulSet makes, under the path that Kubernetes says."""
+    """Warnings about the claims of a StatefulSet, with the path that Kubernetes uses."""
     for index, claim in enumerate(get_items(value, "spec", "volumeClaimTemplates")):
         path = f"spec.volumeClaimTemplates[{index}]{'' if is_new else '.Spec'}"
         yield from find_claim_spec_warnings(get_mapping(claim, "spec"), path)
 
 
 def find_claim_spec_warnings(spec: Object, path: str) -> Iterator[str]:
-    """Warnings about the spec of a claim that stands at `path`."""
+    """Warnings about the spec of the claim at `path`."""
     for member in ("requests", "limits"):
         yield from find_fraction_warnings(spec, path, member, ("storage",))
 
@@ -44,7 +44,7 @@ def find_claim_spec_warnings(spec: Object, path: str) -> Iterator[str]:
 def find_fraction_warnings(
     value: Object, path: str, member: str, resources: Sequence[str]
 ) -> Iterator[str]:
-    """Memory and storage come in whole bytes."""
+    """Warn of amounts of memory or storage that are not whole bytes."""
     for resource in resources:
         amount = get_field(value, "resources", member, resource)
         if amount is not None and _is_fraction(str(amount)):

@@ -76,7 +76,7 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def _default_secret(value: Object) -> None:
-    """`stringData` is for writing only: it becomes data."""
+    """Set the default type, and merge the write-only `stringData` into `data`."""
     if not value.get("type"):
         value["type"] = "Opaque"
     texts = value.pop("stringData", None)
@@ -110,7 +110,7 @@ def _validate_secret(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _validate_docker_config(data: str, path: str) -> Iterator[FieldError]:
-    """Check that registry credentials are JSON, without a word of them."""
+    """Check that registry credentials are JSON; the error does not contain them."""
     text = base64.b64decode(data).decode("utf-8", "replace")
     if problem := find_syntax_error(text):
         yield invalid(path, "<secret contents redacted>", problem)
@@ -165,7 +165,7 @@ def _warn_of_annotations(value: Object, old: Object | None, context: Context) ->
 
 
 def _keep_secret_names(value: Object, *_: object) -> None:
-    """A reference to a secret is its name; other members are dropped."""
+    """Drop all members of references to secrets but the name."""
     if secrets := value.get("secrets"):
         value["secrets"] = [
             {name: each[name] for name in ("name",) if name in each} for each in secrets

@@ -94,7 +94,7 @@ def _validate_init_containers(
 
 
 def _validate_features(container: Object, path: str, spec: Object) -> Iterator[FieldError]:
-    """Check what containers can have in newer releases."""
+    """Check members of containers that only newer releases have."""
     if has_feature("DynamicResourceAllocation"):
         claims = pod_features.get_claim_names(spec)
         yield from pod_features.validate_claims(container, path, claims)
@@ -205,7 +205,7 @@ def validate_resources(
     *,
     check: Callable[[str, str], Iterable[FieldError]] = validate_container_resource_name,
 ) -> Iterator[FieldError]:
-    """Limits and requests: known names, sane amounts, requests within limits."""
+    """Check limits and requests: known names, valid amounts, requests within limits."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for member, amounts in (("limits", limits), ("requests", requests)):
         for name in sorted(amounts):
@@ -235,7 +235,7 @@ def _validate_request(amount: Any, limit: Any, path: str, name: str) -> Iterator
 
 
 def _may_overcommit(name: str) -> bool:
-    """Whether pods may ask for more of a resource than there is: of Kubernetes' own only."""
+    """Whether requests may be below limits: for Kubernetes' own resources but huge pages."""
     domain, slash, _ = name.partition("/")
     is_native = not slash or domain.endswith("kubernetes.io")
     return is_native and not name.startswith("hugepages-")

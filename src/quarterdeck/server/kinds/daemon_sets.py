@@ -46,7 +46,7 @@ def _default_daemon_set(value: Object) -> None:
         set_defaults(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
     set_defaults(spec, revisionHistoryLimit=10)
     annotations = value["metadata"].get("annotations") or {}
-    # the count itself is the server's business; whoever writes the object owns the annotation
+    # set as a default, so that the client owns the annotation; the server sets the count later
     value["metadata"]["annotations"] = {_TEMPLATE_GENERATION: "0", **annotations}
 
 

@@ -1,4 +1,4 @@
-"""The capacity of a device, and the amounts of it that can be asked for."""
+"""Validation of the capacity of a device, and of the policy for requests of it."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from quarterdeck.server.registry.resource import Object
 
 
 def validate_capacity(device: Object, capacity: Object, path: str) -> FieldErrors:
-    """Check what a device has of something; only a shared device can limit requests."""
+    """Check the request policy of a capacity, which only a shared device may have."""
     policy, path = capacity.get("requestPolicy"), f"{path}.requestPolicy"
     if policy is None:
         return
@@ -30,7 +30,7 @@ def validate_capacity(device: Object, capacity: Object, path: str) -> FieldError
 
 
 def _validate_policy(policy: Object, value: Any, path: str) -> FieldErrors:
-    """Check the default amount against those that can be asked for."""
+    """Check the default amount against the valid values or the valid range."""
     if policy.get("default") is None:
         return
     default, most = Quantity.parse(str(policy["default"])), Quantity.parse(str(value or 0))
@@ -73,7 +73,7 @@ def _validate_range(limits: Object, default: Quantity, most: Quantity, path: str
 
 
 def _count(amount: Any) -> int:
-    """An amount in whole units, rounded up."""
+    """Return an amount in whole units, rounded up."""
     return -(-Quantity.parse(str(amount)).nano // 10**9)
 
 

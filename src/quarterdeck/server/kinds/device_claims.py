@@ -46,7 +46,7 @@ def _validate_claim_change(value: Object, old: Object, context: Context) -> Fiel
 
 
 def _prepare_claim_update(value: Object, old: Object, context: Context) -> None:
-    """Forget what was reported of devices that the claim gave back."""
+    """Drop the reported status of devices that are not allocated to the claim any more."""
     if context.subresource != "status":
         return
     status = value.get("status") or {}
@@ -102,7 +102,7 @@ def _validate_claim_status(value: Object, old: Object, context: Context) -> Fiel
 
 
 def _is_reserved_late(value: Object, status: Object, before: Object) -> bool:
-    """Whether a claim that is deleted gets another consumer."""
+    """Whether a consumer is added to a claim that is being deleted."""
     if not value["metadata"].get("deletionTimestamp"):
         return False
     present = get_items(before, "reservedFor")

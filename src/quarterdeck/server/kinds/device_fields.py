@@ -29,7 +29,7 @@ _MOST_CONFIGS = 32
 _LONGEST_DRIVER = 63
 _LONGEST_ID = 32
 _LONGEST_TEXT = 10 * 1024
-"""Of an expression, and of the parameters for a driver."""
+"""The limit of an expression, and of the parameters for a driver, in bytes."""
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 
 FieldErrors = Iterator[FieldError]
@@ -37,7 +37,7 @@ Check = Callable[[Any, str], Iterable[FieldError]]
 
 
 def validate_items(items: Sequence[Any], path: str, *, most: int, check: Check) -> FieldErrors:
-    """Check each item of a list that may not be longer than so."""
+    """Check that a list has at most `most` items, and check each item."""
     if len(items) > most:
         yield too_many(path, len(items), most)
         return
@@ -67,7 +67,7 @@ def validate_label(text: str, path: str) -> FieldErrors:
 
 
 def validate_driver(text: str, path: str) -> FieldErrors:
-    """Check the name of a driver, in any case."""
+    """Check the name of a driver, which may have upper-case letters."""
     if not text:
         yield required(path)
         return
@@ -90,7 +90,7 @@ def validate_pool_name(text: str, path: str) -> FieldErrors:
 
 
 def validate_attribute_name(text: str, path: str) -> FieldErrors:
-    """Check the name of an attribute, with or without the domain it is of."""
+    """Check the name of an attribute, with or without a domain."""
     parts = text.split("/")
     if len(parts) > 2:
         return
@@ -106,7 +106,7 @@ def validate_attribute_name(text: str, path: str) -> FieldErrors:
 
 
 def validate_full_attribute_name(text: str, path: str) -> FieldErrors:
-    """Check the name of an attribute that must say its domain."""
+    """Check the name of an attribute that must have a domain."""
     yield from validate_attribute_name(text, path)
     if "/" not in text:
         detail = "a fully qualified name must be a domain and a name separated by a slash"
@@ -157,7 +157,7 @@ def _validate_selector(selector: Object, path: str) -> FieldErrors:
 
 @functools.cache
 def _get_environment() -> "cel.Environment":
-    """What a selector may refer to: the device, its driver, attributes and capacity."""
+    """Build the CEL environment of selectors: the device with driver, attributes and capacity."""
     from quarterdeck import cel
 
     by_name = cel.map_of(cel.STRING, cel.DYN)
@@ -179,7 +179,7 @@ def _get_environment() -> "cel.Environment":
 def validate_configs(
     configs: Sequence[Object], path: str, check: Check | None = None
 ) -> FieldErrors:
-    """Check parameters for drivers; `check` is asked about the rest of each entry first."""
+    """Check parameters for drivers; `check` is called first for each entry."""
 
     def validate(config: Object, place: str) -> FieldErrors:
         if check is not None:
@@ -195,7 +195,7 @@ def validate_configs(
 
 
 def validate_raw(value: Any, path: str) -> FieldErrors:
-    """Check parameters that only their driver understands."""
+    """Check opaque parameters of a driver: a JSON object of limited size."""
     if value is None:
         yield required(path)
     elif len(json.dumps(value, separators=(",", ":"))) > _LONGEST_TEXT:
@@ -205,7 +205,7 @@ def validate_raw(value: Any, path: str) -> FieldErrors:
 
 
 def validate_taint(taint: Object, path: str) -> FieldErrors:
-    """Check what keeps claims away from a device."""
+    """Check a taint of a device."""
     key, value, effect = (taint.get(name) or "" for name in ("key", "value", "effect"))
     for problem in names.check_qualified_name(key):
         yield invalid(f"{path}.key", key, problem)
@@ -218,7 +218,7 @@ def validate_taint(taint: Object, path: str) -> FieldErrors:
 
 
 def validate_toleration(toleration: Object, path: str) -> FieldErrors:
-    """Check which taints a request tolerates."""
+    """Check a toleration of a request."""
     key, value, effect = (toleration.get(name) or "" for name in ("key", "value", "effect"))
     for problem in names.check_qualified_name(key) if key else ():
         yield invalid(f"{path}.key", key, problem)

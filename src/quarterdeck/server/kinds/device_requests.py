@@ -1,4 +1,4 @@
-"""What claims of devices ask for: requests, alternatives, constraints, and references to them."""
+"""Validation of the requests of device claims: alternatives, constraints and references."""
 
 import functools
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _MOST_CONSTRAINTS = 32
 
 
 def default_requests(spec: Object) -> None:
-    """Fill in the number of devices of a request."""
+    """Fill in the allocation mode and count of requests, and the operators of tolerations."""
     for request in get_items(spec, "devices", "requests"):
         exact = [request["exactly"]] if request.get("exactly") is not None else []
         for each in (*exact, *get_items(request, "firstAvailable")):
@@ -31,7 +31,7 @@ def default_requests(spec: Object) -> None:
 
 
 def validate_requests(spec: Object, path: str) -> FieldErrors:
-    """Check the spec of a claim, or of those that a template makes."""
+    """Check the spec of a claim, or of a claim template."""
     devices, path = get_mapping(spec, "devices"), f"{path}.devices"
     requests = get_items(devices, "requests")
     known = list_request_names(requests)
@@ -52,7 +52,7 @@ def validate_requests(spec: Object, path: str) -> FieldErrors:
 
 
 def list_request_names(requests: Sequence[Object]) -> frozenset[str]:
-    """The names by which requests, and alternatives of requests, can be referred to."""
+    """Return the names by which requests and their alternatives can be referenced."""
     plain = {each.get("name") or "" for each in requests}
     below = {
         f"{each.get('name') or ''}/{other.get('name') or ''}"
@@ -90,7 +90,7 @@ def _validate_alternative(request: Object, path: str) -> FieldErrors:
 
 
 def _validate_device_choice(request: Object, path: str) -> FieldErrors:
-    """Check which devices are wanted, and how many."""
+    """Check the device class, selectors, count and tolerations of a request."""
     name = request.get("deviceClassName") or ""
     if not name:
         yield required(f"{path}.deviceClassName")
@@ -127,7 +127,7 @@ def _validate_constraint(constraint: Object, path: str, *, known: frozenset[str]
 
 
 def validate_references(value: Object, path: str, *, known: frozenset[str]) -> FieldErrors:
-    """Check the names of requests that something is about."""
+    """Check the names of requests that a constraint or configuration references."""
     yield from device_fields.validate_unique(
         get_items(value, "requests"),
         f"{path}.requests",
@@ -137,7 +137,7 @@ def validate_references(value: Object, path: str, *, known: frozenset[str]) -> F
 
 
 def validate_reference(name: str, path: str, *, known: frozenset[str]) -> FieldErrors:
-    """Check the name of one request that something is about."""
+    """Check the name of one referenced request."""
     text = (
         "must be the name of a request in the claim or the name of a request and a subrequest"
         " separated by '/'"

@@ -26,7 +26,7 @@ def _prepare_create(value: Object, context: Context) -> None:
 
 
 def _prepare_update(value: Object, old: Object, context: Context) -> None:
-    """Note when an effect changed, unless the writer did."""
+    """Reset `timeAdded` if the effect changed, unless the client set another time."""
     if context.subresource == STATUS:
         return
     taint, before = get_mapping(value, "spec", "taint"), get_mapping(old, "spec", "taint")

@@ -31,7 +31,7 @@ def _validate_budget(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _format_go_spec(spec: Object) -> Bare:
-    """Format a spec as Go prints it: what a pointer points to is not shown."""
+    """Format a spec as Go prints it; in older releases with the addresses of pointers."""
     if prints_json():
         return format_go_struct("policy/v1.PodDisruptionBudgetSpec", spec)
     members = (

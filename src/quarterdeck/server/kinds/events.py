@@ -58,7 +58,7 @@ _MESSAGE_LIMIT = 1024
 
 
 def to_core(value: Object) -> Object:
-    """The stored form of an event of the newer group."""
+    """Convert an event of `events.k8s.io` to its stored form, of the core group."""
     if value.get("apiVersion") != _EVENTS_API_VERSION:
         return value
     stored = {_CORE_FIELDS.get(name, name): member for name, member in value.items()}
@@ -70,7 +70,7 @@ def to_core(value: Object) -> Object:
 
 
 def to_new(value: Object) -> Object:
-    """The newer form of a stored event."""
+    """Convert a stored event to `events.k8s.io`."""
     if value.get("apiVersion") == _EVENTS_API_VERSION:
         return value
     served = {_RENAMED_FIELDS.get(name, name): member for name, member in value.items()}
@@ -87,7 +87,7 @@ def _validate(event: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _validate_common(event: Object, *, reporter: str) -> Iterator[FieldError]:
-    """Check what holds in both groups: events with a time of their own say who reports what."""
+    """Check the rules of both groups; `eventTime` requires reporter, action and reason."""
     namespace = get_mapping(event, "involvedObject").get("namespace") or ""
     home = event["metadata"].get("namespace") or ""
     homes = ("default", "kube-system") if event.get("eventTime") else ("", "default")
@@ -156,7 +156,7 @@ def _validate_change(value: Object, old: Object, context: Context) -> Iterator[F
 
 
 def _show_member(member: str, value: Any) -> object:
-    """A member as Go prints it."""
+    """Format a member as Go prints it."""
     if member in ("involvedObject", "related"):
         reference = value or {}
         shown = ", ".join(f"{go}:{quote(reference.get(name) or '')}" for go, name in _GO_REFERENCE)

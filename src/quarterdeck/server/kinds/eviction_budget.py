@@ -14,7 +14,7 @@ _UNPROTECTED_PHASES = ("Succeeded", "Failed", "Pending")
 
 
 def is_protected(pod: Object) -> bool:
-    """Whether budgets are asked about a pod at all: one that ends or never ran may go."""
+    """Whether budgets apply to a pod: not if it is pending, has ended or is being deleted."""
     phase = (pod.get("status") or {}).get("phase")
     return phase not in _UNPROTECTED_PHASES and not pod["metadata"].get("deletionTimestamp")
 
@@ -23,7 +23,7 @@ def find_budget(pod: Object, budgets: Iterable[Object]) -> Object | None:
     """Find the budget that protects a pod.
 
     Raises:
-        ApiError: 500 if there are several, as Kubernetes does.
+        ApiError: 500 if there are several, as in Kubernetes.
     """
     labels = pod["metadata"].get("labels") or {}
     found = [budget for budget in budgets if _selects_labels(budget, labels)]
@@ -45,7 +45,7 @@ def _selects_labels(budget: Object, labels: Mapping[str, str]) -> bool:
 
 
 def is_free(budget: Object, pod: Object) -> bool:
-    """Whether a pod that does not serve may go without being counted."""
+    """Whether a pod that is not ready may be evicted without counting as a disruption."""
     if _is_ready(pod):
         return False
     status, spec = budget.get("status") or {}, budget.get("spec") or {}
@@ -64,8 +64,8 @@ def spend(budget: Object, now: str) -> None:
     """Count one disruption, in place.
 
     Raises:
-        TooManyRequests: if none is left, or the budget was not counted yet.
-        Forbidden: if the numbers are nonsense.
+        TooManyRequests: if none is allowed, or the status of the budget is not up to date.
+        Forbidden: if the number of allowed disruptions is negative.
     """
     name = budget["metadata"]["name"]
     status: dict[str, Any] = budget.setdefault("status", {})

@@ -1,6 +1,6 @@
-"""Structures as newer releases print them in messages: JSON with the names of Go's members.
+"""Formats structures as newer releases print them in messages: JSON with Go's member names.
 
-Kubernetes checks objects in an internal form that has no JSON names, and prints all of its members.
+Kubernetes validates objects in internal types, which have no JSON names, and prints all members.
 """
 
 from typing import Any
@@ -19,12 +19,12 @@ _NAMES = {
 }
 _ZEROS = {"string": "", "bool": False, "int32": 0, "int64": 0, "uint32": 0, "float64": 0}
 _WITH_JSON_NAMES = frozenset({"meta/v1.GroupResource", "meta/v1.LabelSelector"})
-"""Types that leave out what is absent, and have names for JSON."""
+"""Types with JSON names, which omit absent members."""
 _ABSENT = object()
 
 
 def format_go_struct(name: str, value: Any, member: str = "") -> Verbatim:
-    """Format a value of the type with that name in the table of kinds, or one member of it."""
+    """Format a value of a named type of the table of kinds, or one member of it."""
     expanded = _expand(f"#{name}", value)
     if member:
         expanded = expanded[_to_go_name(name, member)]
@@ -39,7 +39,7 @@ def _to_go_name(kind: str, name: str) -> str:
 
 
 def _expand(expression: str, value: Any) -> Any:
-    """A value with every member that its type has."""
+    """Add all absent members of its type to a value."""
     if expression.startswith("*"):
         return None if value is _ABSENT or value is None else _expand(expression[1:], value)
     if expression.startswith(("[]", "{}")):

@@ -1,4 +1,4 @@
-"""Probes and life-cycle hooks of containers: one handler each, that can be called."""
+"""Validation of probes and life-cycle hooks of containers, which must have one handler each."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _NUMBERS = (
 
 
 def validate_hooks(container: Object, path: str, grace: int | None) -> Iterator[FieldError]:
-    """Check hooks and probes of a container whose pod has `grace` seconds to end."""
+    """Check hooks and probes of a container; `grace` is the grace period of its pod in seconds."""
     lifecycle = container.get("lifecycle") or {}
     for member in ("postStart", "preStop"):
         if (handler := lifecycle.get(member)) is not None:
@@ -42,7 +42,7 @@ def _validate_probe(probe: Object, path: str, grace: int | None) -> Iterator[Fie
 
 
 def _validate_purpose(probe: Object, path: str, member: str) -> Iterator[FieldError]:
-    """Check what depends on what a probe is for."""
+    """Check the rules that depend on the kind of probe."""
     period, successes = probe.get("terminationGracePeriodSeconds"), probe.get("successThreshold")
     if member != "readinessProbe" and successes != 1:
         yield invalid(f"{path}.successThreshold", successes or 0, "must be 1")

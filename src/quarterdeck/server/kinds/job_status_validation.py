@@ -1,8 +1,8 @@
-"""What may be written to the status of a job, by a controller or a test in its place.
+"""Validation of the status of jobs.
 
-A job ends in steps: `SuccessCriteriaMet` or `FailureTarget` comes before `Complete` or `Failed`,
-and both ends need their times. A rule is checked where a member that it reads changed, as in
-Kubernetes, so that a status that is wrong already can still be written.
+A job finishes in steps: `SuccessCriteriaMet` or `FailureTarget` must be set before `Complete` or
+`Failed`, and a finished job needs its times. As in Kubernetes, a rule is checked only if a member
+that it reads changed, so that a status that is invalid already can still be written.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def validate_job_status(value: Object, old: Object, context: Context) -> Iterato
 
 
 class _Change:
-    """A status as it was and as it is to be."""
+    """The old and the new status of a job."""
 
     def __init__(self, value: Object, old: Object) -> None:
         self.spec = get_mapping(value, "spec")
@@ -53,12 +53,12 @@ class _Change:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the job is to be complete or failed."""
+        """Whether the job is complete or failed in the new status."""
         return bool(self.true & _FINISHED)
 
     @property
     def finishes(self) -> bool:
-        """Whether the job comes to an end, or comes back from it."""
+        """Whether the job becomes finished, or is no longer finished."""
         return self.is_finished != bool(self.was_true & _FINISHED)
 
 
@@ -83,7 +83,7 @@ def _validate_uncounted(pods: Object) -> Iterator[FieldError]:
 
 
 def _validate_ends(change: _Change) -> Iterator[FieldError]:
-    """Check that the conditions of an end fit each other."""
+    """Check that the conditions about the end of a job are consistent."""
     for problem in (*_find_wrong_pairs(change), *_find_missing(change), *_find_reversals(change)):
         yield invalid(_CONDITIONS, OMITTED, problem)
 
@@ -97,7 +97,7 @@ def _find_wrong_pairs(change: _Change) -> Iterator[str]:
 
 
 def _find_missing(change: _Change) -> Iterator[str]:
-    """Find ends without the condition that announces them."""
+    """Find terminal conditions without the condition that must precede them."""
     is_failed, is_complete = "Failed" in change.true, "Complete" in change.true
     announced = "FailureTarget" in change.true
     if is_failed and not announced and change.touches("Failed", "failedIndexes"):
@@ -111,7 +111,7 @@ def _find_missing(change: _Change) -> Iterator[str]:
 
 
 def _find_reversals(change: _Change) -> Iterator[str]:
-    """Find ends that are taken back."""
+    """Find terminal conditions that are removed."""
     gone = change.was_true - change.true
     for kind in ("Failed", "Complete", "FailureTarget"):
         if kind in gone:
@@ -150,7 +150,7 @@ def _format_go_time(text: str) -> Bare:
 
 
 def _validate_finished(change: _Change) -> Iterator[FieldError]:
-    """Check that nothing is left to do of a job that ended."""
+    """Check that a finished job has a start time, and no active or uncounted pods."""
     now, finishes = change.now, change.finishes
     active, ready = now.get("active") or 0, now.get("ready")
     if ready is not None and ready > active and change.touches("ready", "active"):

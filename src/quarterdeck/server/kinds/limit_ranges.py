@@ -1,4 +1,4 @@
-"""Limit ranges: what they default and what makes sense in them."""
+"""Limit ranges: defaults and validation."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -23,7 +23,7 @@ _ONE = Quantity.of(1)
 
 
 def _default(value: Object) -> None:
-    """Limits default to the maximum, requests to the limits, then to the minimum."""
+    """Fill in default limits from the maximum, and default requests from limits or minimum."""
     for limit in get_items(value, "spec", "limits"):
         if limit.get("type") != "Container":
             continue
@@ -77,7 +77,7 @@ def _has_storage(limit: Object) -> bool:
 
 
 def _compare(place: str, name: str, limit: Object) -> Iterator[FieldError]:
-    """What contradicts itself about one resource."""
+    """Find contradictions between the limits of one resource."""
     is_pod = limit.get("type") == "Pod"
     least, most = _get(limit, "min", name), _get(limit, "max", name)
     default = None if is_pod else _get(limit, "default", name)
@@ -127,7 +127,7 @@ def _get(limit: Mapping[str, Any], member: str, name: str) -> Quantity | None:
 
 
 def _name_range(value: Object, context: Context) -> None:
-    """Name a range that has no name: Kubernetes makes one up."""
+    """Set a generated name if the object has none, as Kubernetes does."""
     metadata = value["metadata"]
     if not metadata.get("name") and not metadata.get("generateName"):
         metadata["name"] = generate_uid(context.random)

@@ -71,7 +71,7 @@ def default_network_volume(volume: Object) -> None:
 def validate_network_volume(
     source: Object, path: str, member: str, *, is_persistent: bool = False
 ) -> Iterator[FieldError]:
-    """Check a source of a volume; `member` says which kind it is."""
+    """Check a source of a volume; `member` is its type."""
     if member == "gcePersistentDisk":
         path = f"{path.rpartition('.')[0]}.persistentDisk"  # Kubernetes' own spelling
     for name in _REQUIRED.get(member, ()):

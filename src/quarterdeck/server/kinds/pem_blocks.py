@@ -1,4 +1,4 @@
-"""Blocks of PEM in the text of an object."""
+"""Finds PEM blocks in a text."""
 
 import base64
 import binascii
@@ -13,17 +13,17 @@ _BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
 
 
 class PemBlock(NamedTuple):
-    """One block."""
+    """One PEM block."""
 
     type: str
     body: bytes
-    """What stands between its first and its last line."""
+    """The text between its first and its last line."""
     text: bytes
     """The whole block."""
 
 
 def iterate_blocks(text: bytes) -> Iterator[PemBlock]:
-    """Walk the blocks of a text in linear time; one that is cut ends it."""
+    """Yield the blocks of a text in linear time; stops at an incomplete block."""
     start = text.find(_BEGIN)
     while start >= 0:
         name_end = text.find(_DASHES, start + len(_BEGIN))
@@ -38,7 +38,7 @@ def iterate_blocks(text: bytes) -> Iterator[PemBlock]:
 
 
 def load_certificate(block: PemBlock) -> "x509.Certificate | None":
-    """The certificate in a block; None if it does not parse."""
+    """Return the certificate in a block; None if it cannot be parsed."""
     from cryptography import x509
 
     try:

@@ -17,7 +17,7 @@ _SECRETS = (
 
 
 def validate_persistent_source(spec: Object, member: str) -> Iterator[FieldError]:
-    """Check the source of a volume; `member` says which kind it is."""
+    """Check the source of a volume; `member` is its type."""
     source, path = spec[member], f"spec.{member}"
     match member:
         case "hostPath":

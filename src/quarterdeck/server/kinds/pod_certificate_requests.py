@@ -78,7 +78,7 @@ def _validate_stub(encoded: str) -> FieldErrors:
 
 
 def _check_key(request: "x509.CertificateSigningRequest") -> tuple[object, str] | None:
-    """What a message shows of a key that is not allowed, and why it is not."""
+    """Return the value and message of the error for a key that is not allowed; None if it is."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     key = request.public_key()

@@ -1,6 +1,6 @@
-"""Changes of a pod that exists: images, a shorter deadline, more tolerations, fewer gates.
+"""Validation of pod updates: images, a shorter deadline, more tolerations, fewer gates.
 
-While a scheduling gate holds a pod back, where it may run can still be narrowed down.
+While a pod has scheduling gates, its node selector and node affinity may be narrowed down.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _LARGEST = 2**31 - 1
 
 
 def validate_spec_change(spec: Object, before: Object) -> Iterator[FieldError]:
-    """Check what changed of the spec of a pod."""
+    """Check the changes of a pod spec."""
     for member, words in (("containers", "containers"), ("initContainers", "init containers")):
         if len(get_items(spec, member)) != len(get_items(before, member)):
             text = f"pod updates may not add or remove {words}"
@@ -68,7 +68,7 @@ def _validate_deadline(spec: Object, before: Object) -> Iterator[FieldError]:
 
 
 def _validate_place(spec: Object, before: Object) -> Iterator[FieldError]:
-    """Check that the nodes a gated pod may run on become fewer."""
+    """Check that node selector and node affinity of a gated pod are only narrowed down."""
     selector, was = (get_mapping(each, "nodeSelector") for each in (spec, before))
     if not was.items() <= selector.items():
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -111,7 +111,7 @@ def _is_superset_of_tolerations(new: Sequence[Any], old: Sequence[Any]) -> bool:
 
 
 def _revert_allowed_changes(spec: Object, before: Object) -> Object:
-    """The new spec without the changes that are allowed: what must be equal to the old one."""
+    """Return the new spec without the allowed changes; it must equal the old one."""
     members = ["activeDeadlineSeconds", "tolerations", "schedulingGates"]
     grace = "terminationGracePeriodSeconds"
     if (before.get(grace) or 0) < 0 and spec.get(grace) == 1:

@@ -80,7 +80,10 @@ def default_container(container: Object) -> None:
 
 
 def default_pull_policy(image: str) -> str:
-    """Tags that move are pulled always, others once."""
+    """Return the default pull policy: Always for the tag `latest`, else IfNotPresent.
+
+    An image without tag and digest has the tag `latest`.
+    """
     if not image:
         return "IfNotPresent"
     name, at, _ = image.partition("@")
@@ -132,7 +135,7 @@ def _default_downward(source: Object) -> None:
 
 
 def default_pod(pod: Object) -> None:
-    """Fill in a pod: limits are requests where none are made."""
+    """Fill in the defaults of a pod; requests default to limits."""
     spec = pod.setdefault("spec", {})
     for member in ("initContainers", "containers"):
         for container in get_items(spec, member):
@@ -146,7 +149,7 @@ def default_pod(pod: Object) -> None:
 
 
 def _match_addresses(status: Object) -> None:
-    """Bring `podIP` and `podIPs` in line; the older member counts where they differ."""
+    """Make `podIP` and `podIPs` consistent; `podIP` takes precedence if they differ."""
     address, addresses = status.get("podIP"), get_items(status, "podIPs")
     if address and (not addresses or addresses[0].get("ip") != address):
         status["podIPs"] = [{"ip": address}]
@@ -165,7 +168,7 @@ def _default_requests(container: Object) -> None:
 
 
 def compute_qos_class(spec: Object) -> str:
-    """Guaranteed, Burstable or BestEffort, from the requests and limits of all containers."""
+    """Compute the QoS class from the requests and limits of all containers, or of the pod."""
     containers = [*get_items(spec, "initContainers"), *get_items(spec, "containers")]
     if has_feature("PodLevelResources") and spec.get("resources") is not None:
         containers = [spec]

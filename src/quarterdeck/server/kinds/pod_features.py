@@ -1,6 +1,6 @@
-"""What newer releases added to pods: restart rules of containers, claims of devices, host names.
+"""Fields of pods that newer releases added: restart rules, device claims, host names and others.
 
-In a release in which a feature is off, what belongs to it is dropped from new pods.
+Fields of a feature that is off in a release are dropped from new pods.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ FieldErrors = Iterator[FieldError]
 
 
 def drop_disabled(spec: Object) -> None:
-    """Drop what belongs to features that are off in this release."""
+    """Drop fields of features that are off in this release."""
     if not has_feature("GenericWorkload"):
         spec.pop("schedulingGroup", None)
     containers = [each for member in _LISTS for each in get_items(spec, member)]
@@ -53,7 +53,7 @@ def drop_disabled(spec: Object) -> None:
 
 
 def keep_observed_generation(status: Object, before: Object) -> None:
-    """Keep which spec a status and its conditions speak of, where a writer left it out."""
+    """Keep `observedGeneration` of a status and its conditions if a client omits it."""
     member = "observedGeneration"
     if not status.get(member) and before.get(member):
         status[member] = before[member]
@@ -71,7 +71,7 @@ def keep_observed_generation(status: Object, before: Object) -> None:
 
 
 def validate_restart(container: Object, path: str, *, is_init: bool) -> FieldErrors:
-    """Check when a container is restarted, apart from its pod."""
+    """Check the restart policy and restart rules of a container."""
     policy, rules = container.get("restartPolicy"), get_items(container, "restartPolicyRules")
     if policy is None and not rules:
         return
@@ -103,7 +103,7 @@ def _validate_rule(rule: Object, path: str) -> FieldErrors:
 
 
 def validate_resize_policy(container: Object, path: str, pod_policy: str) -> FieldErrors:
-    """Check which changes of resources a container must restart for."""
+    """Check the `resizePolicy` of a container."""
     path, seen = f"{path}.resizePolicy", set[str]()
     for index, each in enumerate(get_items(container, "resizePolicy")):
         name, policy = each.get("resourceName") or "", each.get("restartPolicy") or ""
@@ -119,7 +119,7 @@ def validate_resize_policy(container: Object, path: str, pod_policy: str) -> Fie
 
 
 def validate_init_resize_policy(container: Object, path: str) -> FieldErrors:
-    """Check that an init container that ends is not to be restarted by a resize."""
+    """Check that a resize does not restart an init container that is not a sidecar."""
     for index, each in enumerate(get_items(container, "resizePolicy")):
         if each.get("restartPolicy") == "RestartContainer":
             text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
@@ -189,7 +189,7 @@ def validate_pod_claims(spec: Object, path: str) -> FieldErrors:
 
 
 def validate_user_namespace(spec: Object, path: str) -> FieldErrors:
-    """Check what a pod with users of its own cannot have."""
+    """Check that a pod with its own user namespace uses no other namespaces of the host."""
     if spec.get("hostUsers") is not False:
         return
     text = "when `hostUsers` is false"
@@ -205,7 +205,7 @@ def validate_user_namespace(spec: Object, path: str) -> FieldErrors:
 
 
 def validate_proc_mount(container: Object, path: str, spec: Object) -> FieldErrors:
-    """Check that only a pod with users of its own sees all of `/proc`."""
+    """Check that only a pod with its own user namespace has an unmasked `/proc`."""
     mount = get_field(container, "securityContext", "procMount")
     if mount == "Unmasked" and spec.get("hostUsers") is not False:
         text = "`hostUsers` must be false to use `Unmasked`"
@@ -213,7 +213,7 @@ def validate_proc_mount(container: Object, path: str, spec: Object) -> FieldErro
 
 
 def validate_host_name(spec: Object, path: str) -> FieldErrors:
-    """Check the name that takes the place of the pod's own."""
+    """Check `hostnameOverride`."""
     name, path = spec.get("hostnameOverride"), f"{path}.hostnameOverride"
     if name is None:
         return
@@ -228,7 +228,7 @@ def validate_host_name(spec: Object, path: str) -> FieldErrors:
 
 
 def validate_file_references(spec: Object, path: str) -> FieldErrors:
-    """Check that variables are read from files in volumes that are empty at first."""
+    """Check that `fileKeyRef` of variables refers to volumes of type emptyDir."""
     volumes = {each.get("name"): each for each in get_items(spec, "volumes")}
     for member in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(get_items(spec, member)):
@@ -244,5 +244,5 @@ def validate_file_references(spec: Object, path: str) -> FieldErrors:
 
 
 def get_claim_names(spec: Object) -> Sequence[str]:
-    """The names by which containers refer to the claims of their pod."""
+    """Return the names of the resource claims of a pod."""
     return [each.get("name") or "" for each in get_items(spec, "resourceClaims")]

@@ -2,8 +2,8 @@
 
 No container runs, so a log is a function of the pod and of the time: the annotation `LOGS` holds
 the lines, `LOG_INTERVAL` the time between two of them. Without an interval all lines are written
-when the container starts; with one they are repeated for as long as it runs. What cannot be read
-is refused in the words of the API server and of the kubelet.
+when the container starts; with one they are repeated while it runs. Errors have the text of the
+API server and of the kubelet.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from quarterdeck.wire.query import PodLogOptions
 from quarterdeck.wire.status import BadRequest
 
 KEPT_LINES = 10_000
-"""Older lines are gone, as after the rotation of a log file."""
+"""Older lines are not returned, as after the rotation of a log file."""
 _NANO = 1_000_000_000
 _MIN_INTERVAL_S = 0.001
 _WAITING_WORDS = {
@@ -57,12 +57,12 @@ class ContainerLog(NamedTuple):
     run: Run
     lines: tuple[str, ...]
     interval_s: float | None
-    """The time between two lines; None writes all of them at the start, once."""
+    """The time between two lines; None if all are written once, at the start."""
     names: tuple[tuple[str, str], ...]
-    """Placeholders and what they stand for."""
+    """Placeholders and their values."""
 
     def count_lines(self, now: datetime) -> int:
-        """How many lines were written until some time."""
+        """Return how many lines are written until `now`."""
         until = now if self.run.ended is None else min(now, self.run.ended)
         if until < self.run.started or not self.lines:
             return 0
@@ -81,14 +81,14 @@ class ContainerLog(NamedTuple):
         return LogLine(number, start + timedelta(seconds=number * self.interval_s), text)
 
     def compute_next_line_s(self, now: datetime) -> float | None:
-        """Compute the seconds until the next line; None if a timer brings no further one."""
+        """Compute the seconds until the next line; None if no line follows at a fixed time."""
         if self.interval_s is None or self.run.ended is not None or not self.lines:
             return None
         due = self.get_line(self.count_lines(now)).written
         return max(_MIN_INTERVAL_S, (due - now).total_seconds())
 
     def read(self, options: PodLogOptions, now: datetime) -> Iterator[LogLine]:
-        """The lines that are there and that the options select."""
+        """Yield the lines that are written by now and selected by the options."""
         total = self.count_lines(now)
         first = max(0, total - KEPT_LINES)
         if options.tail_lines is not None:
@@ -226,7 +226,7 @@ def _find_image(pod: Object, container: str) -> str:
 
 
 def _parse_interval(text: str | None) -> float | None:
-    """Read the annotation; what cannot be read counts as absent."""
+    """Parse the interval of the annotation; an invalid one counts as absent."""
     if text is None:
         return None
     try:
@@ -237,7 +237,7 @@ def _parse_interval(text: str | None) -> float | None:
 
 
 def encode_line(line: LogLine, *, timestamps: bool) -> bytes:
-    """Encode a line as it goes to the client."""
+    """Encode a line for the client."""
     if not timestamps:
         return f"{line.text}\n".encode()
     moment = line.written.strftime("%Y-%m-%dT%H:%M:%S.%f000Z")

@@ -1,4 +1,4 @@
-"""`pods/resize`: the resources of running containers change, and nothing else of the pod does."""
+"""`pods/resize`: changes only the resources of running containers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ _LISTS = ("containers", "initContainers")
 _RESIZABLE = ("cpu", "memory")
 _TAKEN = ("resources", "resizePolicy")
 _NOWHERE = "[]"
-"""How Kubernetes shows a path without a name."""
+"""The field that Kubernetes shows for an empty path."""
 _MIRROR = "kubernetes.io/config.mirror"
 
 
 def merge_resize(spec: Object, before: Object) -> Object:
-    """The old spec with the new resources; containers that changed places stay, to be refused."""
+    """Return the old spec with the new resources; reordered containers are refused later."""
     if any(len(get_items(spec, name)) != len(get_items(before, name)) for name in _LISTS):
         return spec
     merged = {**before}
@@ -56,7 +56,7 @@ def _get_names(containers: Sequence[Object]) -> list[str]:
 
 
 def validate_resize(pod: Object, old: Object) -> Iterator[FieldError]:
-    """Check the change; the new spec itself is checked as that of every pod."""
+    """Check a resize; the new spec itself is validated like that of every pod."""
     if _MIRROR in get_mapping(old, "metadata", "annotations"):
         yield forbidden(_NOWHERE, "static pods cannot be resized")
         return
@@ -76,7 +76,7 @@ def validate_resize(pod: Object, old: Object) -> Iterator[FieldError]:
 
 
 def _can_node_resize(old: Object) -> bool:
-    """Kubelets that resize report the resources of a running container; others do not."""
+    """Whether the kubelet supports resizing: it reports the resources of running containers."""
     for each in get_items(old, "status", "containerStatuses"):
         if get_field(each, "state", "running") is not None:
             return each.get("resources") is not None
@@ -163,15 +163,15 @@ def _find_removed(
 
 
 def _changes_only_resources(new: Object, old: Object) -> bool:
-    """Whether a container changed in its processors and memory only."""
+    """Whether only CPU and memory of a container changed."""
     fixed = [_get_fixed(get_mapping(each, "resources")) for each in (new, old)]
     if claims := get_field(old, "resources", "claims"):
-        fixed[1]["claims"] = claims  # which Kubernetes forgets in the new one
+        fixed[1]["claims"] = claims  # Kubernetes drops those of the new container only
     return _are_equal({**new, "resources": fixed[0]}, {**old, "resources": fixed[1]})
 
 
 def _get_fixed(resources: Object) -> Object:
-    """What may not change of resources: amounts of other things than processors and memory."""
+    """Return the resources that may not change: all but CPU and memory."""
     fixed = {
         member: {name: each for name, each in amounts.items() if name not in _RESIZABLE}
         for member in ("limits", "requests")
@@ -181,7 +181,7 @@ def _get_fixed(resources: Object) -> Object:
 
 
 def _are_equal(new: Any, old: Any) -> bool:
-    """Whether two values are the same; amounts count as what they amount to."""
+    """Whether two values are equal; quantities are compared by value."""
     if isinstance(new, Mapping) and isinstance(old, Mapping):
         return new.keys() == old.keys() and all(_are_equal(new[name], old[name]) for name in new)
     if isinstance(new, list) and isinstance(old, list):

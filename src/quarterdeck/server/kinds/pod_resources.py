@@ -31,12 +31,12 @@ def default_pod_resources(spec: Object) -> None:
 
 
 def is_pod_resource(name: str) -> bool:
-    """Whether a pod as a whole can ask for a resource."""
+    """Whether a resource can be requested at the level of the pod."""
     return name in ("cpu", "memory") or name.startswith("hugepages-")
 
 
 def sum_requests(spec: Object) -> dict[str, Quantity]:
-    """What the containers of a pod ask for at most at one time."""
+    """Return the most that the containers of a pod request at one time."""
     total: dict[str, Quantity] = {}
     for container in get_items(spec, "containers"):
         _add(total, _get_requests(container))

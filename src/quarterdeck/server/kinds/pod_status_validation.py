@@ -1,4 +1,4 @@
-"""What may be written through the status endpoint of pods."""
+"""Validation of writes to the status of pods."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def validate_pod_status(pod: Object, old: Object, context: Context) -> Iterator[
 
 
 def _validate_transitions(status: Object, old: Object) -> Iterator[FieldError]:
-    """Check that containers that ended for good do not run again."""
+    """Check that terminated containers run again only if the restart policy allows it."""
     spec, before = get_mapping(old, "spec"), get_mapping(old, "status")
     policy = spec.get("restartPolicy") or ""
     sidecars = {

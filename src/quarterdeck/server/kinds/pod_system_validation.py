@@ -1,4 +1,4 @@
-"""What depends on the node's system: kernel parameters, host ports, and members of one system."""
+"""Validation that depends on the operating system of the node: sysctls, host ports and others."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def validate_parameters(context: Object, path: str) -> Iterator[FieldError]:
 
 
 def validate_host_network(spec: Object, path: str) -> Iterator[FieldError]:
-    """Check the ports of a pod in the node's network: they are the node's own."""
+    """Check that the ports of a pod with `hostNetwork` equal its host ports."""
     for index, container in enumerate(get_items(spec, "containers")):
         for at, port in enumerate(get_items(container, "ports")):
             number = port.get("hostPort") or 0
@@ -52,7 +52,7 @@ def validate_host_network(spec: Object, path: str) -> Iterator[FieldError]:
 
 
 def validate_system_members(spec: Object, path: str, system: str) -> Iterator[FieldError]:
-    """Check that a pod has no members of the other system."""
+    """Check that a pod has no members that only the other operating system supports."""
     contexts = [(f"{path}.securityContext", get_mapping(spec, "securityContext"))]
     contexts += [
         (f"{path}.{member}[{index}].securityContext", get_mapping(each, "securityContext"))

@@ -102,7 +102,7 @@ def _format_gates(gates: Sequence[Any], conditions: Sequence[Any]) -> str:
 
 
 class _Summary:
-    """What the containers of a pod add up to, as kubectl sums them up."""
+    """The ready count, restarts and reason of a pod, computed as Kubernetes does for tables."""
 
     def __init__(self, pod: Object, now: datetime) -> None:
         status, spec = get_mapping(pod, "status"), get_mapping(pod, "spec")
@@ -129,7 +129,7 @@ class _Summary:
         self._read_deletion(pod, status)
 
     def _read_init(self, status: Object, spec: Object, sidecars: set[Any]) -> bool:
-        """Whether the pod still initialises; counts what the init containers did."""
+        """Count restarts and ready sidecars; return whether the pod is still initialising."""
         total = len(get_items(spec, "initContainers"))
         for index, each in enumerate(get_items(status, "initContainerStatuses")):
             self.restarts += each.get("restartCount") or 0

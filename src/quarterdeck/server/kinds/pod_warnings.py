@@ -38,7 +38,7 @@ _OLD_LABELS = {
 
 
 def find_pod_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
-    """Warnings about a pod; nothing new is said about a spec that did not change."""
+    """Find warnings about a pod; none if the spec did not change."""
     if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
         return ()
     return [*_find_name_warnings(value, old), *_find_warnings(value, "")]
@@ -53,7 +53,7 @@ def find_template_warnings(value: Object, old: Object | None, context: Context) 
 
 
 def _find_warnings(pod: Object, path: str) -> Iterator[str]:
-    """Warnings about a pod or a template that stands at `path`, in Kubernetes' order."""
+    """Warnings about the pod or template at `path`, in Kubernetes' order."""
     spec = get_mapping(pod, "spec")
     yield from _find_spec_warnings(spec, f"{path}spec")
     yield from _find_annotation_warnings(pod, f"{path}metadata")
@@ -113,7 +113,7 @@ def _find_spec_warnings(spec: Object, path: str) -> Iterator[str]:
 
 
 def _is_disabled(source: str) -> bool:
-    """Whether kubelets of this release refuse a source of volumes unless they are told to."""
+    """Whether a source of volumes is disabled by default in kubelets of this release."""
     return source == "gitRepo" and has_feature("GitRepoVolumesAreDisabled")
 
 
@@ -131,7 +131,7 @@ def _find_container_warnings(spec: Object, path: str) -> Iterator[str]:
 def _find_port_warnings(
     container: Object, path: str, seen: dict[str, list[tuple[Object, str]]]
 ) -> Iterator[str]:
-    """Ports that are named twice, in one container or in two."""
+    """Warn of duplicate or overlapping ports, in one container or in several."""
     for index, port in enumerate(get_items(container, "ports")):
         place = f"{path}.ports[{index}]"
         same = seen.setdefault(f"{port.get('containerPort')}/{port.get('protocol')}", [])

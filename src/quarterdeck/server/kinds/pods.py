@@ -1,4 +1,4 @@
-"""Pods: what they start with, what may change, how they end, how they are shown."""
+"""Pods: defaults, validation of updates, deletion and table cells."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -48,7 +48,7 @@ def _build_gated_condition(context: Context) -> Object:
 
 
 def _prepare_update(pod: Object, old: Object, context: Context) -> None:
-    """Through `ephemeralcontainers` and `resize`, only what they are about is replaced."""
+    """Restore what `resize` and `ephemeralcontainers` may not change, and omitted status fields."""
     if context.subresource == STATUS:
         quality = get_field(old, STATUS, "qosClass")
         if quality and not get_field(pod, STATUS, "qosClass"):
@@ -101,7 +101,7 @@ def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[Fie
 
 
 def _validate_ephemeral_update(pod: Object, old: Object) -> Iterator[FieldError]:
-    """Ephemeral containers are only ever added."""
+    """Check that existing ephemeral containers are neither changed nor removed."""
     present = {each.get("name"): each for each in get_items(pod, "spec", "ephemeralContainers")}
     for each in get_items(old, "spec", "ephemeralContainers"):
         name = each.get("name")

@@ -1,4 +1,4 @@
-"""The numbers in the status of workloads: none is negative, no part is more than the whole."""
+"""Validation of the counts in the status of workloads: not negative, at most `replicas`."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -12,13 +12,13 @@ _TOTAL = "cannot be greater than status.replicas"
 
 
 class StatusNumbers(NamedTuple):
-    """Which numbers a status has."""
+    """The counts in the status of a kind."""
 
     members: tuple[str, ...]
     parts: tuple[str, ...] = ()
-    """Numbers that are at most `replicas`."""
+    """Counts that are at most `replicas`."""
     ready: str = ""
-    """What Kubernetes calls the number that `availableReplicas` is at most."""
+    """The name of `readyReplicas` in the message about `availableReplicas`; empty for no check."""
 
 
 DEPLOYMENT = StatusNumbers(
@@ -57,7 +57,7 @@ DAEMON_SET = StatusNumbers(
 def build_status_validator(
     numbers: StatusNumbers,
 ) -> Callable[[Object, Object, Context], Iterator[FieldError]]:
-    """Build the rule about a changed status."""
+    """Build the validation of a changed status."""
 
     def validate(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
         status = get_mapping(value, "status")

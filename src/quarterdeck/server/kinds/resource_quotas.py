@@ -79,7 +79,7 @@ def _validate_scopes(spec: Object, path: str) -> Iterator[FieldError]:
 
 
 def _count_misfits(scope: str, spec: Object) -> int:
-    """How many of the limited resources a scope cannot be applied to."""
+    """Count the limited resources to which a scope cannot be applied."""
     if scope not in _SCOPES:
         return 0
     fitting = _POD_COUNTS if scope == "BestEffort" else _POD_COUNTS | _POD_AMOUNTS

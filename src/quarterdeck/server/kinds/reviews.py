@@ -1,4 +1,4 @@
-"""Resources that are answered and never stored: reviews, bindings and component statuses."""
+"""Resources that are not stored: reviews, bindings and component statuses."""
 
 from collections.abc import Iterator
 
@@ -17,15 +17,15 @@ REVIEW_KINDS = frozenset(
         "TokenReview",
     }
 )
-"""The kinds that `server.handlers.review` answers."""
+"""The kinds that `server.handlers.review` handles."""
 BINDINGS = "bindings"
-"""The resource that `server.handlers.binding` answers."""
+"""The resource that `server.handlers.binding` handles."""
 _ANSWERED = frozenset({BINDINGS, "componentstatuses"})
 """Resources with handlers of their own."""
 
 
 def build_review_resources() -> Iterator[Resource]:
-    """Build every kind of review, bindings and component statuses: they have a shape and verbs."""
+    """Build the resources of all reviews, of bindings and of component statuses."""
     for declared in builtins.list_resources():
         is_answered = declared.gvr.group_resource in _ANSWERED
         if is_answered or (

@@ -38,7 +38,7 @@ def build_name_and_age(value: Object, now: datetime) -> Sequence[object]:
 
 
 def keep_as_is(value: Object) -> Object:
-    """The conversion of a kind with one version."""
+    """Return the object unchanged: the conversion of a kind with one version."""
     return value
 
 
@@ -49,14 +49,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     prepare_create: Callable[[Object, Context], None] = do_nothing
     prepare_update: Callable[[Object, Object, Context], None] = do_nothing
     validate: Callable[[Object, Context], FieldErrors] = find_no_errors
-    """Asked of new objects and of changed ones."""
+    """Called for new and for changed objects, but not for writes of the status."""
     validate_new: Callable[[Object, Context], FieldErrors] = find_no_errors
     validate_change: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
-    """What may not change; asked on the main endpoint only."""
+    """Finds changes that are not allowed; not called for writes of the status."""
     validate_status: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
-    """Asked of changes through the status endpoint only."""
+    """Called for writes of the status only."""
     validates_twice: bool = False
-    """Whether Kubernetes checks changed objects twice, and lists what it finds twice."""
+    """Whether Kubernetes validates changed objects twice, and reports each error twice."""
     validates_twice_still: bool = False
     """Whether newer releases do so too."""
     warn: Callable[[Object, Object | None, Context], Sequence[str]] = find_no_warnings
@@ -66,26 +66,26 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     name: names.NameKind = "subdomain"
     generation_fields: tuple[str, ...] = ()
-    """The members whose change raises the generation; empty for kinds without generation."""
+    """Members whose change increases the generation; empty for kinds without generation."""
     keeps_generation: bool = False
-    """Whether objects begin with a generation that never changes."""
+    """Whether objects have a generation that never changes."""
     generation_feature: str = ""
     """The feature without which the kind has no generation."""
     generation_exempt: frozenset[str] = frozenset()
-    """Members of the counted ones that change without raising it."""
+    """Members inside `generation_fields` whose change does not increase the generation."""
     labels_bump_generation: bool = False
-    """Whether a change of labels raises the generation too."""
+    """Whether a change of labels increases the generation too."""
     annotations_bump_generation: bool = False
-    """Whether a change of annotations raises the generation too."""
+    """Whether a change of annotations increases the generation too."""
     allows_unconditional_update: bool = True
     allows_create_on_update: bool = False
     keeps_status_on_create: bool = False
-    """Nodes and kinds without a status endpoint bring their own status."""
+    """Whether the status of a new object is kept, as for nodes."""
     status_updates_labels: bool = False
-    """Whether writers of the status may change metadata along with it."""
+    """Whether writes of the status may change labels too."""
 
     selectable: Mapping[str, str] = {}
-    """Field selectors, and what an absent field counts as."""
+    """Fields for field selectors, with the value of an absent field."""
     field_values: Callable[[Object], Mapping[str, str]] | None = None
     columns: tuple[Column, ...] = (NAME, AGE)
     cells: Cells = build_name_and_age

@@ -1,4 +1,4 @@
-"""What may change of a service and its status, and what has no effect."""
+"""Validation of changes of services and their status, and warnings."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from quarterdeck.server.registry.resource import Context, Object
 
 
 def validate_service_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    """Check that addresses, families and the class of the load balancer stay."""
+    """Check that addresses, families and the class of the load balancer do not change."""
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     if spec.get("type") == before.get("type") == "LoadBalancer":
         name = spec.get("loadBalancerClass")
@@ -51,7 +51,7 @@ def _validate_kept_families(spec: Object, before: Object) -> Iterator[FieldError
 
 
 def validate_service_status(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    """Check where a load balancer is reached."""
+    """Check the addresses and host names of a load balancer."""
     path = "status.loadBalancer.ingress"
     points = get_items(value, "status", "loadBalancer", "ingress")
     if points and get_field(value, "spec", "type") != "LoadBalancer":
@@ -78,7 +78,7 @@ def validate_balancer_name(name: str | None, path: str) -> Iterator[FieldError]:
 
 
 def find_service_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
-    """Find members that have no effect."""
+    """Warn of members that have no effect."""
     spec = get_mapping(value, "spec")
     if context.subresource:
         return ()

@@ -1,7 +1,7 @@
 """Addresses and address families of a service, before any are allocated.
 
-Kubernetes brings `clusterIP` and `clusterIPs` in line, fills in families, and refuses what it
-cannot allocate. It does so before it validates the rest, so these errors come alone.
+Kubernetes makes `clusterIP` and `clusterIPs` consistent, fills in families, and refuses what it
+cannot allocate. It does so before it validates the rest, so no other errors come with these.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _POLICY = "spec.ipFamilyPolicy"
 
 
 def init_families(spec: Object, before: Object, configured: Sequence[str]) -> list[FieldError]:
-    """Fill in addresses that stay, families and their policy.
+    """Fill in existing addresses, families and their policy; return the errors.
 
     Args:
         spec: of the service; it is changed.
@@ -46,7 +46,7 @@ def init_families(spec: Object, before: Object, configured: Sequence[str]) -> li
 
 
 def _keep_addresses(spec: Object, before: Object) -> None:
-    """Keep what a client left out, and follow the one of two members that it changed."""
+    """Restore addresses that a client omits; `clusterIPs` follows a changed `clusterIP`."""
     was = before.get("clusterIP") or ""
     if before.get("type") != "ExternalName":
         if was and not spec.get("clusterIP"):
@@ -69,7 +69,7 @@ def _check_policy(spec: Object) -> Iterator[FieldError]:
 
 
 def _complete_families(spec: Object, configured: Sequence[str]) -> Iterator[FieldError]:
-    """Add the families of addresses that are given."""
+    """Add the families of the cluster IPs in the spec."""
     families, given = [*get_items(spec, "ipFamilies")], get_items(spec, "clusterIPs")
     for index, text in enumerate(given):
         address = parse_address(text)

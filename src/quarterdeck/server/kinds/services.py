@@ -26,7 +26,7 @@ from quarterdeck.server.registry.resource import Context, Object
 
 
 def default_service(value: Object) -> None:
-    """Fill in a service; addresses are given out by the allocator."""
+    """Fill in the defaults of a service; addresses are allocated by admission."""
     spec = value.setdefault("spec", {})
     set_defaults(spec, sessionAffinity="None", type="ClusterIP")
     if spec["sessionAffinity"] == "None":
@@ -48,7 +48,7 @@ def default_service(value: Object) -> None:
 
 
 def _keep_addresses(value: Object, old: Object, context: Context) -> None:
-    """What a client leaves out of a PUT stays: addresses and node ports are not its business."""
+    """Restore families and node ports that a client omits, for types that have them."""
     if context.subresource:
         return
     spec, before = value["spec"], get_mapping(old, "spec")
@@ -69,7 +69,7 @@ def _keep_addresses(value: Object, old: Object, context: Context) -> None:
 
 
 def _drop_members_of_old_type(spec: Object, before: Object) -> None:
-    """Drop what another type has no use for, unless the client changed it."""
+    """Drop unchanged members that the new type of a service does not have."""
     was, now = before.get("type"), spec.get("type")
     balanced, exposed = ("LoadBalancer",), ("LoadBalancer", "NodePort")
     if was in exposed and now not in exposed:
@@ -104,7 +104,7 @@ def _format_external_address(value: Object) -> str:
 
 
 def load_balancer_addresses(value: Object) -> list[str]:
-    """Load where a load balancer is reached."""
+    """Return the addresses and host names of the load balancer of a service."""
     found = {
         each.get("ip") or each.get("hostname") or ""
         for each in get_items(value, "status", "loadBalancer", "ingress")

@@ -47,7 +47,7 @@ def validate_template_labels(
 
 
 def validate_always_running(template: Object, path: str, kind: str) -> Iterator[FieldError]:
-    """Check that the pods of a workload have no end."""
+    """Check that pods of a workload run without end: restartPolicy Always and no deadline."""
     policy = get_field(template, "spec", "restartPolicy") or ""
     if policy != "Always":
         yield not_supported(f"{path}.spec.restartPolicy", policy, ("Always",))
@@ -57,14 +57,14 @@ def validate_always_running(template: Object, path: str, kind: str) -> Iterator[
 
 
 def validate_template_metadata(template: Object, path: str) -> Iterator[FieldError]:
-    """Labels and annotations of a template."""
+    """Check the labels and annotations of a template."""
     yield from validate_labels(get_mapping(template, "metadata", "labels"), f"{path}.labels")
     annotations = get_mapping(template, "metadata", "annotations")
     yield from validate_annotations(annotations, f"{path}.annotations")
 
 
 def validate_pod_template(template: Object, path: str) -> Iterator[FieldError]:
-    """Labels, annotations and spec of a template."""
+    """Check the labels, annotations and spec of a template."""
     yield from validate_template_metadata(template, path)
     pod = get_mapping(template, "spec")
     yield from validate_spec(pod, f"{path}.spec")
@@ -99,19 +99,19 @@ def validate_selector_update(value: Object, old: Object) -> Iterator[FieldError]
 
 
 def build_container_cells(spec: Object) -> tuple[str, str]:
-    """Names and images of the containers of a pod spec."""
+    """Build the cells with names and images of the containers of a pod spec."""
     containers = get_items(spec, "containers")
     names = ",".join(each.get("name") or "" for each in containers)
     return names, ",".join(each.get("image") or "" for each in containers)
 
 
 def format_selector(selector: Object | None) -> str:
-    """Format a selector in a table; one that says nothing is `<none>`."""
+    """Format a selector in a table; an empty one is `<none>`."""
     return validators.format_selector(selector) or NONE
 
 
 def build_wide_cells(value: Object) -> tuple[str, str, str]:
-    """Containers, images and selector of a workload."""
+    """Build the cells with containers, images and selector of a workload."""
     names, images = build_container_cells(get_mapping(value, "spec", "template", "spec"))
     return names, images, format_selector(get_field(value, "spec", "selector"))
 

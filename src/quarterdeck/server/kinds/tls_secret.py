@@ -1,6 +1,6 @@
-"""Secrets of type `kubernetes.io/tls`: a warning where certificate and key are no pair.
+"""Secrets of type `kubernetes.io/tls`: warns if certificate and key do not match.
 
-The words are those of Go's crypto/tls, which never quote the data.
+The messages are those of Go's crypto/tls, which do not contain the data.
 """
 
 import base64
@@ -22,7 +22,7 @@ _PRIVATE_KEY = "PRIVATE KEY"
 
 
 def warn_of_pair(value: Object, old: Object | None, context: Context) -> Sequence[str]:
-    """Find what is wrong with the pair of a TLS secret; nothing for other types."""
+    """Warn of an invalid certificate and key of a TLS secret; nothing for other types."""
     if value.get("type") != TLS:
         return ()
     data = get_mapping(value, "data")
@@ -42,7 +42,7 @@ def _find_problem(certificate: bytes, key: bytes) -> str:
 
 
 def _split_blocks(text: bytes, wanted: str) -> tuple[list[bytes], list[str]]:
-    """The PEM blocks whose type ends with a text, and the types of those before the first."""
+    """Return the PEM blocks of the wanted type, and the types of those before the first."""
     found: list[bytes] = []
     skipped: list[str] = []
     for block in iterate_blocks(text):

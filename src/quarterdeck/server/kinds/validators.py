@@ -26,7 +26,7 @@ VALID_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)
 NON_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 GO_POINTER = "0xc000000000"
-"""What stands for an address where Go prints a pointer."""
+"""The address that messages show where Go prints a pointer, which differs each time."""
 _ENOUGH_DIGITS = 20
 """Of a number that is only compared."""
 
@@ -132,7 +132,7 @@ def parse_percent(value: Any) -> int | None:
 
 
 def is_nonzero(value: Any) -> bool:
-    """Whether a number, a share, or text that happens to be a number is not zero."""
+    """Whether a number, a percentage, or a number written as text is not zero."""
     if isinstance(value, str):
         return re.fullmatch(r"[-+]?0*[1-9][0-9]*|0*[1-9][0-9]*%", value) is not None
     return bool(value)

@@ -26,7 +26,7 @@ def format_modes(modes: Sequence[str]) -> str:
 
 
 def get_storage_class(value: Object) -> str:
-    """Return the storage class; the annotation that came before the field counts first."""
+    """Return the storage class; the deprecated annotation takes precedence over the field."""
     old = (value["metadata"].get("annotations") or {}).get(OLD_CLASS)
     return str(old or get_mapping(value, "spec").get("storageClassName") or "")
 
@@ -39,7 +39,7 @@ def default_phase(value: Object) -> None:
 
 
 def validate_modes(modes: Sequence[str], path: str = "spec.accessModes") -> Iterator[FieldError]:
-    """Check how a volume may be mounted."""
+    """Check the access modes of a volume."""
     for mode in modes:
         yield from validators.validate_enum(path, mode, _MODES)
     others = set(modes) & set(_MODES) - {"ReadWriteOncePod"}

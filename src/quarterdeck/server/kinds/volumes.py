@@ -49,9 +49,9 @@ _SOURCES = (
     *("vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local"),
     *("storageos", "csi"),
 )
-"""Where volumes can be, in the order in which Kubernetes looks."""
+"""The volume sources, in the order in which Kubernetes checks them."""
 _DEPRECATED = DEPRECATED_VOLUMES.keys() - {"flocker", "quobyte"}
-"""Sources that a persistent volume is warned of."""
+"""Deprecated sources, for which a persistent volume gets a warning."""
 _NOT_A_SOURCE = frozenset(
     {
         "capacity",
@@ -83,7 +83,7 @@ def _prepare_volume(value: Object, context: Context) -> None:
 
 
 def _prepare_volume_update(value: Object, old: Object, context: Context) -> None:
-    """Note when the phase changed, unless the client did; drop what belongs to no feature."""
+    """Set the transition time of the phase unless the client did; drop a disabled field."""
     is_used = get_mapping(old, "spec").get("volumeAttributesClassName") is not None
     if not (is_used or has_feature("VolumeAttributesClass")):
         value["spec"].pop("volumeAttributesClassName", None)
@@ -130,7 +130,7 @@ def _validate_volume(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _validate_source(spec: Object) -> Iterator[FieldError]:
-    """Check that a volume has one source; the first of several in Kubernetes' order counts."""
+    """Check that a volume has one source; of several the first in Kubernetes' order is checked."""
     given = [name for name in _SOURCES if spec.get(name) is not None]
     if not given:
         yield required("spec", "must specify a volume type")
@@ -143,7 +143,7 @@ def _validate_source(spec: Object) -> Iterator[FieldError]:
 
 
 def _validate_affinity(affinity: Object, path: str) -> Iterator[FieldError]:
-    """Check from which nodes a volume can be reached."""
+    """Check the node affinity of a volume."""
     selector = affinity.get("required")
     if selector is None:
         yield required(f"{path}.required", "must specify required node constraints")
@@ -152,7 +152,7 @@ def _validate_affinity(affinity: Object, path: str) -> Iterator[FieldError]:
 
 
 def _format_resources(resources: Object | None) -> Bare:
-    """Quantities by name as Go prints them."""
+    """Format quantities by name as Go prints them."""
     if resources is None:
         return Bare("core.ResourceList(nil)")
     members = (
@@ -192,7 +192,7 @@ def _build_volume_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 def _find_volume_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
-    """Find deprecated fields; not asked for writes of the status."""
+    """Warn of deprecated fields; not for writes of the status."""
     if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
         return ()
     found = [*find_class_warnings(value)]

@@ -13,7 +13,7 @@ from quarterdeck.wire.status import BadRequest
 
 _VERSION = "meta.k8s.io/v1"
 INCONSISTENT = -1
-"""As revision: whatever is newest, for a client whose page has expired."""
+"""The revision in a token that continues at the newest state, after the page has expired."""
 
 
 class Position(NamedTuple):
@@ -32,7 +32,7 @@ def encode(position: Position, namespace: str | None) -> str:
 
 
 def decode(token: str, namespace: str | None) -> Position:
-    """Read a token that this or another server made.
+    """Decode a token of this server, or of another Kubernetes server.
 
     Raises:
         BadRequest: if the token is not valid.

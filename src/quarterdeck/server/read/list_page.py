@@ -34,10 +34,10 @@ class ListPage(NamedTuple):
 
 
 async def read_list_page(core: Core, options: ListOptions, selection: Selection) -> ListPage:
-    """Read one page of what is selected.
+    """Read one page of the selected objects.
 
     Raises:
-        ApiError: for a version or token that cannot be served.
+        ApiError: for a version or continue token that is invalid or too old.
     """
     snapshot, after = await _open_snapshot(core, options, selection)
     limit = _get_limit(selection, options)
@@ -46,9 +46,7 @@ async def read_list_page(core: Core, options: ListOptions, selection: Selection)
 
 
 def _get_limit(selection: Selection, options: ListOptions) -> int:
-    """The size of a page; a list of any version comes whole, from the cache that Kubernetes has
-    for all resources but events.
-    """
+    """Return the limit of a page; 0 (no limit) for resourceVersion 0, as in Kubernetes' cache."""
     is_cached = selection.resource.stored_name != "events" and (
         not options.continue_ or has_feature("PagesAreReadFromTheCache")
     )
@@ -78,10 +76,10 @@ async def _open_snapshot(
 
 
 def _parse_list_version(selection: Selection, options: ListOptions) -> int:
-    """The version a list is read at.
+    """Parse the version that a list is read at.
 
-    Kubernetes words a bad one by where it reads: its cache, or the store behind it, which pages,
-    exact versions and events are read from; since 1.33 in the words of the latter.
+    The text of the error depends on where Kubernetes reads: from its cache, or from the store (for
+    pages, exact versions and events). Since 1.33 it is always the text of the store.
     """
     match = options.resource_version_match
     is_cached = match == NOT_OLDER or (options.limit <= 0 and match != EXACT)

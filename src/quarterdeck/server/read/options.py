@@ -65,5 +65,5 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 
 def _begins_with_state(options: ListOptions) -> bool:
-    """Whether Kubernetes fills in that the objects come first, newer ones too."""
+    """Whether Kubernetes sets `sendInitialEvents` and `resourceVersionMatch` by default."""
     return options.send_initial_events is None and options.resource_version in ("", "0")

@@ -14,7 +14,7 @@ _BATCH = 256
 
 
 class Page(NamedTuple):
-    """The entries of a page; `after` is set if there may be more."""
+    """The entries of a page; `after` is the last of them if there are more."""
 
     entries: list[Entry]
     after: tuple[str, str] | None = None
@@ -29,7 +29,7 @@ async def collect_page(
     after: tuple[str, str] | None = None,
     limit: int = 0,
 ) -> Page:
-    """Collect the entries of a snapshot that are selected, at most `limit` of them (0 for all)."""
+    """Collect the selected entries of a snapshot, at most `limit` (0 for all)."""
     resource, namespace = selection.resource.stored_name, selection.namespace
     if selection.name is not None and (namespace or not selection.resource.namespaced):
         entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))
@@ -63,7 +63,7 @@ async def collect_page(
 async def _select(
     core: Core, selection: Selection, entries: Iterable[Entry], turns: TimeSlice
 ) -> AsyncIterator[Entry]:
-    """The entries that are selected; the fields of large objects are read in a thread."""
+    """Yield the selected entries; the fields of large objects are read in a thread."""
     for entry in entries:
         size = 0 if selection.fields is None else len(entry.value)
         if await core.worker.run(size, functools.partial(selection.matches, entry)):

@@ -19,7 +19,7 @@ _ALWAYS_SELECTABLE = frozenset({"metadata.name", "metadata.namespace"})
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Which objects of a resource are meant."""
+    """The namespace, name and selectors that a request selects objects by."""
 
     resource: Resource
     namespace: str | None
@@ -31,11 +31,11 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out, so that counting is counting entries."""
+        """Whether every object of the namespace matches, so that entries can be counted."""
         return self.name is None and self.labels is None and self.fields is None
 
     def matches(self, entry: Entry) -> bool:
-        """Whether an entry of the resource and namespace is meant."""
+        """Whether an entry of the resource and namespace is selected."""
         if self.name is not None and entry.key.name != self.name:
             return False
         if self.labels is not None and not self.labels.matches(get_object_meta(entry).labels or {}):
@@ -57,10 +57,10 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def parse_selectors(options: ListOptions) -> tuple[Selector | None, FieldSelector | None]:
-    """Read the label selector and the field selector of a request.
+    """Parse the label selector and the field selector of a request.
 
     Raises:
-        BadRequest: with the parser's words.
+        BadRequest: with the text of the parser.
     """
     labels = fields = None
     try:
@@ -77,19 +77,19 @@ def check_list_request(options: ListOptions) -> None:
     """Check the options of a list or watch, in Kubernetes' order: selectors come first.
 
     Raises:
-        BadRequest: for a selector that cannot be read.
-        Invalid: for combinations of options that have no meaning.
+        BadRequest: for a selector that cannot be parsed.
+        Invalid: for invalid combinations of options.
     """
     parse_selectors(options)
     check_options(options)
 
 
 def parse_selection(call: Call, options: ListOptions) -> Selection:
-    """Read and check the selectors and options of a request.
+    """Parse and check the selectors and options of a request.
 
     Raises:
-        BadRequest: with the parser's words, or naming a field that cannot be selected by.
-        Invalid: for combinations of options that have no meaning.
+        BadRequest: for a selector that cannot be parsed, or a field that is not selectable.
+        Invalid: for invalid combinations of options.
     """
     resource = call.resource
     labels, fields = parse_selectors(options)
@@ -113,7 +113,7 @@ def parse_selection(call: Call, options: ListOptions) -> Selection:
 
 
 _NAMES_KIND_IN_ERRORS = frozenset({"resource.k8s.io"})
-"""Groups whose kinds say their name when they are asked for a field they cannot select by."""
+"""Groups for which the error about an unsupported field selector names the kind."""
 
 
 def _check_fields(resource: Resource, fields: FieldSelector) -> None:

@@ -7,24 +7,24 @@ from quarterdeck.server.registry import go_numbers
 from quarterdeck.server.registry.resource import Object, Resource
 
 _LARGE = 256 * 1024
-"""Larger objects take longer to decode than others should wait."""
+"""Larger objects are decoded in steps, because decoding them at once blocks other threads."""
 
 
 def decode_stored(resource: Resource, value: bytes) -> Object:
-    """Decode a stored object in the version of a resource; a large one only in a thread."""
+    """Decode a stored object and convert it to a resource's version; large ones in a thread."""
     decoded = decode_value(value)
     strategy = resource.strategy
     return decoded if strategy.stored_as_served else strategy.to_served(decoded)
 
 
 def decode_value(value: bytes) -> Object:
-    """Decode a stored object as it is; a large one only in a thread."""
+    """Decode a stored object without conversion; call it in a thread for large ones."""
     decoded: Object = (kit_json.decode if len(value) < _LARGE else kit_json.decode_in_steps)(value)
     return decoded
 
 
 def encode_served(resource: Resource, value: bytes) -> bytes:
-    """Stored bytes in the version of a resource."""
+    """Convert stored bytes to the version of a resource."""
     strategy = resource.strategy
     if strategy.stored_as_served:
         return value
@@ -59,7 +59,7 @@ def build_encoder(
 
 
 def encode_custom(value: Object) -> bytes:
-    """Encode a custom object for storage; `value` gets its whole numbers as integers."""
+    """Encode a custom object for storage; floats without a fraction in `value` become integers."""
     encoded = kit_json.encode(value)
     if go_numbers.may_have_whole_floats(encoded):
         go_numbers.write_whole_floats(value)

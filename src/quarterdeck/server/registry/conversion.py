@@ -1,9 +1,9 @@
-"""Conversion of custom resources by a webhook: the part that does not wait. Pure.
+"""Conversion of custom resources by a webhook: the synchronous part. Pure.
 
-Strategies are synchronous, a webhook is not. So a strategy that needs an object in another version
-asks its `Converter`, which knows what was converted for the request at hand; for anything else it
-raises `ConversionNeeded`. Whoever handles the request (`server.core.conversion`) then asks the
-webhook and tries again. A definition without a webhook never gets here.
+Strategies are synchronous, a webhook call is not. So a strategy that needs an object in another
+version calls its `Converter`, which returns what was converted before for the same request, and
+raises `ConversionNeeded` for everything else. `server.core.conversion` then calls the webhook and
+runs the request again. Definitions without a webhook do not use this module.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,13 +20,13 @@ Key = tuple[str, bytes]
 GROUP = "apiextensions.k8s.io"
 _VERSIONS = ("v1", "v1beta1")
 _CONVERTED_METADATA = ("labels", "annotations")
-"""What a webhook may change in the metadata; the rest stays as it is."""
+"""The members of the metadata that a webhook may change; the others are kept."""
 _IDENTIFYING_METADATA = ("name", "namespace", "generateName", *_CONVERTED_METADATA)
 _SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 
 
 class ConversionNeeded(Exception):
-    """Raised when an object is wanted in a version that only a webhook can convert it to."""
+    """Raised when an object must be converted by a webhook first."""
 
     def __init__(self, converter: "Converter", value: Object, target: str) -> None:
         super().__init__(f"{value.get('apiVersion')} must be converted to {target}")
@@ -36,7 +36,7 @@ class ConversionNeeded(Exception):
 
 
 class Converter:
-    """How the objects of one definition are converted, and what was converted just now."""
+    """The webhook of one definition, and the conversions that running requests need."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class Converter:
         self._known: dict[Key, bytes] = {}
 
     def convert(self, value: Object, target: str) -> Object:
-        """An object in another version, if that is known.
+        """Return an object in another version, if it was converted for this request.
 
         Raises:
-            ConversionNeeded: if the webhook must be asked.
+            ConversionNeeded: if the webhook must be called first.
         """
         found = self._known.get(_build_key(value, target))
         if found is None:
@@ -63,20 +63,20 @@ class Converter:
         return self.finish(value, kit_json.decode(found), target)
 
     def remember(self, value: Object, target: str, converted: Object) -> Key:
-        """Keep what a webhook answered until it is forgotten."""
+        """Keep the result of a webhook until `forget` is called with the returned key."""
         key = _build_key(value, target)
         self._known[key] = kit_json.encode(converted)
         return key
 
     def forget(self, key: Key) -> None:
-        """Drop what was kept; a later request asks the webhook again."""
+        """Drop a result; a later request calls the webhook again."""
         self._known.pop(key, None)
 
     def build_question(self, values: Sequence[Object], target: str, uid: str) -> Object:
-        """The ConversionReview for objects.
+        """Build the ConversionReview for objects.
 
         Raises:
-            ApiError: if the definition names no version of the review that is known.
+            ApiError: if the definition has no supported version of the review.
         """
         if not self.review_version:
             raise ApiError("no supported conversion review versions", code=500)
@@ -89,10 +89,10 @@ class Converter:
     def parse_answer(
         self, body: bytes, values: Sequence[Object], target: str, *, uid: str
     ) -> list[Object]:
-        """The converted objects, in order.
+        """Return the converted objects of a response, in order.
 
         Raises:
-            ApiError: in Kubernetes' words, if the answer cannot be trusted.
+            ApiError: with Kubernetes' text, if the response is invalid.
         """
         try:
             answer = decode_answer(body)
@@ -107,12 +107,12 @@ class Converter:
         return objects
 
     def build_error(self, value: Object, text: str) -> ApiError:
-        """The answer to a request whose objects cannot be converted."""
+        """Build the 500 for a request whose objects cannot be converted."""
         gvk = f"{value.get('apiVersion')}, Kind={self.kind}"
         return ApiError(f"conversion webhook for {gvk} {text}", code=500)
 
     def finish(self, value: Object, converted: Object, target: str) -> Object:
-        """A converted object with the metadata of the original, and pruned.
+        """Return a converted object with the metadata of the original, pruned.
 
         Only labels and annotations are taken from the webhook, so that it cannot lose owners,
         finalizers or field managers.
@@ -181,7 +181,7 @@ class Converter:
 
 
 class _Refused(Exception):
-    """Raised when a webhook says no, or does not answer the question."""
+    """Raised when a webhook refuses a conversion, or its answer is invalid."""
 
 
 def _is_text_map(value: Any) -> bool:
@@ -191,9 +191,9 @@ def _is_text_map(value: Any) -> bool:
 
 
 def _build_key(value: Object, target: str) -> Key:
-    """What a conversion depends on: the target and the object without its bookkeeping.
+    """Build the key of a conversion: the target, and the object without server-set metadata.
 
-    A name that is made up is left out: it is another one each time a request runs.
+    A generated name is left out, because it differs each time the request runs.
     """
     metadata = value.get("metadata") or {}
     reduced = {name: metadata[name] for name in _IDENTIFYING_METADATA if name in metadata}

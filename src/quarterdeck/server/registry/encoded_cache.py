@@ -1,8 +1,8 @@
-"""What stored bytes become on their way to clients, kept while the stored bytes are read again.
+"""A cache of encoded responses by the stored bytes that they are made from.
 
 Objects of a definition whose schema changed are pruned and defaulted on every read, and protobuf is
-encoded from stored JSON. The stored bytes of an object are one value that readers share, and a
-value of `bytes` keeps its hash, so that to look it up again costs next to nothing.
+encoded from stored JSON. Readers share the stored bytes of an object, and `bytes` caches its hash,
+so a look-up is cheap.
 """
 
 import threading
@@ -12,7 +12,7 @@ _LIMIT_BYTES = 32 * 1024 * 1024
 
 
 class EncodedCache:
-    """The newest results by stored bytes; the oldest go first when there are too many."""
+    """Encoded bytes by stored bytes, up to a total size; the oldest are dropped first."""
 
     def __init__(self, *, limit_bytes: int = _LIMIT_BYTES) -> None:
         self._limit_bytes = limit_bytes
@@ -21,7 +21,7 @@ class EncodedCache:
         self._lock = threading.Lock()
 
     def get(self, stored: bytes, make: Callable[[bytes], bytes]) -> bytes:
-        """Return what `stored` becomes, by `make` unless that is known; equal bytes are one."""
+        """Return the cached result for `stored`, or make it; one equal to `stored` is shared."""
         result = self._results.get(stored)
         if result is not None:
             return result

@@ -14,7 +14,7 @@ from quarterdeck.server.registry.resource import Resource
 
 
 class KindChecks(NamedTuple):
-    """How often the code of a kind checks metadata as a change, and how often as a new object."""
+    """How often the code of a kind checks metadata: as a change, and as a new object."""
 
     changes: int
     objects: int
@@ -93,7 +93,7 @@ def checks_metadata(resource: Resource) -> bool:
 def validate_changed_metadata(
     resource: Resource, subresource: str, new: Mapping[str, Any], old: Mapping[str, Any]
 ) -> list[FieldError]:
-    """Find what is wrong with changed metadata, as often as Kubernetes finds it."""
+    """Find the errors of changed metadata, each as often as Kubernetes reports it."""
     checks = get_kind_checks(resource, subresource)
     errors = rules.validate_immutables(new, old) * (1 + checks.changes)
     errors += rules.validate_contents(new) * (2 + checks.changes + checks.objects)

@@ -23,7 +23,7 @@ from quarterdeck.meta.release import has_feature
 
 ANNOTATIONS_LIMIT = 256 * 1024
 NameValidator = Callable[..., Sequence[str]]
-"""`Strategy.name_problems`: called with the name and `is_prefix=`."""
+"""`Strategy.validate_name`: called with the name and `is_prefix=`."""
 
 KNOWN_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _EVENT = ("v1", "Event")
@@ -82,7 +82,7 @@ def validate_immutables(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[
 
 
 def _show_member(value: object) -> object:
-    """A time as Go prints it, until 1.32 without quotes; others as they are."""
+    """Format a time as Go prints it, up to 1.32; other values are returned unchanged."""
     if not isinstance(value, str) or prints_json():
         return value
     try:
@@ -92,7 +92,7 @@ def _show_member(value: object) -> object:
 
 
 def validate_finalizers(metadata: Mapping[str, Any]) -> list[FieldError]:
-    """Finalizers of built-in kinds: Kubernetes' own, or such with a domain."""
+    """Find finalizers that are neither Kubernetes' own nor have a domain."""
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(f"metadata.finalizers[{index}]", each, text)
@@ -102,7 +102,7 @@ def validate_finalizers(metadata: Mapping[str, Any]) -> list[FieldError]:
 
 
 def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
-    """Keys and values of a label map."""
+    """Find invalid keys and values of labels."""
     try:
         for pair in labels.items():
             _check_label(*pair)
@@ -120,10 +120,10 @@ def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
 
 @functools.lru_cache(maxsize=4096)
 def _check_label(key: str, value: str) -> None:
-    """Remember a label that is good: objects share most of theirs. An error is not remembered.
+    """Check a label; only valid ones are cached, because objects share most of their labels.
 
     Raises:
-        ValueError: if there is something wrong with it.
+        ValueError: if the key or the value is invalid.
     """
     if names.check_qualified_name(key) or names.check_label_value(value):
         raise ValueError(f"the label {key} is not valid")
@@ -131,7 +131,7 @@ def _check_label(key: str, value: str) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def is_namespace_name(name: str) -> bool:
-    """Whether a namespace may have a name: the same few come with every object."""
+    """Whether a text is a valid name of a namespace; cached, because there are few of them."""
     return bool(name) and not names.check_dns1123_label(name)
 
 
@@ -157,7 +157,7 @@ def validate_contents(metadata: Mapping[str, Any]) -> list[FieldError]:
 
 
 def validate_annotations(annotations: Mapping[str, str], path: str) -> list[FieldError]:
-    """Keys of annotations, and the size of all of them."""
+    """Find invalid keys of annotations, and check their total size."""
     errors: list[FieldError] = []
     size = 0
     for key, value in sorted(annotations.items()):
@@ -214,7 +214,7 @@ def _check_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
 
 
 def _describe_empty(member: str) -> str:
-    """What is wrong with a member that is empty; newer releases do not name it again."""
+    """Return the message for an empty member; in newer releases it does not name the member."""
     return "must not be empty" if has_feature("NewerMessages") else f"{member} must not be empty"
 
 
@@ -239,7 +239,7 @@ def check_finalizer_names(metadata: Mapping[str, Any]) -> list[FieldError]:
 
 
 def _show_owner(owner: Mapping[str, Any]) -> str:
-    """An owner reference in Go's syntax; what a pointer points to is not shown there."""
+    """Format an owner reference in Go's syntax, in which booleans are pointers up to 1.32."""
     texts = (("APIVersion", "apiVersion"), ("Kind", "kind"), ("Name", "name"), ("UID", "uid"))
     flags = (("Controller", "controller"), ("BlockOwnerDeletion", "blockOwnerDeletion"))
     members = [f"{go}:{quote(owner.get(name) or '')}" for go, name in texts]

@@ -20,7 +20,7 @@ def generate_suffix(rng: random.Random) -> str:
 
 
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
-"""The digit of a UUID that says its variant, by the random one in its place."""
+"""The variant digit of a UUID, by the random digit in its place."""
 
 
 def generate_uid(rng: random.Random) -> str:

@@ -1,4 +1,4 @@
-"""What the server knows of a stored object without decoding it again.
+"""The metadata of a stored object, kept so that the object need not be decoded again.
 
 Derived once per write (or lazily after a restart) and shared by selectors, watches and the life
 cycle: identity, labels, owners, and whether a deletion is under way.
@@ -21,7 +21,7 @@ class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The members of `metadata` that are asked for often."""
+    """The members of `metadata` that the server reads often."""
 
     uid: str = ""
     labels: dict[str, str] | None = None
@@ -39,7 +39,7 @@ _decode = msgspec.json.Decoder(_Stored).decode
 
 
 def decode_object_meta(resource: str, value: bytes) -> ObjectMeta:
-    """Decode the facts of a stored object; given to the store when it is opened."""
+    """Decode the metadata of a stored object; passed to the store when it is opened."""
     return _decode(value).metadata
 
 

@@ -1,4 +1,4 @@
-"""Metadata that is in shape already, as that of most new objects is: told by one quick look."""
+"""A quick test for metadata that needs at most sorting, as that of most new objects."""
 
 import itertools
 from typing import Any
@@ -21,7 +21,7 @@ _ORDERED = frozenset(
 
 
 def sort_plain(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Plain metadata with its members in the order Go writes them; mostly the same object."""
+    """Return plain metadata in the order Go writes it; the same object if it is in order."""
     if tuple(metadata) in _ORDERED:
         return metadata
     return {name: metadata[name] for name in PLAIN_MEMBERS if name in metadata}

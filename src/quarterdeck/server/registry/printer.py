@@ -1,4 +1,4 @@
-"""What tables are filled with: ages as kubectl shows them, and the words both kinds of tables use.
+"""Formats table cells: ages as kubectl shows them, and the columns that all kinds share.
 
 Ages keep two units at most and lose precision as they grow: `45s`, `3m10s`, `26h`, `400d`, `2y50d`.
 """

@@ -13,7 +13,7 @@ from quarterdeck.server.registry.resource import Resource
 class Registry:
     """Resources by path and by kind, changeable at run time.
 
-    `generation` counts the changes: whoever caches something derived (discovery, OpenAPI) compares
+    `generation` counts the changes: caches of derived documents (discovery, OpenAPI) compare
     it. Groups and versions are listed in the order of their registration.
     """
 
@@ -34,14 +34,14 @@ class Registry:
         self._notify((*before, *after))
 
     def remove(self, bundle: str) -> None:
-        """Stop serving a bundle; an unknown name is no error."""
+        """Stop serving a bundle; an unknown name is not an error."""
         before = self._bundles.pop(bundle, None)
         if before is not None:
             self._rebuild()
             self._notify(before)
 
     def subscribe(self, gvr: GVR, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back when the resource under a path was replaced or removed; returns how to stop."""
+        """Call back when a resource was replaced or removed; returns a function to unsubscribe."""
         number = self._subscriptions = self._subscriptions + 1
         self._subscribers.setdefault(gvr, {})[number] = callback
 

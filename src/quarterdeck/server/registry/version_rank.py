@@ -7,7 +7,7 @@ _STAGES = {"alpha": 0, "beta": 1, None: 2}
 
 
 def rank_version(version: str) -> tuple[int, int, int, str]:
-    """Sorts versions: stable before beta before alpha, then by number; others by name, last."""
+    """Return the sort key of a version: stable is higher than beta, alpha and other names."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return (-1, 0, 0, version)

@@ -1,8 +1,8 @@
 """Writes of objects by requests: `create`, `update` and `delete`.
 
-Nothing waits between reading an object and deciding its new state, so two writers never decide on
-the same state; only asynchronous admission plugins (webhooks) open that gap, and then the decision
-is made again. The response is sent after the commit.
+There is no await between reading an object and deciding its new state, so two writers never decide
+on the same state. Only asynchronous admission plugins (webhooks) and large objects need one; after
+a conflict the write is decided again. The response is sent after the commit.
 """
 
 from quarterdeck.server.write.change import check_absent_uid, check_resource_version, update

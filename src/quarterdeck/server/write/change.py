@@ -44,7 +44,7 @@ _STORED_NAMES = {
     "replicationcontrollers": "controllers",
     "services": "services/specs",
 }
-"""What Kubernetes calls resources in its store, where that is not their name."""
+"""The names of resources in Kubernetes' etcd keys, if they differ from the resource name."""
 _KEPT_METADATA = (
     "name",
     "namespace",
@@ -56,7 +56,7 @@ _KEPT_METADATA = (
 
 
 class _StoredVersion(msgspec.Struct, rename={"api_version": "apiVersion"}):
-    """The version of a stored object; the rest is skipped, which is ten times as fast."""
+    """The apiVersion of a stored object; decoding only this is ten times as fast."""
 
     api_version: str = ""
 
@@ -70,7 +70,7 @@ async def update(
     """Update a stored object; `change` is called again after a conflict with another write.
 
     Raises:
-        ApiError: as Kubernetes would; nothing was stored then.
+        ApiError: as in Kubernetes; nothing is stored then.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -83,7 +83,7 @@ async def update(
 async def _try_update(
     core: Core, call: Call, change: Change, write_options: WriteOptions, *, track: bool
 ) -> WriteResult:
-    """Update the object as it is now; a `RevisionConflict` says that it changed meanwhile."""
+    """Update the newest state of the object; raises `RevisionConflict` if it changes meanwhile."""
     entry = get_current(core, call)
     size = max(len(entry.value), len(call.body or b""))
     context = core.build_context(
@@ -119,7 +119,7 @@ async def _try_update(
 
 
 def _prepare(call: Call, value: Object, old: Object, context: Context) -> None:
-    """Apply the rules of the kind about what may change, and count the change."""
+    """Restore what this endpoint may not change, and increase the generation if needed."""
     strategy = call.resource.strategy
     strategy.prepare_update(value, old, context)
     if strategy.bumps_generation(value, old, context):
@@ -129,7 +129,7 @@ def _prepare(call: Call, value: Object, old: Object, context: Context) -> None:
 def _change_entry(
     core: Core, call: Call, entry: Entry, change: Change, *, manager: str | None
 ) -> tuple[Object, Object]:
-    """The stored object, and the changed one with its defaults; `manager` owns the changes."""
+    """Return the stored object, and the changed one; `manager` is recorded unless it is None."""
     old = decode_stored(call.resource, entry.value)
     value = change(old)
     check_identity(call, value["metadata"], old["metadata"])
@@ -142,11 +142,11 @@ def _change_entry(
 
 
 def check_identity(call: Call, metadata: Object, old: Object) -> None:
-    """Refuse a change of another object than the one that is there.
+    """Check that uid and resourceVersion of an update match those of the stored object.
 
     Raises:
-        Conflict: if uid or resourceVersion are of another time.
-        Invalid: if the kind requires a resourceVersion and there is none.
+        Conflict: if the uid or the resourceVersion differs.
+        Invalid: if a patch changes the uid, or a required resourceVersion is missing.
     """
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
     if uid and uid != old.get("uid") and call.verb == "patch":
@@ -170,7 +170,7 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
 
 
 def check_absent_uid(call: Call, metadata: Object) -> None:
-    """Refuse to replace an object by its uid where there is none.
+    """Refuse an update with a uid if the object does not exist.
 
     Raises:
         Conflict: naming the uid.
@@ -194,7 +194,7 @@ def check_resource_version(version: str) -> None:
     """Refuse a text that is not a resource version.
 
     Raises:
-        ApiError: 500, as Kubernetes does.
+        ApiError: 500, as in Kubernetes.
     """
     problem, digits = "", version.lstrip("0")
     if not (version.isascii() and version.isdigit()):
@@ -206,7 +206,7 @@ def check_resource_version(version: str) -> None:
 
 
 def _build_registry_key(call: Call) -> tuple[str, ...]:
-    """Where Kubernetes stores an object; built-in resources are not below their group there."""
+    """Return the parts of Kubernetes' etcd key; those of most built-in kinds have no group."""
     gvr, path = call.resource.gvr, call.path
     if call.resource.is_custom or gvr.group in _STORED_BY_GROUP:
         return (gvr.group, gvr.resource, path.namespace, path.name)
@@ -247,7 +247,7 @@ def _validate_changed(call: Call, value: Object, old: Object, context: Context) 
 
 
 def _get_shown_type(call: Call, value: Object) -> tuple[str, str]:
-    """The kind and group that errors name: those of a custom object may have been patched."""
+    """Return the kind and group for errors; a patch may have changed those of a custom object."""
     if not call.resource.is_custom:
         return call.resource.kind, call.resource.error_group
     return str(value.get("kind")), str(value.get("apiVersion")).rpartition("/")[0]
@@ -281,9 +281,9 @@ async def _store_changed(
 
 
 def _must_migrate(call: Call, entry: Entry) -> bool:
-    """Whether an object is stored in another version than new ones are.
+    """Whether an object is not stored in the current storage version.
 
-    A write that changes nothing then stores it again: that is how storage versions are migrated.
+    A write without changes then stores it again, by which storage versions are migrated.
     """
     resource = call.resource
     if not resource.stored_api_version or resource.strategy.stored_as_served:

@@ -21,7 +21,7 @@ def parse_write_options(
     subresource: str = "",
     problems: Sequence[FieldError] = (),
 ) -> WriteOptions:
-    """Parse what the options of a write mean; `problems` with them that are known already lead.
+    """Check the options of a write and convert them; `problems` are reported first.
 
     Raises:
         Invalid: naming the option; `kind` is CreateOptions, UpdateOptions or PatchOptions.
@@ -45,7 +45,7 @@ def parse_write_options(
 
 
 def parse_field_validation(options: CreateOptions) -> str:
-    """The mode of field validation; the server's default is to warn."""
+    """Return the mode of field validation; the default is Warn."""
     return options.field_validation or "Warn"
 
 
@@ -56,7 +56,7 @@ def _check_field_validation(text: str) -> list[FieldError]:
 
 
 def check_dry_run(dry_run: tuple[str, ...]) -> list[FieldError]:
-    """Only `All` means anything."""
+    """Return an error for values of `dryRun` other than `All`."""
     if not dry_run or set(dry_run) == set(_DRY_RUN_ALL):
         return []
     shown = Bare("[]string{" + ", ".join(quote(each) for each in dry_run) + "}")
