@@ -87,7 +87,7 @@ class ApiServer:
         self._refusals = RefusalLog(self.core.clock)
         self._audit_ids = audit_id_filter.AuditIds(self.core.random)
         self.webhook_services = self._admission.caller.services
-        """Where the Services of webhooks listen; may be changed while the server runs."""
+        """The addresses of the Services of webhooks; may be changed while the server runs."""
         self.fairness = parts.fairness
         """Bounds the requests that run at once."""
         self.lifecycle: Lifecycle | None = None
@@ -112,7 +112,7 @@ class ApiServer:
         self._is_ready = True
 
     async def publish_address(self, host: str, port: int) -> None:
-        """Write where clients reach this server into the endpoints of the Service `kubernetes`."""
+        """Write the address of this server to the endpoints of the Service `kubernetes`."""
         if self.core.options.has_system_objects:
             await publish_address(self.core, host, port)
 
@@ -137,7 +137,7 @@ class ApiServer:
             stream.close()
 
     async def handle(self, request: http.Request) -> responses.Response:
-        """Answer one request; never raises what a client could cause."""
+        """Answer one request; no error that a client can cause is raised."""
         audit_id = self._audit_ids.get(request)
         if self._auditor is None:
             response = await self._answer(request, {})
@@ -149,7 +149,7 @@ class ApiServer:
     async def _answer_audited(
         self, request: http.Request, auditor: "Auditor", audit_id: str
     ) -> responses.Response:
-        """Answer one request, and write about it what the policy asks for."""
+        """Answer one request, and write the audit events that the policy requires."""
         core = self.core
         try:
             caller = await self._find_caller(request)
@@ -226,7 +226,7 @@ class ApiServer:
     def _run(
         self, request: http.Request, route: Route, user: User, annotations: dict[str, str]
     ) -> Awaitable[responses.Response]:
-        """Run the verb of a request; too many at once are refused, watches aside."""
+        """Run the verb of a request; watches and `system:masters` are exempt from `fairness`."""
         if route.verb == "watch" or MASTERS_GROUP in user.groups:
             return dispatch.handle(
                 self.core, request, route, user=user, audit_annotations=annotations
@@ -242,7 +242,7 @@ class ApiServer:
             )
 
     def _authenticate_at_once(self, request: http.Request) -> User | None:
-        """Find out whom a request acts as; None if that is refused, or takes a wait."""
+        """Authenticate a request without waiting; None if it is refused or needs a fetch first."""
         try:
             caller = self._check_caller(request)
         except CredentialsRefused:
@@ -250,7 +250,7 @@ class ApiServer:
         return impersonate(request, caller, self.core.authorizer)
 
     async def _authenticate(self, request: http.Request) -> User:
-        """Find out whom a request acts as."""
+        """Find the user that a request acts as: the caller, or the one it impersonates."""
         try:
             caller = await self._find_caller(request)
         except CredentialsRefused as error:
@@ -259,7 +259,7 @@ class ApiServer:
         return impersonate(request, caller, self.core.authorizer)
 
     async def _find_caller(self, request: http.Request) -> User:
-        """Find out who sent a request, after fetching what that needs."""
+        """Authenticate the sender of a request; keys of a token issuer are fetched if needed."""
         try:
             return self._check_caller(request)
         except NotReady as error:
@@ -267,7 +267,7 @@ class ApiServer:
             return self._check_caller(request)
 
     def _check_caller(self, request: http.Request) -> User:
-        """Find out who sent a request; requests of foreign web pages are refused."""
+        """Authenticate the sender of a request; refuses cross-origin requests to the plain port."""
         core = self.core
         if not request.peer.secure:
             cross_origin.check_same_origin(request)

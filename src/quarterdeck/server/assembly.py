@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Substitutes(NamedTuple):
-    """What a caller gives instead of the default; None for the default."""
+    """Parts that replace the default ones; None for the default."""
 
     clock: Clock | None = None
     rng: random.Random | None = None
@@ -52,11 +52,11 @@ class Substitutes(NamedTuple):
     authenticators: Sequence[Authenticator] | None = None
     authorizer: Authorizer | None = None
     plugins: Sequence[Plugin] = ()
-    """Admission plugins beside those of Kubernetes."""
+    """Admission plugins that run after those of Kubernetes."""
 
 
 class Parts(NamedTuple):
-    """What an API server consists of."""
+    """The parts that `assemble` builds."""
 
     core: Core
     roles: RbacAuthorizer
@@ -66,7 +66,7 @@ class Parts(NamedTuple):
 
 
 def assemble(store: Store, options: ServerOptions, given: Substitutes) -> Parts:
-    """Make the parts.
+    """Build the parts of an API server.
 
     Raises:
         PolicyError: if the audit policy cannot be used.

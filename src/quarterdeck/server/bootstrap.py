@@ -38,7 +38,7 @@ class _Generation(msgspec.Struct, frozen=True):
 
 
 class _Definition(msgspec.Struct, frozen=True):
-    """A stored definition whose spec is compared and not read: it may be large."""
+    """A stored definition; its spec is not decoded, as it is only compared and may be large."""
 
     metadata: _Generation = _Generation()
     spec: msgspec.Raw = msgspec.Raw()
@@ -49,7 +49,7 @@ _DEFINITION = msgspec.json.Decoder(_Definition)
 
 
 async def bootstrap(core: Core) -> None:
-    """Register everything that is served, and keep up with definitions from now on."""
+    """Register all resources, follow changes of definitions, and create the system objects."""
     registry = core.registry
     own = {each.gvr: each for each in build_definition_resources()}
     builtin = {each.gvr: each for each in build_builtin_resources(core.options.feature_gates)} | {
@@ -79,7 +79,7 @@ async def bootstrap(core: Core) -> None:
 
 
 def _build_tracker(core: Core) -> Callable[[Object, Object], Object]:
-    """Records the server itself as the owner of what it writes to the status of a definition."""
+    """Build the function that records the server as field manager of a definition's status."""
 
     def track(before: Object, after: Object) -> Object:
         resource = core.registry.find_by_kind(KIND)
@@ -93,7 +93,7 @@ def _build_tracker(core: Core) -> Callable[[Object, Object], Object]:
 
 
 def _apply_events(core: Core, events: Sequence[StoreEvent]) -> None:
-    """Serve what a definition says from the moment it is stored."""
+    """Serve, update or remove the kind of a definition as soon as the write is stored."""
     for event in events:
         if event.key.resource != DEFINITIONS:
             continue
@@ -106,7 +106,7 @@ def _apply_events(core: Core, events: Sequence[StoreEvent]) -> None:
 
 
 def _find_definition_revision(core: Core, event: StoreEvent, after: Entry) -> int:
-    """The revision that gave a kind its rules: this one, unless only other things changed."""
+    """Return the revision of the last change that affects the objects of a definition."""
     served = core.registry.get_bundle(build_bundle_name(event.key.name))
     if served and event.before is not None and _has_same_rules(event.before, after):
         return served[0].definition_revision
@@ -137,7 +137,7 @@ def _install(core: Core, entry: Entry, definition_revision: int) -> None:
 
 
 def _has_same_rules(before: Entry, after: Entry) -> bool:
-    """Whether a change of a definition is about the definition alone, not about its objects."""
+    """Whether two versions of a definition have the same spec and accepted names."""
     old, new = _DEFINITION.decode(before.value), _DEFINITION.decode(after.value)
     old_names = (old.status or {}).get("acceptedNames")
     if old_names != (new.status or {}).get("acceptedNames"):
@@ -147,9 +147,7 @@ def _has_same_rules(before: Entry, after: Entry) -> bool:
 
 
 def _get_served_state(entry: Entry) -> tuple[object, ...]:
-    """Return what of a definition decides what is served; compiling schemas for less would be
-    waste.
-    """
+    """Return the parts of a definition that affect serving; others need no new compilation."""
     definition = _DEFINITION.decode(entry.value)
     status = definition.status or {}
     conditions = {each.get("type"): each.get("status") for each in status.get("conditions") or ()}
@@ -172,7 +170,7 @@ def _create_namespaces(core: Core) -> list[Ticket]:
 
 
 def _build_namespace(core: Core, name: str) -> Callable[[int], bytes]:
-    """Makes the stored bytes of a namespace."""
+    """Build the encoder of a new system namespace."""
     value: dict[str, Any] = {
         "kind": "Namespace",
         "apiVersion": "v1",

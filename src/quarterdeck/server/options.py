@@ -121,7 +121,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     controllers_without_kubelet: bool = False
     """Whether workloads make their pods and the scheduler looks for nodes, and nothing runs the
-    pods: a control plane that no node has joined. Pods stay Pending until somebody adds a node and
+    pods: a control plane that no node has joined. Pods stay Pending until a user adds a node and
     writes their status. Part of the life cycle; `simulate_workloads` includes it."""
 
     simulated_nodes: int = 1
@@ -189,10 +189,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How long rotated files of the audit log are kept; 0 for ever."""
 
     has_roles: bool = True
-    """Whether roles decide who may do what; without it everybody may do everything."""
+    """Whether roles authorize requests; without it everything is allowed."""
 
     always_allow: bool = False
-    """Whether everybody may do everything although the default roles exist: kube-apiserver's
+    """Whether everything is allowed although the default roles exist: kube-apiserver's
     `--authorization-mode=RBAC,AlwaysAllow`."""
 
     enabled_plugins: frozenset[str] = frozenset()

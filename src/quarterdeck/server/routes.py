@@ -1,7 +1,7 @@
-"""What requests ask of resources, and those that were asked before.
+"""Routes of requests to resources, and a cache of them.
 
-Most requests name an object, or create one. What their method means for the collection, up to the
-name of the object, is worked out by the first of them and kept until resources change.
+Most requests are for an object, or create one. The route of the first request to a collection is
+cached by method and path up to the name of the object, until resources change.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,11 +23,11 @@ Handler = Callable[[Core, Call], Awaitable[responses.Response]]
 _STATUS_PATH = f"/{STATUS}"
 _MOST_ROUTES = 2048
 _LONGEST_PATH = 512
-"""Bounds of what is kept: clients choose namespaces."""
+"""Longer paths are not cached; the cache is bounded, because clients choose namespaces."""
 
 
 class Route(msgspec.Struct, frozen=True, eq=False):
-    """What a request asks of a resource."""
+    """The resource, path and verb of a request, with its handler and attributes if known."""
 
     resource: Resource
     path: ResourcePath
@@ -37,9 +37,9 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     labels: RequestLabels
     """The labels of the request in metrics."""
     handler: Handler | None = None
-    """What answers it, where that is known: the verb is served there."""
+    """The handler; None if it must be looked up, with a check that the verb is served."""
     attributes: Attributes | None = None
-    """What the user must be allowed to do, where that is known."""
+    """The attributes to authorize; None if they must be built from the path."""
 
 
 def build_labels(resource: Resource, path: ResourcePath, verb: str) -> RequestLabels:
@@ -54,16 +54,16 @@ def build_labels(resource: Resource, path: ResourcePath, verb: str) -> RequestLa
 
 
 class KnownRoutes:
-    """The routes to objects of collections that were asked for, to their status and creation."""
+    """A cache of routes to objects, to their status, and of creations."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._generation = registry.generation
         self._routes: dict[tuple[str, str, str], Route] = {}
-        """By method, path of the collection, and subresource."""
+        """Routes by method, path of the collection, and subresource."""
 
     def find(self, method: str, path: str) -> Route | None:
-        """Find the route of a request whose like was asked before."""
+        """Return the cached route for a request, with the name in its path; None if unknown."""
         if self._generation != self._registry.generation:
             self._routes.clear()
             self._generation = self._registry.generation
@@ -89,7 +89,7 @@ class KnownRoutes:
         )
 
     def keep(self, method: str, path: str, route: Route) -> None:
-        """Keep the route of a request, if it is about an object, its status, or a new one."""
+        """Cache the route of a request to an object or its status, or of a creation."""
         named = route.path
         if route.options is not None or named.legacy_watch or not route.handler:
             return

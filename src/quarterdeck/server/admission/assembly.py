@@ -75,7 +75,7 @@ _OFF = frozenset(
         OWNER_PERMISSIONS, "PodNodeSelector",
     )
 )  # fmt: skip
-"""Off unless they are enabled."""
+"""Plugins that run only if `--enable-admission-plugins` names them."""
 _WITHOUT_EFFECT = frozenset(
     (
         "AlwaysAdmit", "ClusterTrustBundleAttest", "EventRateLimit", "ImagePolicyWebhook",
@@ -83,25 +83,25 @@ _WITHOUT_EFFECT = frozenset(
         "PodTopologyLabels",
     )
 )  # fmt: skip
-"""Plugins of Kubernetes that this server does not have; switching them off changes nothing."""
+"""Plugins of Kubernetes that this server does not implement; disabling one changes nothing."""
 _ACCEPTED = frozenset({"AlwaysAdmit", "ClusterTrustBundleAttest", "PersistentVolumeClaimResize"})
-"""Of these, the ones whose checks happen elsewhere, or which change nothing by themselves."""
+"""Those of `_WITHOUT_EFFECT` that may be enabled: their checks are elsewhere, or they have none."""
 
 
 class PluginNames(NamedTuple):
-    """Names of plugins."""
+    """The names of Kubernetes' plugins, grouped by what enabling them does on this server."""
 
     on: tuple[str, ...]
     off: tuple[str, ...]
-    """Run only if they are enabled."""
+    """Off by default; they run if enabled."""
     accepted: tuple[str, ...]
-    """May be enabled, and change nothing by themselves."""
+    """Not implemented, but may be enabled; that has no effect."""
     absent: tuple[str, ...]
-    """Cannot be enabled."""
+    """Not implemented; enabling one is an error."""
 
 
 def choose_plugins(enabled: Iterable[str], disabled: Iterable[str]) -> frozenset[str]:
-    """The names of the plugins that run.
+    """Return the names of the plugins that run: the default ones and `enabled`, minus `disabled`.
 
     Raises:
         ValueError: for an unknown name, or a plugin that cannot be enabled here.
@@ -127,7 +127,7 @@ def choose_plugins(enabled: Iterable[str], disabled: Iterable[str]) -> frozenset
 
 
 def list_plugins() -> PluginNames:
-    """The plugins of Kubernetes by what this server makes of them, sorted."""
+    """List Kubernetes' plugins by whether this server runs, accepts or refuses them; sorted."""
     return PluginNames(
         on=tuple(sorted(choose_plugins((), ()))),
         off=tuple(sorted(_OFF)),
@@ -137,5 +137,5 @@ def list_plugins() -> PluginNames:
 
 
 def build_plugins(chosen: Collection[str], store: Store, rng: random.Random) -> tuple[Plugin, ...]:
-    """The plugins of these names that decide without waiting, in the order of Kubernetes."""
+    """Build the chosen plugins that decide without waiting, in the order Kubernetes calls them."""
     return tuple(make(store, rng) for name, make in _FACTORIES.items() if name in chosen)

@@ -12,19 +12,19 @@ from quarterdeck.wire.status import Forbidden
 
 
 class View(Protocol):
-    """Another form of an object, which a subresource is written in: a Scale."""
+    """Converts an object to the kind that a subresource has, such as Scale, and back."""
 
     kind: GVK
 
     def show(self, value: Object) -> Object:
-        """The object in the form of the subresource."""
+        """Return the object as the kind of the subresource."""
         ...
 
     def restore(self, value: Object, shown: Object) -> Object:
-        """The object with what its other form says by now.
+        """Return the object with the changes that were made to `shown`.
 
         Raises:
-            ApiError: if the other form does not make sense.
+            ApiError: if `shown` cannot be converted back.
         """
         ...
 
@@ -41,15 +41,15 @@ class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
     value: Object | None = None
     old: Object | None = None
     options: msgspec.Struct | None = None
-    """What the client asked for besides, if anything."""
+    """The options of the request, such as CreateOptions or DeleteOptions, if any."""
     is_dry_run: bool = False
     warnings: list[str] = []
     audit_annotations: dict[str, str] = {}
-    """What plugins add to the audit event of the request."""
+    """Annotations that plugins add to the audit event of the request."""
     view: View | None = None
-    """How webhooks and policies see the object, where a subresource has another form."""
+    """Set for a subresource of another kind: converts the object for webhooks and policies."""
     reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
-    """Who has seen the write, and who must see it again."""
+    """Which webhooks and policies were called, and which must be called again after a change."""
 
 
 def is_creation(attributes: AdmissionAttributes, resource: str) -> bool:

@@ -5,8 +5,8 @@ Plugins are called in order: first every `admit`, which may change the object, l
 Without any, and without policies that take long, no other write happens between reading and writing
 an object, so a write without a resourceVersion never meets a conflict.
 
-Most plugins concern a few built-in kinds: which ones a resource meets is found out by its first
-write, so that others do not call a dozen plugins that have nothing to say.
+Most plugins apply to a few built-in kinds only. The plugins of a resource are selected at its first
+write and cached, so that later writes do not call a dozen plugins that do nothing.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,13 +24,13 @@ from quarterdeck.server.admission.plugin import (
 )
 
 _MOST_RESOURCES = 4096
-"""Resources whose calls are kept: definitions come and go."""
+"""Resources whose calls are cached; bounded, because definitions can be created without end."""
 
 _Call = Callable[[AdmissionAttributes], Awaitable[None] | None]
 
 
 class _Calls(NamedTuple):
-    """The methods of plugins that writes of one resource meet, in order."""
+    """The plugin methods that are called for writes of one resource, in order."""
 
     admit: tuple[_Call, ...]
     validate: tuple[_Call, ...]
@@ -60,9 +60,9 @@ class Admission:
         return False
 
     def admit_all(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
-        """Call `admit` of all plugins, in both rounds; returns what is left to be awaited, if any.
+        """Call `admit` of all plugins, in both rounds; returns an awaitable if not all is done.
 
-        Most writes meet only plugins that decide at once, and wait for nothing here.
+        For most writes all plugins decide at once, and there is nothing to await.
         """
         if self.has_async_plugins:
             return self._admit_in_rounds(attributes)
@@ -79,7 +79,7 @@ class Admission:
         pending: Awaitable[None] | None = None,
         done: int = 0,
     ) -> None:
-        """Go on after `done` plugins, the last of which has returned what is pending."""
+        """Await `pending`, which plugin number `done` returned, and continue with the next."""
         if pending is not None:
             await pending
         await self._admit(attributes, done)
@@ -89,9 +89,9 @@ class Admission:
             await self._admit(attributes)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Call `admit` of all synchronous plugins; the object may be another one afterwards.
+        """Call `admit` of all synchronous plugins, which may replace `attributes.value`.
 
-        Where asynchronous plugins follow, `admit_async` decides about the second round.
+        If asynchronous plugins follow, `admit_async` starts the second round.
         """
         await self._admit(attributes)
         if not self.has_async_plugins and attributes.reinvocation.begin_second():
@@ -105,7 +105,7 @@ class Admission:
             last.admit(attributes)
 
     def validate_all(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
-        """Call `validate` of all plugins but those that count; returns what is to be awaited."""
+        """Call `validate` of all but the last plugins; returns an awaitable if not all is done."""
         for number, validate in enumerate(self._find_calls(attributes).validate, start=1):
             if (pending := validate(attributes)) is not None:
                 return self._validate_rest(attributes, pending, number)
@@ -126,14 +126,17 @@ class Admission:
                 await pending
 
     def charge(self, attributes: AdmissionAttributes) -> None:
-        """Call `validate` of the plugins that count what is stored; nobody may refuse after it."""
+        """Call `validate` of the last plugins, which count stored objects (quotas).
+
+        They come last because a refusal after them would charge a quota for a write that failed.
+        """
         for plugin in self._last_plugins:
             plugin.validate(attributes)
 
     async def admit_async(self, attributes: AdmissionAttributes) -> None:
         """Call `admit` of all asynchronous plugins, after `admit`.
 
-        If somebody changed the object, all plugins see it once more.
+        If a webhook or policy changed the object, a second round follows; see `reinvocation`.
         """
         await self._admit_async(attributes)
         if attributes.reinvocation.begin_second():
@@ -154,7 +157,7 @@ class Admission:
         return self._calls.get(gvr) or self._choose_calls(gvr)
 
     def _choose_calls(self, gvr: GVR) -> _Calls:
-        """Choose the methods that writes of a resource meet, and keep them."""
+        """Select the methods to call for writes of a resource, and cache them."""
         name = gvr.group_resource
         met = [
             plugin
@@ -172,5 +175,5 @@ class Admission:
 
 
 def _acts(plugin: Plugin, method: str, idle: type) -> bool:
-    """Whether a plugin has a method of its own, not the one of `idle`, which does nothing."""
+    """Whether a plugin overrides a method that does nothing in `idle`."""
     return getattr(type(plugin), method) is not getattr(idle, method)

@@ -42,7 +42,7 @@ from quarterdeck.storage import Store
 
 
 class AdmissionInputs(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What admission needs of the server it belongs to."""
+    """The parts of a server that admission is built from."""
 
     store: Store
     registry: Registry
@@ -58,7 +58,7 @@ class AdmissionInputs(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class AdmissionParts:
-    """The chain of plugins, and what of it must be started and closed."""
+    """The chain of plugins, and those of its parts that must be started and closed."""
 
     def __init__(self, inputs: AdmissionInputs, plugins: Sequence[Plugin] = ()) -> None:
         """`plugins` are called after those of Kubernetes.

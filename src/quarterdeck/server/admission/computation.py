@@ -1,8 +1,8 @@
-"""Expressions of policies and webhooks: evaluated at once while they are quick, else in a thread.
+"""Evaluates expressions of policies and webhooks: on the event loop if cheap, else in a thread.
 
 An expression may cost a million steps, a policy ten million, and a write may meet hundreds of
 policies. So each evaluation gets a small budget first. What exceeds it, and what is about a large
-object, is computed again in a thread. Between two evaluations others get their turn.
+object, is computed again in a thread. Between two evaluations other requests may run.
 """
 
 import functools
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class MakeBudget(Protocol):
-    """Makes the budget of an evaluation, as `Budget` itself does."""
+    """Builds the budget of an evaluation: the class `Budget`, or a function with its signature."""
 
     def __call__(
         self,
@@ -29,12 +29,12 @@ class MakeBudget(Protocol):
         per_call: int = ...,
         size: int | None = None,
     ) -> "Budget":
-        """A budget of `limit`, of which one expression may take `per_call`."""
+        """Build a budget of `limit`, of which one expression may spend `per_call`."""
         ...
 
 
 class Threads(Protocol):
-    """Where long computations run; see `server.core.worker`."""
+    """Runs long computations in threads; implemented by `server.core.worker`."""
 
     async def run_apart(self, compute: Callable[[], Result]) -> Result:
         """Compute something that may take long, in a thread."""
@@ -42,17 +42,17 @@ class Threads(Protocol):
 
 
 class Computations(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Where the expressions of one server are evaluated."""
+    """Settings of one server for the evaluation of expressions."""
 
     threads: Threads
     clock: Clock
     inline_bytes: int
-    """Larger objects are always computed with in a thread."""
+    """Expressions on larger objects are always evaluated in a thread."""
     slice_s: float
-    """How long a write may compute on the event loop before others get their turn."""
+    """How long one write may compute on the event loop before it yields to other requests."""
 
     def begin(self) -> "Computation":
-        """Begin with the expressions of one write."""
+        """Start the evaluations for one write."""
         return Computation(self)
 
 
@@ -64,7 +64,7 @@ class Computation:
         self._started = settings.clock.monotonic()
 
     async def run(self, size: int, compute: Callable[[MakeBudget], Result]) -> Result:
-        """Evaluate something about `size` bytes; it may be called twice, so it changes nothing.
+        """Call `compute`, which reads `size` bytes; it may be called twice and must change nothing.
 
         Raises:
             Exception: what the evaluation raises.

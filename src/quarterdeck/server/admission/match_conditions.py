@@ -1,4 +1,4 @@
-"""Expressions that decide whether a webhook or policy is about a write. Pure."""
+"""Match conditions: expressions that decide if a webhook or policy applies to a write. Pure."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,12 @@ _BUDGET = 2_500_000
 
 
 class ConditionFailed(Exception):
-    """Raised when an expression has no value; the text names it and says why."""
+    """Raised when an expression cannot be evaluated; the message has the text and the cause."""
 
 
 @functools.lru_cache(maxsize=1024)
 def compile_condition(expression: str, *, has_params: bool = False) -> "cel.Program":
-    """Compile an expression; what is stored has been checked before."""
+    """Compile an expression; stored expressions were validated when they were written."""
     from quarterdeck import cel
 
     return compile_expression(
@@ -37,7 +37,7 @@ def compile_condition(expression: str, *, has_params: bool = False) -> "cel.Prog
 def build_variables(
     attributes: AdmissionAttributes, authorizer: object, seen_as: Resource
 ) -> dict[str, Any]:
-    """What expressions may refer to, in the form in which the webhook sees it."""
+    """Build the variables of expressions, with the objects in the version the webhook sees."""
     return {
         "object": show(attributes, attributes.value, seen_as),
         "oldObject": show(attributes, attributes.old, seen_as),
@@ -55,12 +55,12 @@ def match_conditions(
     has_params: bool = False,
     size: int | None = None,
 ) -> bool:
-    """Whether all expressions are true; `size` is that of the objects in bytes, if it is known.
+    """Whether all expressions are true; `size` is the size of the objects in bytes, if known.
 
-    A false one decides, whatever the others would say.
+    One false expression decides, even if others fail.
 
     Raises:
-        ConditionFailed: if one has no value and none is false.
+        ConditionFailed: if an expression fails and none is false.
     """
     failure: ConditionFailed | None = None
     from quarterdeck import cel

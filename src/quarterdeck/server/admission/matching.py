@@ -17,7 +17,10 @@ from quarterdeck.wire.status import NotFound
 _ALL = "*"
 _OPERATIONS = {"create": "CREATE", "update": "UPDATE", "delete": "DELETE", "connect": "CONNECT"}
 EXEMPT_GROUP = "admissionregistration.k8s.io"
-"""Configurations of webhooks and policies are never subject to them, so none can lock all out."""
+"""The group of webhook and policy configurations, which are never subject to webhooks or policies.
+
+Otherwise a faulty configuration could prevent its own repair.
+"""
 _NEVER_MATCHED = frozenset(
     {
         "validatingwebhookconfigurations",
@@ -31,7 +34,7 @@ _NEVER_MATCHED = frozenset(
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Which operations on which resources a webhook or policy is about."""
+    """A rule of a webhook or policy: the operations and resources that it matches."""
 
     operations: tuple[str, ...]
     groups: tuple[str, ...]
@@ -43,7 +46,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_rules(rules: Iterable[Mapping[str, Any]] | None) -> tuple[Rule, ...]:
-    """Rules from their stored form."""
+    """Parse rules from their stored form."""
     return tuple(
         Rule(
             operations=tuple(rule.get("operations") or ()),
@@ -58,7 +61,7 @@ def parse_rules(rules: Iterable[Mapping[str, Any]] | None) -> tuple[Rule, ...]:
 
 
 class EquivalentResources:
-    """Which resources serve the same objects, remembered until other resources are served."""
+    """Finds the resources that serve the same objects; cached until the registry changes."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -66,7 +69,7 @@ class EquivalentResources:
         self._known: dict[GVR, tuple[Resource, ...]] = {}
 
     def get(self, resource: Resource) -> tuple[Resource, ...]:
-        """The other resources that serve the objects of one."""
+        """Return the other resources that serve the same objects."""
         if self._generation != self._registry.generation:
             self._generation, self._known = self._registry.generation, {}
         found = self._known.get(resource.gvr)
@@ -80,7 +83,7 @@ class EquivalentResources:
 
 
 def is_exempt(gvr: GVR) -> bool:
-    """Whether no webhook is ever asked about a resource."""
+    """Whether webhooks and policies are never called for a resource."""
     return gvr.group == EXEMPT_GROUP and gvr.resource in _NEVER_MATCHED
 
 
@@ -91,10 +94,10 @@ def find_match(
     *,
     is_exact: bool,
 ) -> Resource | None:
-    """The resource as which a webhook sees the write; None if it does not match.
+    """Return the resource by which the rules match a write; None if they do not match.
 
-    The resource of the request itself comes first. With the match policy `Equivalent` others that
-    serve the same objects, in another version or group, count too.
+    The resource of the request is tried first. With the match policy `Equivalent` (not `is_exact`)
+    resources that serve the same objects in another version or group are tried after it.
     """
     rules = tuple(rules)
     operation = _OPERATIONS.get(attributes.verb, "")
@@ -109,7 +112,7 @@ def find_match(
 def matches_rule(
     rule: Rule, operation: str, resource: Resource, attributes: AdmissionAttributes
 ) -> bool:
-    """Whether one rule is about an operation on a resource."""
+    """Whether one rule matches an operation on a resource."""
     gvr = resource.gvr
     return (
         _has(rule.operations, operation)
@@ -129,7 +132,7 @@ def _has(values: Sequence[str], wanted: str) -> bool:
 
 
 def _matches_scope(scope: str, resource: Resource, attributes: AdmissionAttributes) -> bool:
-    """A namespace itself is cluster-scoped, whatever the path of the request says."""
+    """Whether a scope matches; a Namespace is cluster-scoped, although a request for it has one."""
     match scope:
         case "Namespaced":
             return resource.namespaced and bool(attributes.namespace)
@@ -140,7 +143,7 @@ def _matches_scope(scope: str, resource: Resource, attributes: AdmissionAttribut
 
 
 def _matches_resource(pattern: str, resource: str, subresource: str) -> bool:
-    """`pods` is the resource alone, `pods/*` it with all below, `*/*` everything."""
+    """Match `pods` to the resource only, `pods/*` also to its subresources, `*/*` to everything."""
     name, slash, below = pattern.partition("/")
     if not slash:
         return not subresource and name in (_ALL, resource)
@@ -150,7 +153,7 @@ def _matches_resource(pattern: str, resource: str, subresource: str) -> bool:
 
 
 def matches_labels(selector: Selector, attributes: AdmissionAttributes) -> bool:
-    """Whether the new or the old object has the labels a webhook asks for."""
+    """Whether the new or the old object matches the selector of a webhook or policy."""
     if not selector:
         return True
     return any(
@@ -160,7 +163,7 @@ def matches_labels(selector: Selector, attributes: AdmissionAttributes) -> bool:
 
 
 def matches_namespace(selector: Selector, attributes: AdmissionAttributes, store: Store) -> bool:
-    """Whether a write happens in a namespace with the labels a webhook or policy asks for.
+    """Whether the namespace of a write matches the selector of a webhook or policy.
 
     Raises:
         NotFound: if there is no such namespace.
@@ -178,6 +181,6 @@ def matches_namespace(selector: Selector, attributes: AdmissionAttributes, store
 
 
 def get_labels(value: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of an object."""
+    """Return the labels of an object; empty if they are not an object."""
     labels = (value.get("metadata") or {}).get("labels")
     return labels if isinstance(labels, dict) else {}

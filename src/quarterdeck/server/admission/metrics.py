@@ -20,7 +20,7 @@ COMPILE_ERROR = "compile_error"
 
 
 class WebhookCall(NamedTuple):
-    """One question to a webhook."""
+    """The labels of one call of a webhook."""
 
     name: str
     is_mutating: bool
@@ -88,7 +88,7 @@ class AdmissionMetrics:
     def observe_webhook(
         self, call: WebhookCall, duration_s: float, *, code: int, error_type: str = ""
     ) -> None:
-        """Count an answer; `error_type` is set if the write was refused for it."""
+        """Count a call; `error_type` is set if the write was refused because of it."""
         shown, rejected = str(min(code, _HIGHEST_CODE)), str(bool(error_type)).lower()
         labels = (call.name, call.type, call.operation)
         self._durations.labels(*labels, rejected).observe(duration_s)
@@ -97,7 +97,7 @@ class AdmissionMetrics:
             self._rejections.labels(*labels, error_type, shown).value += 1
 
     def observe_open_failure(self, call: WebhookCall) -> None:
-        """Count a failure that was ignored."""
+        """Count a failed call that was ignored."""
         self._open_failures.labels(call.name, call.type).value += 1
 
     def observe_policy(self, kind: str, duration_s: float, labels: tuple[str, ...]) -> None:

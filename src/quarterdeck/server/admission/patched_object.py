@@ -1,4 +1,4 @@
-"""From a patched document back to an object of its kind."""
+"""Turns a document that a webhook or policy has patched back into an object of its kind."""
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.request import convert
@@ -15,12 +15,12 @@ def finish_patch(
     *,
     drops_unknown: bool = True,
 ) -> Object:
-    """A patched object in the shape of its kind and with its defaults, as the request sees it.
+    """Normalise and default a patched object, and convert it to the version of the request.
 
-    Fields that a built-in kind does not have are dropped, or else are an error.
+    Unknown fields of a built-in kind are dropped, or are an error without `drops_unknown`.
 
     Raises:
-        ApiError: if it is not of its kind any more, or in another namespace.
+        ApiError: if the result does not fit its kind, or is in another namespace.
     """
     resource = attributes.resource
     if attributes.view is not None and attributes.value is not None:
@@ -36,10 +36,10 @@ def finish_patch(
 
 
 def shape_object(value: Object, resource: Resource, *, drops_unknown: bool = True) -> Object:
-    """A patched object in the shape of its kind.
+    """Normalise a patched object by the strategy of its resource.
 
     Raises:
-        ApiError: if a field has a value of another type, or is unknown and not to be dropped.
+        ApiError: if a field has a wrong type, or is unknown and `drops_unknown` is false.
     """
     try:
         shaped = resource.strategy.normalise(value)

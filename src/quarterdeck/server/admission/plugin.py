@@ -7,10 +7,9 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes
 
 
 class Plugin(Protocol):
-    """An admission plugin that decides without asking others.
+    """An admission plugin that calls no other system.
 
-    What it has not decided when its method returns, because that takes long, it returns for the
-    chain to await.
+    A method whose decision takes long returns an awaitable, which the chain awaits.
     """
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
@@ -32,30 +31,30 @@ class Plugin(Protocol):
 
 @runtime_checkable
 class ScopedPlugin(Protocol):
-    """What a plugin has besides that concerns some resources only: it is called for no other."""
+    """A plugin that is called only for writes of some resources; it also implements `Plugin`."""
 
     resources: frozenset[str]
-    """Their names with their group: `pods`, `deployments.apps`."""
+    """The resources with their group: `pods`, `deployments.apps`."""
 
 
 class LastPlugin(Protocol):
-    """A plugin that counts what is stored: nothing may happen between its word and the write."""
+    """A plugin that counts stored objects: nothing may run between its check and the write."""
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """As `Plugin.admit`, at once."""
+        """As `Plugin.admit`, without waiting."""
         ...
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """As `Plugin.validate`, at once."""
+        """As `Plugin.validate`, without waiting."""
         ...
 
 
 class AsyncPlugin(Protocol):
-    """An admission plugin that waits for others, such as a webhook."""
+    """An admission plugin that waits for another system, such as a webhook."""
 
     @property
     def is_active(self) -> bool:
-        """Whether there is anything to do at the moment; where nothing is, no write waits."""
+        """Whether there is anything to call now, such as a webhook; otherwise no write waits."""
         ...
 
     async def admit(self, attributes: AdmissionAttributes) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from quarterdeck.cel.cost.budget import PER_CALL_LIMIT, PER_OBJECT_LIMIT, Budget
 
 QUICK_COST = 20_000
-"""What one expression may cost on the event loop: a few milliseconds."""
+"""The cost limit of one expression on the event loop; it takes a few milliseconds."""
 
 
 class TakesLong(Exception):
@@ -13,7 +13,7 @@ class TakesLong(Exception):
 
 
 class QuickBudget(Budget):
-    """A budget that ends the evaluation when it turns out to be expensive."""
+    """A budget that aborts an evaluation that is too expensive for the event loop."""
 
     __slots__ = ("_deadline_s", "_now")
 
@@ -31,20 +31,20 @@ class QuickBudget(Budget):
         self._deadline_s = deadline_s
 
     def can_afford(self, bound: int) -> bool:
-        """As `Budget`; asked before each expression.
+        """As `Budget.can_afford`, which is called before each expression.
 
         Raises:
-            TakesLong: if those before it took long.
+            TakesLong: if the deadline has passed.
         """
         if self._now() > self._deadline_s:
             raise TakesLong
         return super().can_afford(bound)
 
     def spend(self, amount: int) -> None:
-        """As `Budget`.
+        """As `Budget.spend`.
 
         Raises:
-            TakesLong: if the expression was ended because of its cost.
+            TakesLong: if the expression exceeded a limit.
         """
         super().spend(amount)
         if amount > self.per_call or self.remaining < 0:

@@ -1,4 +1,4 @@
-"""Who is asked again about a write, because somebody else changed the object since.
+"""Reinvocation: which plugins are called again because the object changed after them.
 
 Admission runs a second time when a webhook or policy has changed the object: built-in plugins all
 see it again, webhooks and policies only if they asked for that with `reinvocationPolicy: IfNeeded`
@@ -12,7 +12,7 @@ from quarterdeck.server.registry.resource import Object
 
 
 class Invocations:
-    """What of one plugin has seen a write: its webhooks, or its policies."""
+    """The webhooks or policies of one plugin that were called for a write."""
 
     __slots__ = ("_due", "_output", "_previous")
 
@@ -22,7 +22,7 @@ class Invocations:
         self._output: bytes | None = None
 
     def begin(self, value: Object | None) -> None:
-        """Start the second round: a change since the first concerns all that were asked in it."""
+        """Start the second round; if the object changed since the first, all added ones are due."""
         if self._output is not None and kit_json.encode(value) != self._output:
             self.require_previous()
 
@@ -31,21 +31,21 @@ class Invocations:
         return key in self._due
 
     def add(self, key: Hashable) -> None:
-        """Note a webhook or policy that was called and must see later changes."""
+        """Record a webhook or policy that was called and must see later changes."""
         self._previous.add(key)
 
     def require_previous(self) -> None:
-        """The object changed: all who were asked before must see it again."""
+        """Make all webhooks or policies added so far due again, because the object changed."""
         self._due |= self._previous
         self._previous = set()
 
     def end(self, value: Object | None) -> None:
-        """Remember the object as the round left it, if it may be compared later."""
+        """Keep the object at the end of the round, if `begin` may have to compare with it."""
         self._output = kit_json.encode(value) if self._previous or self._due else None
 
 
 class Reinvocation:
-    """The rounds of admission of one write: one, or two."""
+    """The state of reinvocation of one write, which has one or two rounds of admission."""
 
     __slots__ = ("_plugins", "is_needed", "is_second")
 
@@ -56,7 +56,7 @@ class Reinvocation:
         self._plugins: dict[str, Invocations] = {}
 
     def get(self, plugin: str) -> Invocations:
-        """What of a plugin has seen the write."""
+        """Return the invocations of a plugin; they are created when first asked for."""
         return self._plugins.setdefault(plugin, Invocations())
 
     def begin_second(self) -> bool:

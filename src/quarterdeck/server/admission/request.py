@@ -9,12 +9,12 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.registry.resource import Object, Resource
 
 _NOT_SHOWN = frozenset({"force", "pretty"})
-"""Options of the request that are none of the write it leads to."""
+"""Options of the request that CreateOptions, UpdateOptions and DeleteOptions do not have."""
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "delete": "DeleteOptions"}
 
 
 def build_request(attributes: AdmissionAttributes, seen_as: Resource) -> Object:
-    """The request without its objects and uid; `seen_as` is the resource as which it matched."""
+    """Build the request without objects and uid; `seen_as` is the resource by which it matched."""
     asked = attributes.resource
     request: Object = {
         "kind": _describe_kind(seen_as, attributes),
@@ -37,19 +37,19 @@ def build_request(attributes: AdmissionAttributes, seen_as: Resource) -> Object:
 
 
 def show(attributes: AdmissionAttributes, value: Object | None, seen_as: Resource) -> Object | None:
-    """The new or old object of a write, in the form in which a webhook or policy sees it."""
+    """Convert the new or old object of a write to the version a webhook or policy sees."""
     if attributes.view is not None and value is not None:
         return attributes.view.show(value)
     return convert(value, source=attributes.resource, target=seen_as)
 
 
 def measure(attributes: AdmissionAttributes) -> int:
-    """The bytes of the new and the old object of a write, as JSON."""
+    """Return the size of the new and the old object of a write, in bytes of JSON."""
     return len(kit_json.encode((attributes.value, attributes.old)))
 
 
 def convert(value: Object | None, *, source: Resource, target: Resource) -> Object | None:
-    """An object of one resource in the version of another one that serves the same objects."""
+    """Convert an object to the version of another resource that serves the same objects."""
     if value is None or source is target:
         return value
     return target.strategy.to_served(source.strategy.to_stored(copy.deepcopy(value)))

@@ -1,7 +1,7 @@
-"""The value of `authorizer` in expressions: who asks, about what, and who decides.
+"""The value of `authorizer` in expressions: the user, the request and the authorizer.
 
-Expressions may be evaluated in a thread, and roles change on the event loop: questions of a thread
-are answered there.
+Expressions may be evaluated in a thread, but roles change on the event loop. So the checks of a
+thread run on the event loop too.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def build_subject(
     authorizer: Authorizer, attributes: AdmissionAttributes
 ) -> "cel_authorizer.Subject":
-    """The authorizer as it answers for the user of a write."""
+    """Build the CEL authorizer for the user of a write."""
     from quarterdeck.cel.library import authorizer as library
 
     gvr = attributes.resource.gvr
@@ -35,11 +35,11 @@ def build_subject(
 
 
 _ANSWER_S = 30.0
-"""How long a thread waits for the event loop, which may have ended with the server."""
+"""How long a thread waits for an answer; the event loop may have stopped with the server."""
 
 
 class _Bridge:
-    """Answers the questions of expressions for the user of a request."""
+    """Runs the permission checks of expressions with the authorizer of the server."""
 
     def __init__(self, authorizer: Authorizer, user: User) -> None:
         self._authorizer = authorizer
@@ -48,7 +48,7 @@ class _Bridge:
         self._thread = threading.get_ident()
 
     def decide(self, attributes: "cel_authorizer.Attributes") -> "cel_authorizer.Answer":
-        """Whether the user, or the service account the expression names, may do that."""
+        """Decide whether the user, or the service account the expression names, is permitted."""
         from quarterdeck.cel.library.authorizer import Answer
 
         user = self._user

@@ -1,4 +1,4 @@
-"""Writes about the requests of one server what the policy asks for."""
+"""Writes the audit events of one server that the policy requires."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
@@ -29,26 +29,26 @@ _VERBS = {
 
 
 class Record:
-    """What is known about one request while it runs."""
+    """The audit state of one request: the policy's decision, and the event built so far."""
 
     def __init__(self, decision: Decision, subject: Subject, event: dict[str, Any]) -> None:
         self.decision = decision
         self.subject = subject
         self.event = event
         self.body = b""
-        """The body of the request, where the policy asks for it."""
+        """The body of the request, if the policy level includes it."""
 
     @property
     def needs_body(self) -> bool:
-        """Whether the request's object is written."""
+        """Whether the object in the request is written to the audit log."""
         return self.decision.level >= Level.REQUEST and bool(self.subject.resource)
 
 
 class Threads(Protocol):
-    """Where long computations run; see `server.core.worker`."""
+    """Runs long computations in threads; implemented by `server.core.worker`."""
 
     async def run(self, size: int, compute: Callable[[], Result]) -> Result:
-        """Compute something from `size` bytes: at once if that is little, else in a thread."""
+        """Call `compute`, which reads `size` bytes: at once if they are few, else in a thread."""
         ...
 
 
@@ -68,7 +68,7 @@ class Auditor:
     def begin(
         self, request: http.Request, user: User, *, audit_id: str, verb: str = ""
     ) -> Record | None:
-        """Begin a request; None where the policy asks for nothing."""
+        """Start the record of a request; None if the policy does not log the request."""
         subject = _build_subject(request, user, verb)
         decision = self._policy.decide(subject)
         if decision.level is Level.NONE:
@@ -107,9 +107,9 @@ class Auditor:
             await self._add_objects(record, body, stage="ResponseComplete")
 
     async def _add_objects(self, record: Record, answer: bytes, *, stage: str) -> None:
-        """Write a stage with the objects that the policy asks for; large ones are read in a thread.
+        """Write a stage with the objects of its level; large ones are parsed in a thread.
 
-        A client that is gone meanwhile leaves a line without them.
+        If the client disconnects meanwhile, the line is written without them.
         """
         bodies = {"requestObject": record.body if record.needs_body else b""}
         if record.decision.level is Level.REQUEST_RESPONSE:
@@ -128,7 +128,7 @@ class Auditor:
             self._write(record, stage, line)
 
     def _follow(self, record: Record, run: "_Run") -> "_Run":
-        """The same stream, whose end is written too, however it ends."""
+        """Wrap the stream of a response, so that its end is logged even if it fails."""
 
         async def run_audited(body: http.BodyWriter) -> None:
             try:
@@ -179,7 +179,7 @@ class Auditor:
 def _describe_decision(
     authorizer: Authorizer | None, subject: Subject, user: User
 ) -> dict[str, str]:
-    """Whether the user of a request had the right to it, and by which binding."""
+    """Build the annotations for the authorization decision and the binding that allowed it."""
     if authorizer is None or not user.name:
         return {}
     asked = Attributes(*subject[1:])
@@ -191,7 +191,7 @@ def _describe_decision(
 
 
 def _complete_reference(event: dict[str, Any]) -> dict[str, Any]:
-    """Name the object as the request does, where the path of the request names none."""
+    """Complete `objectRef` with the metadata of the request's object; the path takes precedence."""
     value, reference = event.get("requestObject"), event.get("objectRef")
     metadata = value.get("metadata") if isinstance(value, dict) else None
     if reference is None or not isinstance(metadata, dict):
@@ -240,7 +240,7 @@ def _build_status(response: http.Response | http.StreamResponse) -> dict[str, An
 
 
 def _decode(data: bytes) -> Any:
-    """A body in JSON or protobuf.
+    """Decode a body in JSON or protobuf.
 
     Raises:
         ValueError: if it is neither.

@@ -63,7 +63,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 
 
 class Subject(NamedTuple):
-    """What a policy decides on."""
+    """The attributes of a request that the rules of a policy match."""
 
     user: User
     verb: str
@@ -74,11 +74,11 @@ class Subject(NamedTuple):
     namespace: str = ""
     name: str = ""
     path: str = ""
-    """Of a request that names no resource."""
+    """The path of a non-resource request."""
 
 
 class Decision(NamedTuple):
-    """What is written about a request."""
+    """The audit level of a request, and which stages and fields are left out."""
 
     level: Level
     omitted_stages: frozenset[str]

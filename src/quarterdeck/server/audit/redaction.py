@@ -1,4 +1,4 @@
-"""Leaves secrets out of what is written: values of Secrets, tokens, and copies of either. Pure."""
+"""Removes secrets from audit events: values of Secrets, tokens, and copies of either. Pure."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 def redact(value: Any, *, resource: str, subresource: str = "") -> Any:
     """The same object without its secrets; items of lists are redacted too."""
     if not isinstance(value, dict):
-        # a JSON patch says with its paths what it is about; its values may be anything
+        # a JSON patch of a Secret: its paths decide which values are secret, so none is shown
         return REDACTED if resource == "secrets" and value is not None else value
     kept = dict(value)
     if isinstance(kept.get("items"), list):
@@ -28,7 +28,7 @@ def redact(value: Any, *, resource: str, subresource: str = "") -> Any:
 
 
 def _drop_copy(metadata: Any) -> Any:
-    """Metadata without the copy of the object that kubectl puts into an annotation."""
+    """Redact kubectl's last-applied annotation, which has a copy of the object."""
     if not isinstance(metadata, dict) or _LAST_APPLIED not in (metadata.get("annotations") or {}):
         return metadata
     return {**metadata, "annotations": {**metadata["annotations"], _LAST_APPLIED: REDACTED}}

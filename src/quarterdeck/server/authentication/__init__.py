@@ -1,5 +1,5 @@
-"""Authentication: from the credentials of a request to a `User`.
+"""Authentication: finds the `User` of a request by its credentials.
 
-`authentication` has the ports and asks the authenticators in order. Each kind of credentials is an
-`Authenticator`.
+`authenticator` has the port and calls the authenticators in order. Each kind of credentials has its
+own `Authenticator`.
 """

@@ -1,4 +1,4 @@
-"""The port of authenticators, and the order in which they are asked.
+"""The port of authenticators, and the function that calls them in order.
 
 The first authenticator that recognises credentials decides. A request without credentials is
 anonymous; a request with credentials that no authenticator accepts is refused.
@@ -16,16 +16,16 @@ class Authenticator(Protocol):
     """Recognises one kind of credentials."""
 
     def authenticate(self, request: http.Request) -> User | None:
-        """The user, or None if the request carries no credentials of this kind.
+        """Return the user, or None if the request has no credentials of this kind.
 
         Raises:
-            Unauthorized: if it does and they are not good.
+            Unauthorized: if it has such credentials and they are invalid.
         """
         ...
 
 
 class NotReady(CredentialsRefused):
-    """Raised when credentials can be judged only after something was fetched.
+    """Raised when credentials can be checked only after the keys of their issuer were fetched.
 
     A caller that can wait calls `fetch` and tries again; others refuse the credentials.
     """
@@ -36,7 +36,7 @@ class NotReady(CredentialsRefused):
 
 
 def authenticate(request: http.Request, authenticators: Sequence[Authenticator]) -> User:
-    """Ask the authenticators in order; without credentials the user is anonymous."""
+    """Call the authenticators in order; without credentials the user is anonymous."""
     for authenticator in authenticators:
         user = authenticator.authenticate(request)
         if user is not None:

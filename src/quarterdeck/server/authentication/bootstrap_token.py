@@ -31,7 +31,7 @@ class BootstrapTokens:
         self._audiences = frozenset(audiences)
 
     def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
-        """The user of a bootstrap token; None if the text has not the shape of one.
+        """Return the user of a bootstrap token; None if the text does not have that format.
 
         Raises:
             Unauthorized: if no Secret holds it, it has expired, or it is not for authentication.
@@ -68,7 +68,7 @@ class BootstrapTokens:
         return {name: _decode(text) for name, text in (value.get("data") or {}).items()}
 
     def _has_expired(self, data: Mapping[str, str]) -> bool:
-        """Whether its time is over; a time that cannot be read is over too."""
+        """Whether the token has expired; an expiration that cannot be parsed counts as expired."""
         text = data.get("expiration", "")
         if not text:
             return False

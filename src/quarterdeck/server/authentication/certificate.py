@@ -1,7 +1,7 @@
 """The subject of a client certificate, read from its DER bytes.
 
-TLS has verified the certificate already; all that is wanted is the name in it. Reading these few
-tags here spares the start of every server the load of a whole cryptography library.
+TLS has verified the certificate already; only the names in it are needed. Reading these few tags
+here means that a server starts without loading a cryptography library.
 """
 
 import functools
@@ -20,7 +20,7 @@ class CertificateError(ValueError):
 
 
 class Validity(NamedTuple):
-    """The times between which a certificate is good."""
+    """The period in which a certificate is valid."""
 
     begins: datetime
     ends: datetime
@@ -49,7 +49,7 @@ def parse_subject(der: bytes) -> Subject:
 
 
 def parse_validity(der: bytes) -> Validity:
-    """Read the times of a certificate.
+    """Read the validity period of a certificate.
 
     Raises:
         CertificateError: if the bytes have another shape.

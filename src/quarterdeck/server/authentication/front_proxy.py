@@ -1,7 +1,7 @@
 """Users that a proxy in front of the server has authenticated: the `X-Remote-*` headers.
 
 The headers mean something only on a connection whose client certificate the proxy's own authority
-has issued. Everybody else who sends them is treated as if they had not.
+has issued. From other clients they are ignored.
 """
 
 from collections.abc import Sequence

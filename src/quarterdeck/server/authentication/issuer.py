@@ -1,8 +1,8 @@
-"""Which authority has issued a client certificate.
+"""Finds out whether an authority has issued a client certificate.
 
-TLS verifies certificates against all authorities together. Where certificates of one authority
-mean something else than those of another, this says which one it was. The certificate must be
-issued by the authority itself, without an intermediate one.
+TLS verifies certificates against all authorities together. A certificate of the front proxy's
+authority means something else than one of the clients' authority, so the issuer must be known.
+Certificates must be issued by the authority directly, without an intermediate one.
 """
 
 import functools
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Authorities:
-    """The authorities in some PEM files."""
+    """The certificate authorities in some PEM files."""
 
     def __init__(self, *paths: Path) -> None:
         self._paths = paths
@@ -31,7 +31,7 @@ class Authorities:
         ]
 
     def _has_issued(self, der: bytes) -> bool:
-        """Whether one of them signed a certificate, given in DER."""
+        """Whether one of the authorities signed a certificate, given in DER."""
         from cryptography import x509
         from cryptography.exceptions import InvalidSignature
 

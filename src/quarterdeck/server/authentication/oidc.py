@@ -34,7 +34,7 @@ class OidcTokens:
         )
 
     def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
-        """The user of an ID token; None if the token is of another issuer.
+        """Return the user of an ID token; None if the token is from another issuer.
 
         Raises:
             NotReady: if the keys of the issuer must be fetched first.
@@ -58,10 +58,10 @@ class OidcTokens:
 
 
 def build_user(claims: Mapping[str, Any], options: OidcOptions) -> User:
-    """The user that verified claims stand for.
+    """Build the user that verified claims describe.
 
     Raises:
-        Unauthorized: if the claim of the name is absent, or an address that is not verified.
+        Unauthorized: if the username claim is missing, or is an email that is not verified.
     """
     name = claims.get(options.username_claim)
     if not isinstance(name, str) or not name:

@@ -5,8 +5,8 @@ from quarterdeck.server.authentication.user import LOCAL_USER, User
 
 
 class PlainPort:
-    """The plain port acts as one local user: it is opened by the owner of the machine."""
+    """Authenticates requests to the plain port as one local user: it listens on loopback only."""
 
     def authenticate(self, request: http.Request) -> User | None:
-        """Everybody who comes without TLS and without a token."""
+        """Authenticate a request without TLS as the local user; tokens are tried before."""
         return None if request.peer.secure else LOCAL_USER

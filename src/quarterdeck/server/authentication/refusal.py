@@ -1,4 +1,4 @@
-"""Credentials that are not good: clients get a plain 401, the log of the server says why."""
+"""Invalid credentials: clients get a plain 401, the log of the server has the cause."""
 
 import logging
 
@@ -8,11 +8,11 @@ from quarterdeck.wire.status import Unauthorized
 
 _log = logging.getLogger(__name__)
 _QUIET_S = 1.0
-"""A flood of refusals is counted in one line a second, so that nobody fills a disk by guessing."""
+"""At most one log line per second, with a count: many refusals must not fill the disk."""
 
 
 class CredentialsRefused(Unauthorized):
-    """Raised when credentials are not good; `str` of it is for the log, and names no secret."""
+    """Raised when credentials are invalid; its `str` is for the log and has no secrets."""
 
     def __init__(self, why: str) -> None:
         super().__init__()

@@ -32,4 +32,4 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 ANONYMOUS_USER = User(name="system:anonymous", groups=("system:unauthenticated",))
 LOCAL_USER = User(name="quarterdeck:local", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
-"""Whoever reaches the plain port, which listens on loopback only and on request only."""
+"""The user of the plain port, which listens on loopback only and on request only."""

@@ -1,4 +1,4 @@
-"""Authorization: whether a user may do something.
+"""Authorization: decides whether a user is permitted to make a request.
 
-`authorization` has the port, `Authorizer`, and the check every request passes.
+`authorizer` has the port, `Authorizer`, and the check that every request must pass.
 """

@@ -20,7 +20,7 @@ class AlwaysAllow:
         return True
 
     def explain(self, user: User, attributes: Attributes) -> str:
-        """Nothing decides, so there is no reason."""
+        """Return no reason: no rule decides, everything is allowed."""
         return ""
 
     def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:

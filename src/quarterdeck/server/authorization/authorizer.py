@@ -1,4 +1,4 @@
-"""The port of authorizers, the attributes of a request, and the check that refuses it."""
+"""The port of authorizers, the attributes they decide on, and the check of a request."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -22,23 +22,23 @@ class Attributes(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """Decides whether a user may do something."""
+    """Decides whether a user is permitted to make a request."""
 
     def allows(self, user: User, attributes: Attributes) -> bool:
-        """The decision; no reason is given, as Kubernetes gives none."""
+        """Whether the user is permitted; a refusal has no reason, as in Kubernetes."""
         ...
 
     def explain(self, user: User, attributes: Attributes) -> str:
-        """Why it is allowed, for reviews; empty if it is not, or without a reason to tell."""
+        """Return why a request is allowed, for access reviews; empty if it is not, or unknown."""
         ...
 
     def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
-        """Everything a user may do in a namespace, as far as rules can tell."""
+        """Return the rules that a user holds in a namespace, for SelfSubjectRulesReview."""
         ...
 
 
 def check_authorized(authorizer: Authorizer, user: User, attributes: Attributes) -> None:
-    """Ask, and refuse in Kubernetes' words.
+    """Check that a user is permitted to make a request; the error has Kubernetes' text.
 
     Raises:
         Forbidden: naming user, verb and resource or path.
@@ -48,7 +48,7 @@ def check_authorized(authorizer: Authorizer, user: User, attributes: Attributes)
 
 
 def build_refusal(user: User, attributes: Attributes) -> Forbidden:
-    """Build the 403 for a user and what they wanted."""
+    """Build the 403 for a request that the user is not permitted to make."""
     if attributes.path:
         return Forbidden(
             f'forbidden: User "{user.name}" cannot {attributes.verb} path "{attributes.path}"',

@@ -84,7 +84,7 @@ def matches_resource(rule: PolicyRule, resource: str, subresource: str) -> bool:
 
 
 def matches_path(rule: PolicyRule, path: str) -> bool:
-    """Whether the rule is about a path; a trailing `*` stands for any rest."""
+    """Whether the rule is about a path; a trailing `*` matches any suffix."""
     return any(covers_path(url, path) for url in rule.non_resource_urls)
 
 

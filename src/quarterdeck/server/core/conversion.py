@@ -1,7 +1,7 @@
-"""Conversion of custom resources by a webhook: the part that waits.
+"""Calls conversion webhooks of custom resources: the asynchronous part of conversion.
 
-`registry.conversion` says why there are two parts. Reads convert stored entries in batches; a
-handler that needs anything else converted in its middle is run again once that is known.
+`registry.conversion` explains the two parts. Reads convert stored entries in batches. A handler
+that needs any other conversion raises `ConversionNeeded` and is run again with the result.
 """
 
 import random
@@ -18,7 +18,7 @@ from quarterdeck.storage import Entry, StoreEvent
 from quarterdeck.wire.status import InternalError
 
 _ATTEMPTS = 32
-"""More than the versions of any definition: each attempt learns one conversion."""
+"""How often a handler is run again, each time with one more conversion: enough for any request."""
 _BATCH = 256
 _TIMEOUT_S = 30
 
@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 
 class Conversions:
-    """Asks the conversion webhooks of one server."""
+    """Calls the conversion webhooks of one server."""
 
     def __init__(self, caller: WebhookCaller, rng: random.Random) -> None:
         self._caller = caller
         self._random = rng
 
     async def run_again(self, action: Callable[[], Awaitable[T]], needed: ConversionNeeded) -> T:
-        """Run something again and again, each time with one more conversion known.
+        """Run an action again until it needs no further conversion; each attempt adds one.
 
         Raises:
             ApiError: if a webhook cannot convert an object.
@@ -54,7 +54,7 @@ class Conversions:
         raise InternalError.of(f"the request requires more than {_ATTEMPTS} conversions")
 
     async def convert_to_stored(self, resource: Resource, value: Object) -> Object | None:
-        """An object as it is stored; None where that needs no webhook.
+        """Convert an object to its stored version; None if that needs no webhook.
 
         Raises:
             ApiError: if the webhook cannot convert it.
@@ -66,7 +66,7 @@ class Conversions:
         return converter.finish(value, converted, target)
 
     async def convert_entries(self, resource: Resource, entries: Sequence[Entry]) -> list[Entry]:
-        """Stored entries in the version of a resource.
+        """Convert stored entries to the version of a resource.
 
         Raises:
             ApiError: if the webhook cannot convert one of them.
@@ -87,7 +87,7 @@ class Conversions:
     async def convert_events(
         self, resource: Resource, events: Sequence[StoreEvent]
     ) -> list[StoreEvent]:
-        """Events with their objects in the version of a resource.
+        """Convert the objects of events to the version of a resource.
 
         Raises:
             ApiError: if the webhook cannot convert one of them.

@@ -34,7 +34,7 @@ class Stream(Protocol):
 
 
 class FrameCache(Protocol):
-    """Encoded watch events; see `server.frames`."""
+    """Caches encoded watch events; implemented by `server.response.frames`."""
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
         """Return the cached frame, or encode it with `make`."""
@@ -42,10 +42,10 @@ class FrameCache(Protocol):
 
 
 class WatchBuffers(Protocol):
-    """What waits in the connections of all watchers; see `server.response.watch_buffers`."""
+    """Counts the bytes buffered for all watchers; see `server.response.watch_buffers`."""
 
     def is_full(self, stream: object, buffered: int) -> bool:
-        """Note what waits for a stream; whether it must be taken before more is written."""
+        """Record the buffered bytes of a stream; whether it must drain before the next write."""
         ...
 
     def forget(self, stream: object) -> None:
@@ -54,7 +54,7 @@ class WatchBuffers(Protocol):
 
 
 class FieldManagers(Protocol):
-    """The field managers of all endpoints; see `server.managed`."""
+    """The field managers of all endpoints; implemented by `server.write.field_managers`."""
 
     def get(self, core: "Core", resource: Resource, subresource: str) -> "FieldManager":
         """Return the field manager of an endpoint."""
@@ -81,7 +81,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     worker: Worker
     watch_buffers: WatchBuffers
     streams: set[Stream]
-    """The watches that are open, so that they can be ended well."""
+    """The open watches, so that they can be ended cleanly."""
 
     def build_context(
         self, user: str, namespace: str, subresource: str = "", *, is_quick: bool = False

@@ -8,10 +8,10 @@ from quarterdeck.wire.status import Timeout
 
 
 async def wait_until_durable(core: Core, entry: Entry) -> None:
-    """Wait until an entry that was decided is durable, so that an answer may show it.
+    """Wait until an entry is durable, so that a response may contain it.
 
     Raises:
-        Timeout: if it is not in time.
+        Timeout: if it is not durable within the request timeout.
     """
     if core.store.revision < entry.revision and not await wait_for_revision(
         core, entry.revision, timeout_s=core.options.request_timeout_s
@@ -22,7 +22,7 @@ async def wait_until_durable(core: Core, entry: Entry) -> None:
 
 
 async def wait_for_revision(core: Core, revision: int, *, timeout_s: float) -> bool:
-    """Wait until a revision is published; whether it was in time."""
+    """Wait until a revision is published; False if it is not within `timeout_s`."""
     if core.store.revision >= revision:
         return True
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -12,7 +12,7 @@ from quarterdeck.storage import Store
 
 _BUCKETS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
 _MAX_SERIES = 5000
-"""Enough for every verb and common code of some hundred resources."""
+"""The most series of a metric: enough for all verbs and usual codes of hundreds of resources."""
 
 
 class RequestLabels(NamedTuple):
@@ -27,9 +27,9 @@ class RequestLabels(NamedTuple):
 
 
 UNRESOLVED = RequestLabels()
-"""Requests that failed before they were resolved: credentials, path or method."""
+"""Labels of requests that failed before they were routed: credentials, path or method."""
 NON_RESOURCE = RequestLabels(verb="get")
-"""Requests for health, discovery and other paths without a resource."""
+"""Labels of requests for health, discovery and other paths without a resource."""
 
 
 class Metrics:

@@ -4,7 +4,7 @@ from quarterdeck.server.core import Core
 
 
 class TimeSlice:
-    """Gives the other requests a turn when this one has computed long enough."""
+    """Measures how long a request has computed, and yields to others when its slice is used up."""
 
     __slots__ = ("_clock", "_slice_s", "_started")
 

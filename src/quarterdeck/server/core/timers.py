@@ -38,14 +38,14 @@ class Timer:
         return self._callback is None
 
     def fire(self) -> None:
-        """Call back, once."""
+        """Call the callback, at most once."""
         callback, self._callback = self._callback, None
         if callback is not None:
             callback()
 
 
 class Timers:
-    """The deadlines of one server. `run` must be running for any of them to be met."""
+    """The timers of one server. Callbacks are called only while `run` is running."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

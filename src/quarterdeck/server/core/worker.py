@@ -1,9 +1,9 @@
-"""Long computations of requests, in threads of their own.
+"""Runs long computations of requests in threads.
 
-A body of three megabytes takes seconds to read, merge and validate. On the event loop everybody
-would wait for it; in a thread it shares the interpreter with the loop, which gets its turn every
-few milliseconds. What a computation reads must not change under it: objects that were decoded for
-it, schemas, and settings. The store, the registry and admission stay on the loop.
+A body of three megabytes takes seconds to read, merge and validate. On the event loop all requests
+would wait for it; a thread shares the interpreter with the loop, which runs again every few
+milliseconds. A computation may read only what does not change meanwhile: objects that were decoded
+for it, schemas, and settings. The store, the registry and admission stay on the loop.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _THREADS = 2
 """Two, so that a large request does not wait for a very large one. Each further thread makes the
 event loop wait longer for its turn."""
 DECODING_SPEED = 8
-"""How much faster than an object is merged or validated its JSON is decoded."""
+"""Decoding JSON is faster than merging or validating an object by this factor."""
 
 
 class Worker:
@@ -31,14 +31,14 @@ class Worker:
         self._inline_bytes = inline_bytes
         self._executor: Executor | None = None
         self.computations = 0
-        """How many were moved off the event loop."""
+        """How many computations ran in a thread."""
 
     def is_quick(self, size: int) -> bool:
-        """Whether something computed from `size` bytes may keep the event loop waiting."""
+        """Whether a computation that reads `size` bytes may run on the event loop."""
         return size <= self._inline_bytes
 
     async def run(self, size: int, compute: Callable[[], Result]) -> Result:
-        """Compute something from `size` bytes: at once if that is little, else in a thread.
+        """Call `compute`, which reads `size` bytes: at once if they are few, else in a thread.
 
         Raises:
             Exception: what the computation raises.
@@ -48,7 +48,7 @@ class Worker:
         return await self.run_apart(compute)
 
     async def run_apart(self, compute: Callable[[], Result]) -> Result:
-        """Compute something that may take long, in a thread.
+        """Call `compute`, which may take long, in a thread.
 
         Raises:
             Exception: what the computation raises.
@@ -63,7 +63,7 @@ class Worker:
         return await self.run(cost, lambda: decode_stored(resource, entry.value))
 
     def close(self) -> None:
-        """Drop the computations that have not begun; those that run end by themselves."""
+        """Cancel computations that have not started; running ones continue to their end."""
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
             self._executor = None

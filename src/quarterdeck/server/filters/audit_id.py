@@ -8,13 +8,12 @@ from quarterdeck.server.registry.name_generator import generate_uid
 HEADER = "Audit-Id"
 _LONGEST = 256
 _SERIES = 1024
-"""Identities with the same random part, which are numbered: a random one takes three times as
-long, and every request needs one."""
+"""How many ids share a random part and are numbered: a random id for each request is slower."""
 _NUMBER_DIGITS = 12
 
 
 class AuditIds:
-    """Gives each request an identity; one that a proxy gave it is kept."""
+    """Gives each request an audit id; an id in the header of the request is kept."""
 
     def __init__(self, rng: random.Random) -> None:
         self._random = random.Random(rng.getrandbits(64))
@@ -22,7 +21,7 @@ class AuditIds:
         self._next = self._end = 0
 
     def get(self, request: http.Request) -> str:
-        """Return the identity of a request."""
+        """Return the audit id of a request."""
         given = request.headers.find("audit-id")
         if given and len(given) <= _LONGEST and given.isascii() and given.isprintable():
             return given
@@ -33,7 +32,7 @@ class AuditIds:
         return f"{self._prefix}{number:012x}"
 
     def _begin_series(self) -> int:
-        """Choose the random part of the next identities, and the number of the first of them."""
+        """Choose the random part of the next ids, and return the number of the first."""
         uid = generate_uid(self._random)
         self._prefix = uid[:-_NUMBER_DIGITS]
         first = int(uid[-_NUMBER_DIGITS:], 16) >> 1

@@ -6,10 +6,10 @@ from quarterdeck.wire.status import Forbidden
 
 
 def check_same_origin(request: http.Request) -> None:
-    """Refuse what only a web page would send.
+    """Refuse a request that a web page of another origin sends.
 
     Raises:
-        Forbidden: naming the header that showed it.
+        Forbidden: naming the header that shows the origin.
     """
     header = find_cross_site_header(request)
     if header.startswith("Host "):

@@ -1,9 +1,9 @@
-"""Bounds how many requests run at once, in all and for each user.
+"""Limits concurrent requests, in total and for each user.
 
-Only some requests of a user run at once; further ones wait in a queue of that user, so that a
-client that sends without end waits for itself, and each turn of the event loop belongs to all.
-What does not fit into the queue gets 429. Watches run for long and are not counted; masters are
-not bounded, so that somebody can always repair things.
+A limited number of requests of one user run at once; further ones wait in a queue of that user, so
+that a client with many requests delays only itself. Requests that do not fit into the queue get
+429. Watches run for long and are not counted. The group `system:masters` is exempt, so that
+administrators can always repair the cluster.
 """
 
 import asyncio
@@ -17,22 +17,22 @@ from quarterdeck.wire.status import TooManyRequests
 
 _RETRY_AFTER_S = 1
 _FLOW = ("global-default", "global-default")
-"""The priority level and the flow schema of everybody."""
+"""The priority level and the flow schema of all requests."""
 
 
 class FairnessLimits(NamedTuple):
-    """The most requests at once."""
+    """The limits of concurrent requests."""
 
     total: int
-    """Of all users together, those that wait included."""
+    """Limit for all users together, including waiting requests."""
     per_user: int
-    """Of one user, those that wait included."""
+    """Limit for one user, including waiting requests."""
     running_per_user: int
-    """Of one user, while they run."""
+    """Limit for one user, without waiting requests."""
 
 
 class FairnessStatistics(NamedTuple):
-    """What runs and waits now, and what was refused since the start."""
+    """Numbers of running and waiting requests and of users, and of refusals since the start."""
 
     running: int
     waiting: int
@@ -54,7 +54,7 @@ class _Flow:
         return self.running + len(self.waiting)
 
     def start_next(self) -> None:
-        """Let the request run that waits longest; one that was given up is skipped."""
+        """Start the request that has waited longest; cancelled ones are skipped."""
         while self.waiting:
             ticket = self.waiting.popleft()
             if not ticket.done():
@@ -64,9 +64,9 @@ class _Flow:
 
 
 class _Turn:
-    """One request, from its wait to its end; masters have nothing to wait for.
+    """Context manager of one request, which waits for its turn; `system:masters` do not wait.
 
-    A class, since a generator as a context manager costs as much as the routing of a request.
+    It is a class because a generator-based context manager costs as much as routing a request.
     """
 
     __slots__ = ("_fairness", "_flow", "_user")
@@ -86,7 +86,7 @@ class _Turn:
 
 
 class Fairness:
-    """Counts the requests that run, and lets others wait."""
+    """Counts running requests, and queues those over the limit of their user."""
 
     def __init__(self, limits: FairnessLimits) -> None:
         self._limits = limits
@@ -97,7 +97,7 @@ class Fairness:
     def admit(self, user: User) -> "_Turn":
         """Count a request while it waits and runs: `async with fairness.admit(user)`.
 
-        Entering raises `TooManyRequests` if the user, or all together, have too many.
+        Entering raises `TooManyRequests` if the user, or all users together, have too many.
         """
         return _Turn(self, user)
 
@@ -105,7 +105,7 @@ class Fairness:
         """Count a request, and wait for its turn; `leave` must follow.
 
         Raises:
-            TooManyRequests: if the user, or all together, have too many.
+            TooManyRequests: if the user, or all users together, have too many.
         """
         flow = self._flows.get(user.name) or _Flow()
         if flow.size >= self._limits.per_user or self._sum >= self._limits.total:
@@ -132,20 +132,20 @@ class Fairness:
         self._forget(user, flow)
 
     def _forget(self, user: User, flow: _Flow) -> None:
-        """Count a request no more, and drop the flow of a user who has no other."""
+        """Stop counting a request, and drop the flow of a user without further requests."""
         self._sum -= 1
         if not flow.size:
             self._flows.pop(user.name, None)
 
     async def _wait(self, flow: _Flow) -> None:
-        """Wait for a turn; the turn of a request that is given up goes to the next."""
+        """Wait for a turn; a request that is cancelled passes its turn to the next."""
         ticket = asyncio.get_running_loop().create_future()
         flow.waiting.append(ticket)
         try:
             await ticket
         except asyncio.CancelledError:
             if ticket.cancelled():
-                with contextlib.suppress(ValueError):  # skipped already by who went on
+                with contextlib.suppress(ValueError):  # skipped already by `start_next`
                     flow.waiting.remove(ticket)
             else:
                 flow.running -= 1
@@ -155,7 +155,7 @@ class Fairness:
     def declare_metrics(self, registry: Registry) -> None:
         """Show what runs, waits and was refused, under the names of Kubernetes.
 
-        Everybody is in one flow there: names of users would make series without end.
+        All users share one flow there: names of users would make series without end.
         """
         level = ("priority_level", "flow_schema")
         running = registry.gauge(

@@ -1,6 +1,6 @@
 """Impersonation: the `Impersonate-*` headers of Kubernetes.
 
-Ignoring these headers would let a caller who asks for fewer rights act with all of their own.
+They must not be ignored: a caller that reduces its permissions this way would act with all of them.
 """
 
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ _ACCOUNT = "system:serviceaccount:"
 
 
 class HeaderError(Exception):
-    """Raised when the headers do not fit together; the answer is no Status but plain text."""
+    """Raised for headers without a user to impersonate; the answer is plain text, not a Status."""
 
 
 def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> User:
-    """Whom a request acts as; the caller itself without such headers.
+    """Return the user that a request impersonates; the caller if it has no such headers.
 
     Raises:
-        Forbidden: if the caller may not act as that user, group or the like.
-        HeaderError: for headers that say more than the user they lack.
+        Forbidden: if the caller may not impersonate the user, a group, the uid or an extra value.
+        HeaderError: for headers with groups, a uid or extra, but without a user.
     """
     if not request.headers.has_prefix(_PREFIX):
         return user
@@ -49,7 +49,7 @@ def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> Us
 
 
 def _show_requests(groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]) -> str:
-    """Show what was asked for, as Go prints a list of object references."""
+    """Format the impersonated groups, uid and extra as Go prints a list of object references."""
     version = "authentication.k8s.io/v1"
     shown = [f"{{Group  {each}    }}" for each in groups]
     shown += [
@@ -70,7 +70,7 @@ def _read_extra(request: http.Request) -> dict[str, tuple[str, ...]]:
 
 
 def _check(user: User, authorizer: Authorizer, other: User) -> None:
-    """Refuse a caller who may not act as each thing that another user is."""
+    """Check that the caller may impersonate the name, uid, and each group and extra value."""
     name = other.name
     wanted = [Attributes("impersonate", resource="users", name=name)]
     if name.startswith(_ACCOUNT) and name.count(":") == 3:

@@ -1,4 +1,4 @@
-"""Access reviews: may I, and may they. Their validation, and the decision of the authorizer."""
+"""Access reviews of the caller or of another user: validation and the authorizer's decision."""
 
 from collections.abc import Iterator
 
@@ -52,7 +52,7 @@ def _decide(core: Core, call: Call, user: User, value: Object) -> Object:
 
 
 def _build_invalid(call: Call, problems: list[FieldError]) -> Invalid:
-    """Reviews are refused without their kind, as Kubernetes does it."""
+    """Build the 422 of a review; it does not name the kind, as in Kubernetes."""
     return Invalid.of("", "", problems, group=call.resource.gvr.group)
 
 
@@ -91,7 +91,7 @@ def _show_path(path: Object) -> Bare:
 
 
 def _find_ignored_selectors(asked: Object) -> Iterator[str]:
-    """Selectors that cannot be understood: the decision is made without them."""
+    """Yield an error for each selector with an invalid requirement; the decision ignores it."""
     for name in ("fieldSelector", "labelSelector"):
         requirements = (asked.get(name) or {}).get("requirements") or ()
         if not all(_is_understood(name, requirement) for requirement in requirements):

@@ -54,7 +54,7 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
 
     written: write.WriteResult | None = None
     if core.store.get_pending(call.key) is None and not call.path.subresource:
-        with contextlib.suppress(AlreadyExists):  # somebody was faster: apply to theirs
+        with contextlib.suppress(AlreadyExists):  # created concurrently: apply to that object
             written = await make()
     if written is None:
         written = await write.update(core, call, merge, write_options, track=False)
@@ -62,14 +62,14 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
 
 
 def check_field_manager(options: PatchOptions) -> list[FieldError]:
-    """Find out whether the owner of an applied configuration is named."""
+    """Return an error if `fieldManager` is not set, which server-side apply requires."""
     if options.field_manager:
         return []
     return [required("fieldManager", "is required for apply patch")]
 
 
 class Configuration(NamedTuple):
-    """An applied configuration, and the keys that came twice in it."""
+    """An applied configuration, and the errors about duplicate keys in it."""
 
     value: Object
     duplicates: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ def read_configuration(body: bytes) -> Configuration:
 
 
 def _may_repeat_keys(body: bytes, config: object) -> bool:
-    """Whether a text has more quotes than its value, which tells cheaply that a key was lost."""
+    """Whether a body may have duplicate keys: decoded and encoded again it has fewer quotes."""
     return kit_json.encode(config).count(b'"') != body.count(b'"')
 
 
@@ -131,7 +131,7 @@ def check_applied_type(config: Object, gvk: GVK) -> None:
     """Compare kind and version of a configuration with those of the endpoint.
 
     Raises:
-        BadRequest: naming what the configuration says.
+        BadRequest: naming the kind and version of the configuration.
     """
     kind, api_version = config.get("kind"), config.get("apiVersion")
     if (api_version, kind) == (gvk.api_version, gvk.kind):
@@ -143,7 +143,7 @@ def check_applied_type(config: Object, gvk: GVK) -> None:
 
 
 def _check_absent(call: Call, value: Object) -> None:
-    """Refuse a configuration of a new object that names the uid or version of an old one."""
+    """Refuse a configuration with a uid, or with an invalid resourceVersion, for a new object."""
     if version := value["metadata"].get("resourceVersion"):
         write.check_resource_version(version)
     if uid := value["metadata"].get("uid"):

@@ -1,8 +1,7 @@
-"""`componentstatuses`: the health of a control plane, as old tools ask for it.
+"""`componentstatuses`: the health of the control plane, a deprecated API that old tools use.
 
-They are computed, never stored. What Kubernetes runs as processes of their own is part of this
-server: the store stands for etcd, the life cycle for the controller manager, and the simulation of
-workloads for the scheduler.
+They are computed, never stored. The components are parts of this server: etcd is the store, the
+controller manager is the life cycle, and the scheduler is the simulation of workloads.
 """
 
 from quarterdeck.kit import json as kit_json
@@ -49,7 +48,7 @@ async def handle_list(core: Core, call: Call, options: ListOptions) -> responses
 
 
 def _check_components(core: Core) -> dict[str, str]:
-    """What is wrong with each component; empty if it is healthy."""
+    """Return the problem of each component; empty if it is healthy."""
     options = core.options
     stopped = "" if options.lifecycle else "the controllers are disabled"
     schedules = options.simulate_workloads or options.controllers_without_kubelet

@@ -14,7 +14,7 @@ from quarterdeck.wire.query import CreateOptions
 async def handle(core: Core, call: Call) -> responses.Response:
     """Read, check and store an object; 201 with the object as it is stored."""
     if call.resource.is_terminating and not write.refuses_applied_objects():
-        raise write.build_terminating(call.resource, "")  # whatever the body says
+        raise write.build_terminating(call.resource, "")  # without reading the body
     options = CreateOptions.parse(call.request.query)
     write_options = parse_write_options(call, options, "CreateOptions")
     validation = parse_field_validation(options)

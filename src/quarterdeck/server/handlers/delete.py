@@ -25,7 +25,7 @@ _RETURNED = frozenset(
         "resourceslices.resource.k8s.io",
     }
 )
-"""Resources whose deleted object is the answer, where others answer with a Status."""
+"""Resources for which the response has the deleted object; for others it is a Status."""
 _JOBS = "jobs.batch"
 _ORPHANING = frozenset({_JOBS, "replicationcontrollers"})
 """Resources whose dependents are orphaned by default."""
@@ -34,7 +34,7 @@ _POLICIES = ("Foreground", "Background", "Orphan")
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
-    """Delete an object, or begin to; a Status if it is gone, the object if something keeps it."""
+    """Delete an object; answers with a Status, or with the object while finalizers keep it."""
     options = await read_options(core, call)
     removed = await write.delete(core, call, options)
     if removed.deleted and call.resource.gvr.group_resource not in _RETURNED:
@@ -50,7 +50,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 async def read_options(core: Core, call: Call) -> DeleteOptions:
-    """Read the options of a deletion, from the body or else from the query, never from both.
+    """Read DeleteOptions from the body, or from the query if the body is empty.
 
     Raises:
         BadRequest, Invalid: naming the option.
@@ -75,7 +75,7 @@ async def read_options(core: Core, call: Call) -> DeleteOptions:
 
 
 def _with_default_policy(call: Call, options: DeleteOptions) -> DeleteOptions:
-    """Old kinds leave their pods behind unless the client says otherwise."""
+    """Set the policy Orphan for resources in `_ORPHANING`, unless the client set a policy."""
     name = call.resource.gvr.group_resource
     if name not in _ORPHANING or options.orphan_dependents is not None:
         return options
@@ -91,7 +91,7 @@ def _with_default_policy(call: Call, options: DeleteOptions) -> DeleteOptions:
 
 
 def _read_body_options(call: Call, body: bytes) -> DeleteOptions:
-    """Read DeleteOptions; until 1.32 those that cannot be decoded are a 500 without reason.
+    """Read DeleteOptions from a body; up to 1.32 a decoding error is a 500 without reason.
 
     Raises:
         ApiError: naming the member or the kind.

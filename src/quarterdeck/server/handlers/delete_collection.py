@@ -17,11 +17,11 @@ from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import NotFound
 
 _NO_LIMIT = sys.maxsize
-"""Kubernetes reads what it deletes in pages, so that a version means exactly that version."""
+"""Used without a limit: Kubernetes reads in pages here, for which a version is an exact match."""
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
-    """Delete each object on its own; the answer lists them as they were."""
+    """Delete each selected object by itself; answers with the objects as they were."""
     selector = ListOptions.parse(call.request.query)
     if not selector.limit:
         selector = msgspec.structs.replace(selector, limit=_NO_LIMIT)

@@ -11,7 +11,7 @@ from quarterdeck.wire.status import ApiError, BadRequest
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
-    """The stored bytes as they are, unless the client asks for another form."""
+    """Answer with the stored bytes, or with the form that the client asks for."""
     if call.request.query:
         options = GetOptions.parse(call.request.query)
         if options.resource_version:
@@ -29,7 +29,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 async def _wait_for_version(core: Core, call: Call, version: str) -> None:
-    """Wait for a version; Kubernetes reads events from its store, which words a bad one so."""
+    """Wait for a version; for events an invalid one has the text of Kubernetes' store."""
     if call.resource.stored_name == "events":
         try:
             parse_version(version)

@@ -17,7 +17,7 @@ from quarterdeck.wire.status import BadRequest
 
 
 async def handle(core: Core, call: Call, options: ListOptions) -> responses.Response:
-    """One page of the objects a request selects."""
+    """Answer with one page of the selected objects."""
     selection = parse_selection(call, options)
     page, metadata = await read_list_page(core, options, selection)
     include = _parse_include(call)
@@ -30,10 +30,10 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Resp
 
 
 def _parse_include(call: Call) -> str:
-    """Which part of each object a Table carries.
+    """Parse `includeObject`: which part of each object the rows of a Table contain.
 
     Raises:
-        BadRequest: for an unknown part.
+        BadRequest: for an unknown value.
     """
     include = parse_query(call.request.query).get("includeObject", [""])[0] or "Metadata"
     if call.choice.form is Form.TABLE and include not in ("Metadata", "Object", "None"):

@@ -1,7 +1,7 @@
 """PATCH of an object or of its status: JSON patch, merge patch, strategic merge, server-side apply.
 
-Each kind of patch becomes a function from the present object to the new one; `write.update` asks
-it again where somebody else was faster, so that a patch without a resourceVersion always lands.
+Each kind of patch becomes a function from the present object to the new one; `write.update` calls
+it again after a concurrent write, so that a patch without a resourceVersion always lands.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 def check_not_forced(options: PatchOptions) -> list[FieldError]:
-    """Find out whether `force` is set, which only server-side apply knows."""
+    """Return an error if `force` is set, which only server-side apply allows."""
     if options.force is None:
         return []
     return [forbidden("force", "may not be specified for non-apply patch")]
@@ -77,7 +77,7 @@ def check_media_type(call: Call, media: str) -> None:
     """Refuse media types that are not patches.
 
     Raises:
-        UnsupportedMediaType: as the router of built-in kinds words it, or with those there are.
+        UnsupportedMediaType: for custom kinds it lists the supported media types.
     """
     if media in list_media_types(call):
         return
@@ -107,10 +107,10 @@ def shape_patched(
     patch: Patch,
     problems: Sequence[str] = (),
 ) -> Object:
-    """A patched object in the shape of its kind.
+    """Normalise a patched object, and check its kind, name and namespace.
 
     Raises:
-        BadRequest, Invalid: if the patch made something else of it.
+        BadRequest, Invalid: if the result does not fit the kind or the path of the request.
     """
     gvk = call.resource.gvk
     if not isinstance(value, dict):
@@ -137,7 +137,7 @@ def shape_patched(
 def _shape_all_but_metadata(
     call: Call, value: Object, gvk: GVK, *, field_validation: str, problems: Sequence[str]
 ) -> Object:
-    """Shape an object whose metadata is as it was stored, which is in shape."""
+    """Normalise an object whose metadata is unchanged; that of a custom one is not read again."""
     if not call.resource.is_custom:
         return decoder.shape_object(
             call, value, gvk, field_validation=field_validation, problems=problems

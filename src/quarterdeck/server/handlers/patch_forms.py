@@ -21,18 +21,18 @@ _GO_PATCH = ("jsonpatch.Patch", "jsonpatch.Operation")
 _ODD_NUMBER = re.compile(rb"[:\s\[,]-?\d+(?:\.|[eE]|\d{9})")
 _OPERATION_TEXTS = ("op", "path", "from")
 Patch = Callable[[Object], Object]
-"""From an object of its own (which it may change) to the patched one."""
+"""Takes a copy of the object, which it may change, and returns the patched object."""
 
 
 def build_rejection() -> Invalid:
-    """Build what Kubernetes says of a patch that does not fit the object."""
+    """Build Kubernetes' error for a patch that does not fit the object."""
     return Invalid(
         "the server rejected our request due to an error in our request", details=Details()
     )
 
 
 def read_patch(core: Core, call: Call, body: bytes, media: str, *, validation: str) -> Patch:
-    """Read a patch in one of the forms that name changes.
+    """Read a JSON patch, a merge patch or a strategic merge patch.
 
     Raises:
         BadRequest: if the body is not such a patch.
@@ -57,9 +57,9 @@ def read_patch(core: Core, call: Call, body: bytes, media: str, *, validation: s
 
 
 def _drop_nulls_in_lists(patch: Any, target: Any, *, is_inside: bool = False) -> Any:
-    """A merge patch without the null members of objects in its lists: Kubernetes drops them.
+    """Drop null members of objects inside the lists of a merge patch, as Kubernetes does.
 
-    It keeps them in a list that takes the place of an object.
+    They are kept in a list that replaces an object.
     """
     if isinstance(patch, list):
         if isinstance(target, dict):
@@ -97,16 +97,16 @@ def _parse_json_patch(core: Core, document: Any, *, is_strict: bool) -> Patch:
 
 
 def _replaces_by_scalar(operation: json_patch.Operation) -> bool:
-    """Whether an operation puts a scalar in the place of the whole object: that does nothing."""
+    """Whether an operation replaces the whole object by a scalar, which Kubernetes ignores."""
     if operation.op is not json_patch.Op.REPLACE or operation.path:
         return False
     return not isinstance(operation.value, dict | list)
 
 
 def _check_json_patch(document: Any, *, is_strict: bool) -> None:
-    """Refuse what Go cannot read as a list of operations.
+    """Refuse a document that Go cannot decode as a list of operations.
 
-    It reads them twice where fields are validated, and into another type the first time.
+    With field validation Kubernetes decodes it twice; the errors name the type of the first.
     """
     start = "error decoding patch: json" if is_strict else "json"
     whole, part = ("[]handlers.jsonPatchOp", "handlers.jsonPatchOp") if is_strict else _GO_PATCH
@@ -131,7 +131,7 @@ class MergePatch:
     def __init__(self, document: Object) -> None:
         self._document = document
         self.keeps_metadata = "metadata" not in document
-        """Whether the metadata of an object stays as it is stored."""
+        """Whether the patch leaves the metadata of the object unchanged."""
 
     def __call__(self, value: Object) -> Object:
         """Merge the patch into an object."""
@@ -140,13 +140,13 @@ class MergePatch:
 
 
 class StrategicPatch:
-    """A strategic merge patch, and what is left of it after it was merged."""
+    """A strategic merge patch; merging consumes parts of it, and errors show the rest."""
 
     def __init__(self, call: Call, document: Object, *, has_odd_numbers: bool) -> None:
         self.has_odd_numbers = has_odd_numbers
-        """Whether it may have numbers that are no integers of 32 bits: Go converts these."""
+        """Whether it may have numbers that are no 32-bit integers, which Go converts."""
         self._node = call.resource.node
-        # the endpoint says the kind; a patch cannot change it
+        # the endpoint implies the kind; a patch cannot change it
         self._type = {name: document[name] for name in _TYPE_META if name in document}
         self._changes = {name: document[name] for name in document if name not in _TYPE_META}
         self._rest: Object = {}
@@ -166,7 +166,7 @@ class StrategicPatch:
             raise _build_merge_error(error.code, str(error)) from error
 
     def show(self) -> str:
-        """The patch as errors show it."""
+        """Format what is left of the patch after merging, as errors show it."""
         return format_go_value({**self._rest, **self._type})
 
 

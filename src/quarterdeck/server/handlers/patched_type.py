@@ -11,11 +11,11 @@ _TYPE_META = ("apiVersion", "kind")
 
 
 def check_patched_type(call: Call, value: Object, validation: str) -> None:
-    """Check kind and version of a patched object; validation compares those of a custom one.
+    """Check kind and version of a patched object; validation does the rest for custom kinds.
 
     Raises:
-        BadRequest: for a kind that cannot be told or is not there.
-        InternalError: for a custom object without a version, as Kubernetes does.
+        BadRequest: for a kind or version that is malformed, unknown or missing.
+        InternalError: for a custom object without apiVersion, as in Kubernetes.
     """
     _check_texts(value)
     if not call.resource.is_custom:
@@ -50,9 +50,9 @@ def _check_builtin(call: Call, value: Object, validation: str) -> None:
 
 
 def _drop_members(call: Call, value: Object, validation: str) -> None:
-    """Read an object without version as Kubernetes does: its internal type knows no member.
+    """Drop all members of an object without version: Kubernetes decodes it into an empty type.
 
-    What is left has no name, which is refused.
+    The result has no name and is refused later.
     """
     members = sorted(value.keys() - {*_TYPE_META})
     problems = [f'unknown field "{name}"' for name in members]

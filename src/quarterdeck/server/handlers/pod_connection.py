@@ -1,7 +1,7 @@
 """Connections to containers: `pods/exec`, `pods/attach` and `pods/portforward`.
 
-Nothing runs here, so that all of them are refused: in Kubernetes' words where it refuses them too,
-because of the pod, its container or its node.
+No containers run here, so all of them are refused. Errors about the pod, its container or its node
+have the text of Kubernetes.
 """
 
 from quarterdeck.server import write
@@ -23,8 +23,8 @@ async def handle(core: Core, call: Call) -> responses.Response:
     """Refuse a connection.
 
     Raises:
-        BadRequest: without a container of that name, or without a node.
-        NotFound: without the pod or its node, and in all other cases.
+        BadRequest: if the container does not exist, or the pod has no node.
+        NotFound: if the pod or its node does not exist, and in all other cases.
     """
     entry = core.store.get(call.key)
     if entry is None:
@@ -36,12 +36,12 @@ async def handle(core: Core, call: Call) -> responses.Response:
     if not node:
         raise BadRequest(f"pod {call.path.name} does not have a host assigned")
     if core.store.get(StoreKey("nodes", "", node)) is None:
-        raise NotFound.of("pods", node)  # Kubernetes says so of the node
+        raise NotFound.of("pods", node)  # Kubernetes too reports the node as a pod
     raise build_not_served(call.path)
 
 
 def _check_container(pod: Object, name: str) -> None:
-    """Refuse a container that the pod does not have; the only one needs no name."""
+    """Check the container name; it may be empty only if the pod has one container."""
     lists = ("initContainers", "containers", "ephemeralContainers")
     names = [str(each.get("name")) for member in lists for each in get_items(pod, "spec", member)]
     pod_name = pod["metadata"]["name"]

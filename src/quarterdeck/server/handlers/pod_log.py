@@ -137,7 +137,7 @@ class LogStream:
         self._write_new(writer)
 
     async def _find_end(self) -> datetime | None:
-        """When the run ended; None while it goes on."""
+        """Find the time at which the run ended; None while it continues."""
         pod = await _read_pod(self._core, self._call)
         if pod is None:
             return self._core.clock.now()

@@ -49,7 +49,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 async def _fetch_keys(core: Core, value: Object) -> None:
-    """Fetch what is needed to judge a token: the keys of its issuer."""
+    """Fetch the keys of the token's issuer, if they are needed to check the token."""
     token = (value.get("spec") or {}).get("token") or ""
     try:
         authenticate_token(token, core.authenticators, core.accounts.audiences)
@@ -65,7 +65,7 @@ def _review_self(core: Core, call: Call, value: Object) -> None:
 
 
 def _review_self_rules(core: Core, call: Call, value: Object) -> None:
-    """List the rules the user holds, those about resources and those about paths apart."""
+    """Fill in the rules of the user: those for resources, and those for non-resource paths."""
     namespace = (value.get("spec") or {}).get("namespace") or ""
     if not namespace:
         raise BadRequest("no namespace on request")
@@ -100,7 +100,7 @@ def _review_token(core: Core, call: Call, value: Object) -> None:
 
 
 def _select_audiences(core: Core, token: str, audiences: list[str]) -> list[str]:
-    """Select those of the audiences that a token is for; static tokens are for everybody."""
+    """Select the audiences that a token is for; static tokens are for those of this API."""
     return [each for each in audiences if _is_for(core, token, each)]
 
 

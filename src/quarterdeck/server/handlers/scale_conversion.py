@@ -18,7 +18,7 @@ SCALE_KIND = GVK("autoscaling", "v1", "Scale")
 
 
 class ScaleView:
-    """Objects as webhooks and policies see them when their scale is written."""
+    """Converts an object to a Scale for webhooks and policies, and back."""
 
     kind = SCALE_KIND
 
@@ -26,20 +26,20 @@ class ScaleView:
         self._call = call
 
     def show(self, value: Object) -> Object:
-        """The Scale of an object."""
+        """Return the Scale of an object."""
         return to_patched_scale(self._call, value)
 
     def restore(self, value: Object, shown: Object) -> Object:
-        """The object with the replica number of a Scale."""
+        """Return the object with the replica count of a Scale."""
         return apply_scale(self._call, value, decode_scale(self._call, shown, "Ignore"))
 
 
 def to_scale(call: Call, value: Object) -> Object:
-    """The Scale of an object.
+    """Return the Scale of an object.
 
     Raises:
-        NotFound: if the kind has none.
-        ApiError: 500 if the field is absent, as Kubernetes does.
+        NotFound: if the kind has no scale.
+        ApiError: 500 if the spec replicas field is absent, as in Kubernetes.
     """
     scale = call.resource.strategy.read_scale(value)
     if scale is None:
@@ -59,7 +59,7 @@ def to_scale(call: Call, value: Object) -> Object:
 
 
 def to_patched_scale(call: Call, value: Object, *, absent: int = 0) -> Object:
-    """The Scale that a patch changes; `absent` stands for a replica number that is not there."""
+    """Return the Scale before a patch; `absent` is used if the object has no replica count."""
     try:
         return to_scale(call, value)
     except InternalError:
@@ -69,7 +69,7 @@ def to_patched_scale(call: Call, value: Object, *, absent: int = 0) -> Object:
 
 
 def decode_scale(call: Call, document: object, validation: str) -> Object:
-    """A body as a Scale.
+    """Decode a body as a Scale.
 
     Raises:
         BadRequest: in Kubernetes' words, for another kind, wrong types, and unknown fields where
@@ -97,7 +97,7 @@ def decode_scale(call: Call, document: object, validation: str) -> Object:
 
 
 def decode_sent(call: Call, document: object, validation: str) -> Object:
-    """A Scale that is put; Kubernetes cannot say what is wrong with that of a custom object.
+    """Decode the body of a PUT as a Scale; errors of custom kinds have no cause, as in Kubernetes.
 
     Raises:
         BadRequest: if the body is not a Scale.
@@ -115,10 +115,10 @@ def decode_sent(call: Call, document: object, validation: str) -> Object:
 def decode_patched(
     call: Call, patched: Object, validation: str, *, strategic: Object | None = None
 ) -> Object:
-    """A patched Scale; `strategic` is the patch if that is a strategic merge.
+    """Decode a patched Scale; `strategic` is the patch if it is a strategic merge patch.
 
     Raises:
-        Invalid: showing the Scale that the patch made, or a strategic patch itself.
+        Invalid: showing the patched Scale, or the strategic merge patch.
     """
     if strategic is not None:
         patched = builtins.convert_numbers(patched, SCALE_KIND)
@@ -136,7 +136,7 @@ def decode_patched(
 
 
 class AppliedScale:
-    """A Scale that is applied: a configuration, checked and converted as Kubernetes does."""
+    """A Scale of a server-side apply, checked and converted as Kubernetes does."""
 
     def __init__(self, config: Object) -> None:
         self._config = config
@@ -153,12 +153,12 @@ class AppliedScale:
         objects.check_applied(self._config)
 
     def get_replicas(self) -> int | None:
-        """The number that is applied, without a fraction; none where it is absent."""
+        """Return the applied replica count as an integer; None if it is absent."""
         replicas = get_field(builtins.convert_numbers(self._config, SCALE_KIND), "spec", "replicas")
         return None if replicas is None else int(replicas)
 
     def decode(self) -> Object:
-        """The Scale, once it is known that nobody else owns what it changes.
+        """Decode the Scale; called after the check for conflicts with other managers.
 
         Raises:
             ApiError: 500 if Go cannot convert it.
@@ -182,7 +182,7 @@ class AppliedScale:
 
 
 def apply_scale(call: Call, old: Object, scale: Object) -> Object:
-    """The object with the replica number of a Scale; `old` is only read."""
+    """Return a copy of an object with the replica count of a Scale."""
     metadata, replicas = scale["metadata"], (scale.get("spec") or {}).get("replicas") or 0
     if replicas < 0 and not call.resource.is_custom:
         problem = invalid("spec.replicas", replicas, "must be greater than or equal to 0")

@@ -14,7 +14,7 @@ from quarterdeck.wire.query import UpdateOptions
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
-    """Replace an object; some kinds are created where they are absent."""
+    """Replace an object; for some kinds PUT creates an object that does not exist."""
     options = UpdateOptions.parse(call.request.query)
     write_options = parse_write_options(
         call, options, "UpdateOptions", subresource=call.path.subresource
@@ -48,7 +48,7 @@ def _may_create(call: Call) -> bool:
 
 
 def build_create_attributes(call: Call) -> Attributes:
-    """Build what a write that turns out to create has to be allowed."""
+    """Build the attributes to authorize an update or apply that creates the object."""
     gvr, path = call.resource.gvr, call.path
     return Attributes(
         verb="create",

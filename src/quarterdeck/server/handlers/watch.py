@@ -1,9 +1,9 @@
-"""GET with `watch`: a stream of what happens to the objects a request selects.
+"""GET with `watch`: a stream of changes to the objects that a request selects.
 
-The road of one event: the store hands a batch to the watcher, the selection decides what it means
-for this client (an object that stops matching is DELETED for it), the frame is encoded once and
-shared by all watchers that want it in the same form, and written without waiting. A client that
-reads too slowly is dropped by the store and resumes from the last version it saw.
+The path of an event: the store passes a batch to the watcher, the selection decides which event the
+client gets (an object that stops matching is DELETED for it), the frame is encoded once for all
+watchers of the same form, and is written without waiting. A client that reads too slowly is dropped
+by the store and resumes from the last version it received.
 
 When the definition of a custom kind changes its rules, the watches of the kind end at once, and
 cannot resume from a version before the change: the client lists again, under the new schema. When
@@ -35,7 +35,7 @@ _BATCH = 16
 
 
 async def handle(core: Core, call: Call, options: ListOptions) -> responses.Response:
-    """Open the stream; what is wrong with the request is answered before it begins."""
+    """Open the stream; errors of the request are answered before the stream begins."""
     selection = parse_selection(call, options)
     version = parse_version(options.resource_version)
     wants_state = _wants_state(options, version)
@@ -53,7 +53,7 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Resp
 
 
 def _wants_state(options: ListOptions, version: int) -> bool:
-    """Whether the stream begins with the objects that are there."""
+    """Whether the stream begins with the existing objects."""
     if options.send_initial_events is not None:
         return options.send_initial_events
     return version == 0
@@ -92,10 +92,10 @@ class WatchStream:
             self._watcher.close()
 
     async def run(self, writer: http.BodyWriter) -> None:
-        """Write the stream until time, client or server end it.
+        """Write the stream until it times out, the client disconnects or the server stops.
 
-        The store is listened to from here on only, so that a client that is gone before costs
-        nothing; what happened since the initial state was taken is in the store's history.
+        The watcher is opened only here, so that a client that has disconnected before costs
+        nothing; events since the initial state was read come from the history of the store.
         """
         self._writer = writer
         try:
@@ -130,7 +130,7 @@ class WatchStream:
         )
 
     def _follow_definition(self) -> None:
-        """End with the rules the stream began under; they may have changed already."""
+        """End the stream when its definition changes; it may have changed since the request."""
         if self._selection.resource.is_custom:
             gvr = self._selection.resource.gvr
             self._unsubscribe = self._core.registry.subscribe(gvr, self._on_definition_change)
@@ -187,7 +187,7 @@ class WatchStream:
                 buffers.is_full(self, writer.buffered)
 
     def _is_small(self, batch: list[StoreEvent]) -> bool:
-        """Whether the others need not get a turn while a batch is encoded."""
+        """Whether a batch is small enough to encode it without yielding to other requests."""
         if len(batch) > _BATCH:
             return False
         if self._is_copied and self._selection.is_everything:
@@ -198,8 +198,8 @@ class WatchStream:
     async def _encode_apart(self, resource: Resource, batch: list[StoreEvent]) -> bytes:
         """Encode events in slices, and large ones in a thread.
 
-        The watcher's position is ahead of what is written meanwhile: a bookmark would promise
-        events that the client does not have.
+        Meanwhile no bookmark is sent: the watcher is ahead of what is written, so a bookmark would
+        claim events that the client has not received.
         """
         self._is_live = False
         try:
@@ -216,7 +216,7 @@ class WatchStream:
         return b"".join(parts)
 
     def _encode_event(self, event: StoreEvent) -> bytes:
-        """Encode what an event means to this client; nothing, if it never saw the object."""
+        """Encode an event as this client must see it; empty if the object never matched."""
         before, after = event.before, event.after
         is_match = after is not None and self._selection.matches(after)
         if after is not None and is_match:
@@ -260,7 +260,7 @@ class WatchStream:
 
     def _write_bookmark(self) -> None:
         if self._writer is None or not self._is_live:
-            return  # a version before all initial objects are out would promise too much
+            return  # its version would include initial objects that are not sent yet
         try:
             self._writer.write_nowait(self._encode_bookmark({}))
         except http.PeerGone:
@@ -280,10 +280,10 @@ class WatchStream:
 
 
 def _do_nothing() -> None:
-    """Stop following nothing."""
+    """Do nothing; used until the stream subscribes to its definition."""
 
 
 def _weigh(event: StoreEvent) -> int:
-    """The bytes that are decoded to encode an event."""
+    """Return how many bytes are decoded to encode an event."""
     before = event.before
     return event.size if before is None else max(event.size, len(before.value))

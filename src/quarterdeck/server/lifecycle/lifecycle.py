@@ -49,7 +49,7 @@ def _is_chosen(name: str, chosen: frozenset[str] | None) -> bool:
 
 
 def _build_signing(core: Core) -> Iterator[Controller]:
-    """Signing of certificates, where there is an authority to sign with."""
+    """Build the signing controller, if a certificate authority is configured."""
     files = core.options.cluster_signing
     if files is not None:
         yield CertificateSigning(*files, core.clock)

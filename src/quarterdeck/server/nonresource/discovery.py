@@ -204,7 +204,7 @@ def build_legacy_entries(resource: Resource) -> list[Document]:
 
 
 def _list_verbs(resource: Resource) -> list[str]:
-    """The verbs that are shown; while its definition ends, those that still make sense."""
+    """List the verbs; those that write are left out while the definition is being deleted."""
     if resource.is_terminating:
         return [verb for verb in resource.verbs if verb not in _WRITES]
     return list(resource.verbs)
@@ -247,14 +247,14 @@ def build_aggregated_entry(resource: Resource) -> Document:
 
 
 def _build_response_kind(resource: Resource, gvk: GVK) -> Document:
-    """Built-in kinds leave out group and version where they are the endpoint's own."""
+    """Build the response kind; built-in kinds omit the group and version of the endpoint."""
     if not resource.is_custom and gvk[:2] == resource.gvk[:2]:
         return {"group": "", "version": "", "kind": gvk.kind}
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
 
 
 def hash_storage(gvk: GVK) -> str:
-    """Compute the hash that tells clients whether two resources are stored as the same kind."""
+    """Compute the storage version hash, equal for resources that are stored as the same kind."""
     gvk = _STORED_AS.get(gvk, gvk)
     digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

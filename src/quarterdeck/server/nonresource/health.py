@@ -7,7 +7,7 @@ from quarterdeck.server.response.responses import TEXT_HEADERS
 from quarterdeck.wire.query import parse_query
 
 Check = Callable[[], str | None]
-"""What is wrong, or None."""
+"""A health check: returns the error, or None if it passes."""
 
 ENDPOINTS = ("livez", "readyz", "healthz")
 
@@ -20,7 +20,7 @@ class Health:
         self._only_ready = only_ready
 
     def answer(self, path: str, query: str) -> http.Response | None:
-        """The answer for a path below one of the endpoints; None if there is no such check."""
+        """Build the response for a path below an endpoint; None if there is no such check."""
         endpoint, _, name = path.strip("/").partition("/")
         checks = {
             each: check

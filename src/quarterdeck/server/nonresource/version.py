@@ -1,13 +1,13 @@
-"""`/version`: the Kubernetes version whose behaviour this server has."""
+"""`/version`: the Kubernetes version that this server emulates."""
 
 import platform
 
 from quarterdeck.kit import json as kit_json
 
 _COMMITS = {"v1.32.4": "59526cd4867447956156ae3a602fcbac10a2c335"}
-"""The commits of Kubernetes whose behaviour this is, by version."""
+"""The git commits of the emulated Kubernetes versions."""
 _LAST_WITHOUT_EMULATION = 32
-"""The last minor version that did not say which older ones it can be."""
+"""The last minor version without emulation versions in the document."""
 _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 
 

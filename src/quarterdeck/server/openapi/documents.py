@@ -1,7 +1,7 @@
 """The OpenAPI documents of one server, as compressed bytes with their hashes.
 
-The hash of a group version comes from what its document is made of, not from the document: the
-index names every hash, and must not cost the building of thirty documents.
+The hash of a group version is computed from the inputs of its document, not from the document: the
+index contains all hashes, and building thirty documents for it would be slow.
 """
 
 import gzip
@@ -118,14 +118,14 @@ class OpenApiDocuments:
 
 
 def _is_same(left: list[Resource] | None, right: list[Resource] | None) -> bool:
-    """Whether two lists have the same resources; a changed definition makes another resource."""
+    """Whether two lists have the same resources; a changed definition is another resource."""
     if left is None or right is None or len(left) != len(right):
         return False
     return all(one is other for one, other in zip(left, right, strict=True))
 
 
 def build_document_name(version: GroupVersion) -> str:
-    """`api/v1`, `apis/apps/v1`."""
+    """Build the name of the document of a group version: `api/v1`, `apis/apps/v1`."""
     return f"apis/{version.group}/{version.version}" if version.group else f"api/{version.version}"
 
 

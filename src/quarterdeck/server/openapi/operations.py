@@ -1,7 +1,7 @@
-"""Paths and operations: what kubectl looks for, and what generators of clients need.
+"""Builds the paths and operations that kubectl and client generators need.
 
-For each kind there is a PATCH with the parameter `fieldValidation`: without it kubectl believes the
-server cannot validate and gives up.
+Each kind has a PATCH with the parameter `fieldValidation`: without it kubectl assumes that the
+server cannot validate fields, and fails.
 """
 
 from typing import Any

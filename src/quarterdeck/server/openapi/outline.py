@@ -1,8 +1,8 @@
-"""The outline of OpenAPI v2 in protobuf, for the one question kubectl asks of it.
+"""An OpenAPI v2 document in protobuf without definitions, which kubectl reads for unknown kinds.
 
-Modern clients read v3, or v2 as JSON. kubectl asks for v2 in protobuf only about kinds that v3 does
-not have, which is how it meets a kind that does not exist: a document without any definition lets
-it go on to say so, where no document at all ends in a complaint about the format.
+Modern clients read v3, or v2 as JSON. kubectl requests v2 in protobuf only for kinds that v3 does
+not have, such as kinds that do not exist. With an empty document kubectl reports that the kind does
+not exist; without a document it would report an error about the format.
 """
 
 MEDIA_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

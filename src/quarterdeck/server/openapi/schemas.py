@@ -17,13 +17,13 @@ STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
 
 
 class Components:
-    """The components of one document; asking for a reference adds what it leads to."""
+    """The components of one document; building a reference adds the component it refers to."""
 
     def __init__(self) -> None:
         self.schemas: dict[str, Document] = {}
 
     def add_resource(self, resource: Resource) -> str:
-        """The component of a resource's kind; its list is added beside it."""
+        """Add the components of a resource's kind and of its list; return the name of the first."""
         name = build_component_name(resource)
         if name not in self.schemas:
             self.schemas[name] = {}
@@ -39,7 +39,7 @@ class Components:
         return name
 
     def add_builtin(self, gvk: GVK) -> str:
-        """The component of a built-in kind without a resource, such as DeleteOptions."""
+        """Add the component of a built-in kind without a resource; return its name."""
         node = builtins.find_node(gvk)
         if node is None:
             raise LookupError(f"{gvk} is not in the table of built-in kinds")
@@ -47,7 +47,7 @@ class Components:
         return node.type_name
 
     def add_meta(self, name: str) -> str:
-        """A component of `meta/v1`: Status, DeleteOptions, ListMeta."""
+        """Add a component of `meta/v1`, such as Status or DeleteOptions; return its name."""
         return self.add_builtin(GVK("", "v1", name))
 
     def _build_custom(self, resource: Resource) -> Document:
@@ -86,7 +86,7 @@ class Components:
             self._build_reference(node.properties["metadata"])
 
     def _build_reference(self, node: Node) -> Document:
-        """Build what stands where a node is used: a reference if its type has a name."""
+        """Build the schema for the use of a type: a reference if the type has a name."""
         if not node.type_name:
             return self._build_inline(node)
         if node.type_name not in self.schemas:
@@ -111,7 +111,7 @@ class Components:
         return self._build_inline(node)
 
     def _build_property(self, node: Node, description: Document) -> Document:
-        """Build a property: what belongs to the place stands beside the reference to the type."""
+        """Build a property: its own description and default beside the reference to its type."""
         document = self._build_reference(node)
         place = description | _build_place(node)
         if "$ref" in document and place:
@@ -158,7 +158,7 @@ def _describe(type_name: str, member: str) -> Document:
 
 
 def _build_place(node: Node) -> Document:
-    """Build what is said of a use of a type, not of the type: lists, patches, defaults."""
+    """Build the keywords of a member that are not part of its type: list type, patch, default."""
     document: Document = {}
     if node.has_default:
         document["default"] = node.default
@@ -174,7 +174,7 @@ def _build_place(node: Node) -> Document:
 
 
 def build_component_name(resource: Resource) -> str:
-    """`io.k8s.api.apps.v1.Deployment`, `com.example.stable.v1.Widget`."""
+    """Build the name of a component, such as `io.k8s.api.apps.v1.Deployment`."""
     if not resource.is_custom and resource.node.type_name:
         return resource.node.type_name
     group, version, kind = resource.gvk
@@ -182,5 +182,5 @@ def build_component_name(resource: Resource) -> str:
 
 
 def build_kind_reference(gvk: GVK) -> Document:
-    """Build the extension kubectl finds a kind by."""
+    """Build the extension by which kubectl finds a kind."""
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}

@@ -18,7 +18,7 @@ _TABLE_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
 class Form(enum.Enum):
-    """What stands in for the object."""
+    """The form of the answer: object, table or partial metadata."""
 
     OBJECT = "object"
     TABLE = "Table"
@@ -26,31 +26,31 @@ class Form(enum.Enum):
 
 
 class Choice(NamedTuple):
-    """The form of an answer; `version` is the one of the Table or metadata kinds."""
+    """The negotiated form of a response; `version` is that of the Table or metadata kind."""
 
     form: Form = Form.OBJECT
     version: str = "v1"
     media: str = JSON
     is_list: bool = False
-    """Whether the metadata kind is the one of lists."""
+    """Whether the client asks for PartialObjectMetadataList."""
 
 
 DEFAULT_CHOICE = Choice()
 
 
 def choose(accept: str | None, *, is_custom: bool = False) -> Choice:
-    """The form for an object or a list; custom objects have no protobuf, only their metadata has.
+    """Choose the form for an object or a list; custom objects have no protobuf form.
 
     Raises:
-        NotAcceptable: if nothing the client accepts can be made.
+        NotAcceptable: if no form that the client accepts is supported.
     """
     return DEFAULT_CHOICE if not accept else _choose(accept, is_custom)
 
 
 def check_produced(accept: str | None, *, is_list: bool) -> None:
-    """Compare the media types of an Accept header, without their parameters, with those there are.
+    """Check that a media type of an Accept header is supported, whatever its parameters.
 
-    Kubernetes does so for built-in kinds before it looks at anything else of a request.
+    Kubernetes does this for built-in kinds before it checks anything else of a request.
 
     Raises:
         NotAcceptable: listing the media types.
@@ -69,7 +69,7 @@ def _is_produced(accept: str) -> bool:
 
 
 def choose_error_media(accept: str | None) -> str:
-    """The media type of a Status; an error is never refused for its form."""
+    """Choose the media type of a Status; JSON if the client accepts no supported one."""
     try:
         return choose(accept).media
     except NotAcceptable:
@@ -96,7 +96,7 @@ def _find_media(accepted: MediaRange) -> str:
 
 
 def _can_make(choice: Choice, *, is_custom: bool) -> bool:
-    """Whether there is such a message: Tables have none, custom objects neither."""
+    """Whether a form can be encoded; Tables and custom objects cannot in protobuf."""
     if choice.media != PROTOBUF:
         return True
     return choice.form is Form.METADATA or (choice.form is Form.OBJECT and not is_custom)
@@ -126,7 +126,7 @@ class Discovery(enum.Enum):
 
 @functools.lru_cache(maxsize=128)
 def choose_discovery(accept: str | None) -> Discovery:
-    """The discovery document for the root paths; the client's order counts."""
+    """Choose the discovery document for the root paths, in the order of preference."""
     for each in parse_accept(accept or ""):
         if not each.includes(JSON):
             continue

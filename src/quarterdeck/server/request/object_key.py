@@ -9,7 +9,7 @@ def check_name(call: Call, metadata: Object) -> None:
     """Compare the object's name with the path's.
 
     Raises:
-        BadRequest: if they differ, or the object has none.
+        BadRequest: if they differ, or the object has no name.
     """
     name = metadata.get("name")
     if not name:
@@ -24,7 +24,7 @@ def check_name(call: Call, metadata: Object) -> None:
 
 
 def fill_name(call: Call, metadata: Object) -> None:
-    """Compare the name of what is posted below an object with the path's, and fill it in.
+    """Compare the name in the body of a subresource with the path's; fill it in if absent.
 
     Raises:
         BadRequest: if they differ.
@@ -35,10 +35,10 @@ def fill_name(call: Call, metadata: Object) -> None:
 
 
 def check_posted_name(call: Call, metadata: Object, kind: str) -> None:
-    """Compare the name of what is posted below an object with the path's; it must be there.
+    """Compare the name in the body of a subresource with the path's.
 
     Raises:
-        BadRequest: if they differ.
+        BadRequest: if they differ, or the body has no name.
     """
     if metadata.get("name") != call.path.name:
         raise BadRequest(f"name in URL does not match name in {kind} object")
@@ -47,7 +47,7 @@ def check_posted_name(call: Call, metadata: Object, kind: str) -> None:
 def check_namespace(call: Call, metadata: Object) -> None:
     """Compare the object's namespace with the path's, and fill it in.
 
-    One that a cluster-scoped object names is dropped.
+    The namespace of a cluster-scoped object is dropped.
 
     Raises:
         BadRequest: if they differ.

@@ -24,7 +24,7 @@ _JSON_NAMES = {
 
 
 def name_scheme() -> str:
-    """What Kubernetes calls the kinds that it knows: a line of its source."""
+    """Return the name of the scheme in Kubernetes' messages, which is a line of its source."""
     return f"pkg/runtime/scheme.go:{111 if has_feature('NewerMessages') else 100}"
 
 
@@ -46,7 +46,7 @@ def check_type(call: Call, value: Object, gvk: GVK, *, body: bytes) -> None:
 
 
 def _check_readable(value: Object, gvk: GVK, body: bytes) -> None:
-    """Refuse what cannot be read as kind and version, before anything else is looked at."""
+    """Refuse a kind or apiVersion that cannot be parsed, before they are compared."""
     for name in ("apiVersion", "kind"):
         text = value.get(name)
         if text is not None and not isinstance(text, str):
@@ -83,7 +83,7 @@ def check_builtin_type(kind: str, api_version: str, gvk: GVK) -> None:
     """Compare the kind and version of a built-in object with those expected.
 
     Raises:
-        BadRequest: naming what stands in the body.
+        BadRequest: naming the kind or the version in the body.
     """
     if kind == gvk.kind and api_version == gvk.api_version:
         return
@@ -106,7 +106,7 @@ def check_builtin_type(kind: str, api_version: str, gvk: GVK) -> None:
 
 
 def build_unrecognized(problem: str, gvk: GVK, body: bytes) -> BadRequest:
-    """Build the 400 for a body whose kind cannot be told; it shows how the body begins."""
+    """Build the 400 for a body whose kind is unrecognized; it shows the beginning of the body."""
     return BadRequest(
         f"the object provided is unrecognized (must be of type {gvk.kind}): {problem}"
         f" ({_summarize(body)})"
@@ -114,7 +114,7 @@ def build_unrecognized(problem: str, gvk: GVK, body: bytes) -> BadRequest:
 
 
 def _summarize(body: bytes) -> str:
-    """The first bytes of a body: as text if that looks like JSON, in hexadecimal digits else."""
+    """Return the first bytes of a body: as text if it looks like JSON, else in hexadecimal."""
     if not body:
         return "<empty>"
     start = body[:_SHOWN_BYTES]
@@ -123,15 +123,15 @@ def _summarize(body: bytes) -> str:
 
 
 def explain_non_object(value: object) -> str:
-    """Go's error for a body that is not an object."""
+    """Return Go's error for a body that is not an object."""
     return f"json: cannot unmarshal {name_json_type(value)} into Go value of type {_GO_STRUCT}"
 
 
 def name_json_type(value: object) -> str:
-    """What Go calls the type of a JSON value."""
+    """Return Go's name for the type of a JSON value."""
     return _JSON_NAMES.get(type(value), "null")
 
 
 def decode_text(body: bytes) -> str:
-    """A body as text, whatever it is."""
+    """Decode a body as UTF-8; invalid bytes are replaced."""
     return body.decode("utf-8", "replace")

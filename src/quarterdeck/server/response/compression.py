@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.kit import http
 
 COMPRESSION_SPEED = 16
-"""How much faster than a body is read it is compressed."""
+"""Compressing a body is faster than decoding it by this factor."""
 _GZIP_LEVEL = 1
 
 
@@ -22,7 +22,7 @@ def build_compressor() -> Any:
 
 
 def compress(body: bytes) -> bytes:
-    """A whole body compressed."""
+    """Compress a whole body."""
     compressor = build_compressor()
     compressed: bytes = compressor.compress(body) + compressor.flush()
     return compressed

@@ -25,10 +25,10 @@ def encode_form(core: Core, resource: Resource, value: Object, choice: Choice) -
 
 
 def check_single(resource: Resource, choice: Choice) -> None:
-    """Refuse to answer with the metadata of a list where there is one object.
+    """Refuse the form PartialObjectMetadataList for a single object.
 
     Raises:
-        ApiError: 500 for a custom kind, as Kubernetes does.
+        ApiError: 500 for a custom kind, as in Kubernetes.
         NotAcceptable: for a built-in kind.
     """
     if choice.form is not Form.METADATA or not choice.is_list:
@@ -42,7 +42,7 @@ def check_single(resource: Resource, choice: Choice) -> None:
 
 
 def check_listed(resource: Resource, choice: Choice) -> None:
-    """Refuse to answer with the metadata of one object where there is a list.
+    """Refuse the form PartialObjectMetadata for a list.
 
     Raises:
         NotAcceptable: naming the type of the list.
@@ -58,13 +58,13 @@ def check_listed(resource: Resource, choice: Choice) -> None:
 
 
 def _get_go_package(resource: Resource) -> str:
-    """The Go package of a built-in kind in Kubernetes, which messages name."""
+    """Return the Go package of a built-in kind, as messages of Kubernetes name it."""
     group = resource.gvr.group.partition(".")[0]
     return "core" if group in ("", "events") else group
 
 
 def build_partial(value: Object, version: str = "v1") -> Object:
-    """Build the metadata of an object and nothing else."""
+    """Build the PartialObjectMetadata of an object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",

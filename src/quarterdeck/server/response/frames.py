@@ -1,4 +1,4 @@
-"""Watch frames, encoded once for all watchers that want the same.
+"""Watch frames, encoded once for all watchers with the same form.
 
 With a thousand watchers on one resource each event is encoded once and then only copied to
 sockets. The cache is small: watchers read the newest events at about the same time.
@@ -20,7 +20,7 @@ from quarterdeck.wire.media import PROTOBUF
 from quarterdeck.wire.status import ApiError
 
 Encoder = Callable[[EventType, bytes, int], bytes]
-"""The frame of an event of an object at a revision; revision 0 is never shared."""
+"""Encodes an event of an object at a revision; frames of revision 0 are not cached."""
 
 _LIMIT = 1024
 _LIMIT_BYTES = 16 * 1024 * 1024
@@ -29,8 +29,8 @@ _LIMIT_BYTES = 16 * 1024 * 1024
 class FrameCache:
     """The frames of the newest events, by revision, type and form.
 
-    Bounded by number and by size; the oldest go first. A frame over the whole bound is not kept.
-    Threads may share it: frames of large objects are encoded in some.
+    It is bounded by number and by size; the oldest frames are dropped first. A frame that exceeds
+    the bound is not kept. It is thread-safe: frames of large objects are encoded in threads.
     """
 
     def __init__(self, limit: int = _LIMIT, *, limit_bytes: int = _LIMIT_BYTES) -> None:
@@ -59,7 +59,7 @@ class FrameCache:
 
     @property
     def size(self) -> int:
-        """Bytes of all frames."""
+        """The size of all frames in bytes."""
         return self._bytes
 
     def __len__(self) -> int:
@@ -67,14 +67,14 @@ class FrameCache:
 
 
 def is_copied(call: Call) -> bool:
-    """Whether objects go out as they are stored: large ones cost no more than their copy then."""
+    """Whether objects are sent as they are stored, so that they are not decoded."""
     resource, choice = call.resource, call.choice
     is_plain = choice.form is Form.OBJECT and choice.media != PROTOBUF
     return is_plain and resource.strategy.stored_as_served
 
 
 def build_encoder(core: Core, call: Call) -> Encoder:
-    """Build how the events of one watch become bytes."""
+    """Build the encoder for the events of one watch."""
     if call.choice.form is Form.TABLE:
         return _build_table_encoder(core, call)
     resource, choice = call.resource, call.choice
@@ -111,7 +111,7 @@ def _encode_frame(
 
 
 def _build_table_encoder(core: Core, call: Call) -> Encoder:
-    """Tables of one row; only the first frame of a stream says what the columns are."""
+    """Build the encoder of tables of one row; only the first of a stream has column definitions."""
     resource, choice = call.resource, call.choice
     is_first = True
 
@@ -154,9 +154,7 @@ def encode_error(call: Call, error: ApiError) -> bytes:
 
 
 def set_version(value: bytes, revision: int) -> bytes:
-    """A stored object with another resource version: what a watcher sees last of an object that
-    no longer matches its selector.
-    """
+    """Set the resourceVersion of a stored object, for the DELETED event if it stops matching."""
     decoded = kit_json.decode(value)
     decoded["metadata"]["resourceVersion"] = str(revision)
     return kit_json.encode(decoded)

@@ -46,7 +46,7 @@ async def build_list_response(
     metadata: Metadata,
     include: str = "Metadata",
 ) -> responses.Response:
-    """Build the answer with a list of entries of about `size` bytes, in the client's form."""
+    """Build the response with a list of entries of about `size` bytes, in the client's form."""
     check_listed(call.resource, call.choice)
     if call.choice.media == PROTOBUF:
         return await _build_protobuf_response(core, call, entries, metadata=metadata)
@@ -63,7 +63,7 @@ async def build_list_response(
 
 
 def _join_items(call: Call, items: list[bytes], *, head: bytes, tail: bytes) -> bytes:
-    """Join a list in one go: each further copy of a large body costs as much as its items."""
+    """Join head, items and tail at once, because each further copy of a large body is slow."""
     if items:
         items[0] = b"".join((head, b"[", items[0]))
         items[-1] = b"".join((items[-1], b"]", tail))
@@ -91,7 +91,7 @@ async def _build_protobuf_response(
 async def _encode_batches(
     core: Core, call: Call, entries: Sequence[Entry], encode: Encode
 ) -> AsyncIterator[list[bytes]]:
-    """Encode items a few at a time, so that the others get their turns."""
+    """Encode items in batches, and yield to other requests between them."""
     turns, limit = TimeSlice(core), core.options.inline_bytes
     is_cheap = is_copied(call)
     for start in range(0, len(entries), _BATCH):
@@ -112,7 +112,7 @@ async def _encode_batches(
 
 
 def _build_frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
-    """Build what stands before and behind the items."""
+    """Build the JSON before and after the items."""
     resource, choice = call.resource, call.choice
     match choice.form:
         case Form.OBJECT if resource.is_custom:
@@ -154,7 +154,10 @@ def _build_item_encoder(core: Core, call: Call, include: str) -> Encode:
 
 
 def _build_object_encoder(resource: Resource) -> Encode:
-    """Items of lists of built-in kinds leave out `kind` and `apiVersion`, as the list says them."""
+    """Build the encoder of items.
+
+    Items of built-in kinds omit `kind` and `apiVersion`, as in Kubernetes.
+    """
     as_stored = resource.strategy.stored_as_served
     if resource.is_custom:
         if as_stored:
@@ -171,7 +174,7 @@ def _build_object_encoder(resource: Resource) -> Encode:
 
 
 def build_type_prefix(resource: Resource) -> bytes:
-    """Build how the JSON of every stored object of a built-in kind begins."""
+    """Build the first bytes of the JSON of every stored object of a built-in kind."""
     return f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
 
 
@@ -208,7 +211,7 @@ def _build_stream(
 async def _join_pieces(
     head: bytes, batches: AsyncIterator[list[bytes]], tail: bytes
 ) -> AsyncIterator[bytes]:
-    """The whole list, in pieces that are worth a write."""
+    """Yield the whole list in pieces of a size that is worth a write."""
     parts, size, is_first = [head], len(head), True
     async for batch in batches:
         joined = b",".join(batch)

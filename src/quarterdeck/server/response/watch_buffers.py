@@ -1,16 +1,16 @@
-"""What waits in the connections of all watchers together.
+"""Limits the bytes that are buffered in the connections of all watchers.
 
-A watcher that does not read costs what was written to it and not taken. Each may have a few
-megabytes, for a burst; when all of them together have too much, each has to take what it was sent
-before it is sent more. Its events wait in the store meanwhile, where all watchers share them.
+A watcher that does not read costs the memory of what was written to its connection. Each may have a
+few megabytes, for a burst; when all together exceed a limit, each must read what it was sent before
+it is sent more. Its events wait in the store meanwhile, where all watchers share them.
 """
 
 LEAST_BYTES = 64 * 1024
-"""What may always wait in one connection: a watcher with less is not held up by the others."""
+"""A watcher with at most this many buffered bytes is never delayed because of others."""
 
 
 class WatchBuffers:
-    """Counts the bytes that wait in connections, by stream, as they were at the last write."""
+    """Counts the buffered bytes of each stream, as of its last write."""
 
     def __init__(self, *, each_bytes: int, all_bytes: int) -> None:
         self._each_bytes = each_bytes
@@ -19,7 +19,7 @@ class WatchBuffers:
         self.total = 0
 
     def is_full(self, stream: object, buffered: int) -> bool:
-        """Note what waits for a stream; whether it must be taken before more is written."""
+        """Record the buffered bytes of a stream; whether it must drain before the next write."""
         self.total += buffered - self._known.get(stream, 0)
         self._known[stream] = buffered
         if self.total > self._all_bytes:

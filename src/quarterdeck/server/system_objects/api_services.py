@@ -1,7 +1,7 @@
 """The APIServices of everything this server serves itself, as Kubernetes' aggregator lists them.
 
 Those of built-in versions are created at start. Those of custom versions come and go with their
-definitions. An APIService that names a Service of its own is somebody else's and left alone.
+definitions. An APIService that names a Service belongs to another server and is left alone.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _update_custom(core: Core) -> None:
             if labels.get(_MANAGED) == _FOLLOWS and entry.key.name not in served:
                 store.delete(entry.key, build_encoder(value), expected=entry.revision)
     except StorageError:
-        return  # the store is closing or full, or somebody was faster: the next event tries again
+        return  # the store is closing or full, or the object changed: the next event retries
 
 
 def _list_versions(core: Core, *, is_custom: bool) -> list[GroupVersion]:

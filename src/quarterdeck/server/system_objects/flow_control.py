@@ -1,7 +1,7 @@
 """The FlowSchemas and PriorityLevelConfigurations that Kubernetes 1.32 creates at start.
 
-Nothing here acts on them: the server bounds requests by `filters.fairness`. Clients, dashboards
-and conformance tests expect them to exist.
+They have no effect: the server limits requests by `filters.fairness`. Clients, dashboards and
+conformance tests expect them to exist.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ _LEASES = "coordination.k8s.io"
 
 
 class _Level(NamedTuple):
-    """A level with queues: its shares, what it lends, and how its queues are."""
+    """A priority level with queues: its shares, the lendable percentage, and its queues."""
 
     shares: int
     lendable_percent: int
@@ -42,7 +42,7 @@ _QUEUED = {
 
 
 class _Schema(NamedTuple):
-    """Which requests belong to a level; without rules of its own it takes all requests."""
+    """A flow schema of a priority level; without rules it matches all requests of its subjects."""
 
     level: str
     precedence: int

@@ -1,4 +1,4 @@
-"""The Service `kubernetes` of the namespace `default`, and where it leads."""
+"""The Service `kubernetes` in the namespace `default`, and its endpoints."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _SLICES = "endpointslices.discovery.k8s.io"
 
 
 def create_service(core: Core) -> list[Ticket]:
-    """Create the Service that clients inside of a cluster reach the API by."""
+    """Create the Service by which clients inside of a cluster reach the API."""
     address = str(parse_network(core.options.service_cluster_ip_range)[1])
     port = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": DEFAULT_PORT}
     value: Object = {
@@ -44,9 +44,9 @@ def create_service(core: Core) -> list[Ticket]:
 
 
 async def publish_address(core: Core, host: str, port: int) -> None:
-    """Write where the API listens into the Endpoints and the EndpointSlice of the Service.
+    """Write the address of the API to the Endpoints and the EndpointSlice of the Service.
 
-    A name is not an address: a server that listens by name publishes nothing.
+    Nothing is written if `host` is a name, because endpoints need an IP address.
     """
     address = parse_address(host)
     if address is None:
@@ -76,7 +76,7 @@ def _build_metadata(labels: dict[str, str]) -> dict[str, Any]:
 
 
 async def _put(core: Core, resource: str, value: Object) -> None:
-    """Create the object, or replace what another start wrote."""
+    """Create the object, or update the one of an earlier start."""
     key = StoreKey(resource, NAMESPACE, NAME)
     entry = core.store.get(key)
     if entry is None:

@@ -11,7 +11,7 @@ from quarterdeck.storage import StoreKey, Ticket
 
 
 def complete_metadata(core: Core, value: Object) -> Object:
-    """Add what the server gives to every object to one with a name; returns the object."""
+    """Add uid and creation time to the metadata of an object, in place; returns the object."""
     value["metadata"] |= {
         "uid": generate_uid(core.random),
         "resourceVersion": "",
@@ -21,7 +21,7 @@ def complete_metadata(core: Core, value: Object) -> Object:
 
 
 def create_missing(core: Core, resource: str, objects: Iterable[Object]) -> list[Ticket]:
-    """Create those objects of a stored resource that do not exist; await what is returned."""
+    """Create the objects that do not exist; the returned tickets must be awaited."""
     tickets = []
     for value in objects:
         metadata = value["metadata"]

@@ -9,15 +9,15 @@ _TERMS = ("spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnore
 
 
 class AntiAffinity(ValidatingPlugin):
-    """Refuses pods that keep others off more than their own node."""
+    """Refuses pods whose required anti-affinity has another topology key than the host name."""
 
     resources = frozenset({"pods"})
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Look at the topology keys.
+        """Check the topology keys of required anti-affinity terms.
 
         Raises:
-            Forbidden: for another key than that of nodes.
+            Forbidden: for a key other than `kubernetes.io/hostname`.
         """
         if attributes.resource.gvr.group_resource != "pods" or attributes.subresource:
             return

@@ -1,4 +1,4 @@
-"""Rules of certificate signing requests: who asks, who may approve and sign, which groups."""
+"""Rules of certificate signing requests: their requester, who may approve and sign, and groups."""
 
 import base64
 import binascii
@@ -22,18 +22,18 @@ _IDENTITY = ("username", "uid", "groups", "extra")
 class CertificateRequests:
     """CertificateApproval, CertificateSigning and CertificateSubjectRestriction in one.
 
-    The requester is written down whichever of them run: it is no plugin in Kubernetes.
+    The requester is recorded whichever of them run, because Kubernetes does so outside of plugins.
     """
 
     resources = frozenset({RESOURCE})
 
     def __init__(self, authorizer: Authorizer, checks: Collection[str] = CHECKS) -> None:
-        """`checks` may name other plugins too."""
+        """Run those of the three plugins that `checks` names; other names in it are ignored."""
         self._authorizer = authorizer
         self._checks = frozenset(CHECKS) & frozenset(checks)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Write the requester into the spec: it is what the server found out, not what it says."""
+        """Record the authenticated requester in the spec; a client cannot set or change it."""
         if not _is_request(attributes) or attributes.value is None or attributes.subresource:
             return
         spec = attributes.value.setdefault("spec", {})
@@ -89,7 +89,7 @@ def _find_failed(status: Object) -> list[Object]:
 
 
 def _check_groups(attributes: AdmissionAttributes) -> None:
-    """No request gets a client certificate of the masters, whoever approves it."""
+    """Refuse requests for client certificates of the group system:masters from every user."""
     assert attributes.value is not None
     spec = attributes.value.get("spec") or {}
     if spec.get("signerName") != _CLIENT_SIGNER:
@@ -100,7 +100,7 @@ def _check_groups(attributes: AdmissionAttributes) -> None:
 
 
 def _list_organizations(request: str) -> list[str]:
-    """The groups that a request in base64 of PEM asks for; validation has checked its shape."""
+    """List the groups that a request, PEM in base64, is for; validation has checked its shape."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 

@@ -163,7 +163,7 @@ def _check_ratio(
 
 
 def _sum(pod: Object, member: str) -> Amounts:
-    """What a pod asks for: its containers together, or an init container that asks for more."""
+    """Sum the requests or limits of a pod: of its containers, or of an init container with more."""
     total: Amounts = {}
     for container in get_items(pod, "spec", "containers"):
         _add(total, _read(container, member))

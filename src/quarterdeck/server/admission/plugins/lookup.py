@@ -8,12 +8,12 @@ from quarterdeck.storage import Store, StoreKey
 
 
 def get_object(store: Store, resource: str, namespace: str, name: str) -> Object | None:
-    """Return an object with all pending writes."""
+    """Return an object in its newest state, including writes that are not durable yet."""
     entry = store.get_pending(StoreKey(resource, namespace, name))
     return kit_json.decode(entry.value) if entry is not None else None
 
 
 def list_objects(store: Store, resource: str, namespace: str | None = None) -> Iterator[Object]:
-    """List every object of a resource that has few of them, or those of a namespace."""
+    """List all objects of a resource, or of one namespace; each is decoded, so use it for few."""
     for entry in store.snapshot().range(resource, namespace, after=None, limit=None):
         yield kit_json.decode(entry.value)

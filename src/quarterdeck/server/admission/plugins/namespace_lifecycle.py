@@ -19,7 +19,7 @@ class NamespaceLifecycle(MutatingPlugin):
         self._store = store
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Check the namespace of a new object, or that a namespace may go."""
+        """Check the namespace of a new object, or that a namespace may be deleted."""
         if attributes.verb == "create" and attributes.resource.namespaced:
             self._check_home(attributes)
         elif (

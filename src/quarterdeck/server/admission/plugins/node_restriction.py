@@ -40,7 +40,7 @@ _KUBELET_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
 class NodeRestriction(MutatingPlugin):
-    """Refuses writes of kubelets to what is not theirs; it changes nothing."""
+    """Refuses writes of kubelets to other nodes and their pods; it changes no object."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -106,7 +106,7 @@ class NodeRestriction(MutatingPlugin):
                 )
 
     def _check_new_pod(self, node: str, pod: Object) -> Iterator[str]:
-        """A kubelet shows the pods of its files as mirror pods, which use nothing of the API."""
+        """Check a pod that a kubelet creates: a mirror pod of a static pod, owned by its node."""
         if _MIRROR not in get_mapping(pod, "metadata", "annotations"):
             yield (
                 f'pod does not have "{_MIRROR}" annotation, node "{node}" can only create mirror'
@@ -189,7 +189,7 @@ def _check_node(node: str, attributes: AdmissionAttributes) -> Iterator[str]:
 
 
 def _is_forbidden(label: str) -> bool:
-    """Whether a label is Kubernetes' and not one that kubelets set."""
+    """Whether a label is in a domain of Kubernetes and not one that kubelets may set."""
     domain, slash, _ = label.partition("/")
     if not slash:
         return False
@@ -211,7 +211,7 @@ def _get_labels(value: Object | None) -> Mapping[str, Any]:
 
 
 def _list_references(spec: Object) -> Iterator[str]:
-    """What of the API a pod uses, in Kubernetes' order."""
+    """List the kinds of API objects that a pod spec references, in Kubernetes' order."""
     volumes = get_items(spec, "volumes")
     sources = [each for volume in volumes for each in get_items(volume, "projected", "sources")]
     containers = [

@@ -1,8 +1,9 @@
-"""OwnerReferencesPermissionEnforcement: who sets owners must hold the rights that owners imply.
+"""OwnerReferencesPermissionEnforcement: setting owner references requires further permissions.
 
-An owner's deletion deletes the object, so its writer must be allowed to delete it. An owner that
-waits for the object (`blockOwnerDeletion`) cannot go before it, so its finalizers must be the
-writer's to set. OpenShift runs this plugin; an operator whose role lacks the rights fails there.
+Deleting an owner deletes the object, so the writer must be allowed to delete the object. With
+`blockOwnerDeletion` the object delays the deletion of its owner, so the writer must be allowed to
+update the finalizers of the owner. OpenShift runs this plugin; an operator whose role lacks these
+permissions fails there.
 """
 
 from quarterdeck.meta.identity import GVK
@@ -14,7 +15,7 @@ from quarterdeck.server.registry.resource import Object
 
 NAME = "OwnerReferencesPermissionEnforcement"
 _EXEMPT = ("pods", "status")
-"""Kubelets write the status of pods, and may not delete all of them."""
+"""Not checked: kubelets write the status of pods that they are not permitted to delete."""
 _FINALIZE_ALL = Attributes(
     "update", group="*", version="*", resource="*", subresource="finalizers", name="*"
 )
@@ -28,10 +29,10 @@ class OwnerPermissions(ValidatingPlugin):
         self._registry = registry
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse owners that the user has no right to set.
+        """Refuse owner references that the user is not permitted to set.
 
         Raises:
-            Forbidden: naming the right that is missing.
+            Forbidden: naming the permission that is missing.
         """
         gvr, value = attributes.resource.gvr, attributes.value
         if value is None or (gvr.group_resource, attributes.subresource) == _EXEMPT:

@@ -1,4 +1,4 @@
-"""Priority: the priority of a pod comes from its PriorityClass."""
+"""Priority: sets the priority of a pod from its PriorityClass."""
 
 from quarterdeck.server.admission.attributes import (
     AdmissionAttributes,
@@ -63,7 +63,7 @@ class Priority(MutatingPlugin):
         spec["preemptionPolicy"] = policy
 
     def _check_default(self, attributes: AdmissionAttributes) -> None:
-        """Only one class is the default of all pods."""
+        """Refuse a second PriorityClass with `globalDefault`."""
         value = attributes.value
         if attributes.resource.gvr.group_resource != _CLASSES or value is None:
             return
@@ -98,7 +98,7 @@ class Priority(MutatingPlugin):
 
 
 def _keep_priority(attributes: AdmissionAttributes) -> None:
-    """Restore what a replaced pod left out; a client seldom sends what was computed for it."""
+    """Restore the computed priority of a pod if an update leaves it out, as most clients do."""
     spec = (attributes.value or {}).setdefault("spec", {})
     before = (attributes.old or {}).get("spec") or {}
     for name in ("priority", "preemptionPolicy"):

@@ -1,4 +1,4 @@
-"""Nobody grants what they do not hold, whoever may write roles and bindings."""
+"""Refuses roles and bindings that grant more than the user has, even if the user may write them."""
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
@@ -15,7 +15,7 @@ _GARBAGE_COLLECTION = frozenset({"ownerReferences", "finalizers", "managedFields
 
 
 class RoleEscalation:
-    """Checks writes to roles and bindings, before and after webhooks had their say."""
+    """Checks writes to roles and bindings, before and after webhooks are called."""
 
     resources = frozenset(f"{name}.{GROUP}" for name in _CHECKS)
 
@@ -37,7 +37,7 @@ class RoleEscalation:
 
 
 def _is_collection_only(attributes: AdmissionAttributes) -> bool:
-    """Whether an update changes only what garbage collection needs."""
+    """Whether an update changes only owner references, finalizers or managedFields."""
     if attributes.old is None or attributes.value is None:
         return False
     return _without(attributes.value) == _without(attributes.old)

@@ -27,7 +27,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 DEFAULT_NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
 NODE_PORTS = range(30000, 32768)
 _RESERVED_ADDRESSES = 16
-"""The first addresses are left to those who ask for them: the API itself, DNS."""
+"""The first addresses are given only to services that request one, such as the API or DNS."""
 _FEWEST_ADDRESSES = 8
 _MAX_OFFERED = 4096
 
@@ -36,10 +36,10 @@ Holder = tuple[str, str]
 
 
 def parse_network(text: str) -> Network:
-    """The network of services; the first one, where a list names one for each address family.
+    """Parse `--service-cluster-ip-range`; of a list, only the first network is used.
 
     Raises:
-        ValueError: if it is not a network, or too small for an address of the API and one more.
+        ValueError: if it is not a network, or has too few addresses.
     """
     first = text.split(",")[0].strip()
     try:
@@ -58,33 +58,33 @@ def parse_network(text: str) -> Network:
 
 
 class AllocationPool:
-    """Values with one holder each."""
+    """Allocated addresses or node ports, each held by one service."""
 
     def __init__(self) -> None:
         self._held: dict[Any, Holder] = {}
         self._offered: OrderedDict[Any, Holder] = OrderedDict()
 
     def is_free(self, value: Any, holder: Holder) -> bool:
-        """Whether a holder may have a value."""
+        """Whether a value is free for a service, or is already its own."""
         return self._held.get(value, holder) == holder and (
             self._offered.get(value, holder) == holder
         )
 
     def offer(self, value: Any, holder: Holder) -> None:
-        """Keep a value for a service that is about to be stored."""
+        """Reserve a value for a service that is about to be stored."""
         self._offered[value] = holder
         self._offered.move_to_end(value)
         while len(self._offered) > _MAX_OFFERED:
             self._offered.popitem(last=False)
 
     def hold(self, values: Sequence[Any], holder: Holder) -> None:
-        """Note what a stored service has."""
+        """Record the values of a stored service."""
         for value in values:
             self._held[value] = holder
             self._offered.pop(value, None)
 
     def release(self, values: Sequence[Any], holder: Holder) -> None:
-        """Take back what a service had."""
+        """Free the values that a service held."""
         for value in values:
             if self._held.get(value) == holder:
                 del self._held[value]
@@ -202,7 +202,7 @@ class ServiceAddresses(MutatingPlugin):
     # what is taken -------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Read what is taken, once, and keep up from there."""
+        """Read the allocated addresses once, then follow the store."""
         if self._follows:
             return
         self._follows = True

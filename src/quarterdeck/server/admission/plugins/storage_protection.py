@@ -1,4 +1,4 @@
-"""StorageObjectInUseProtection: claims and volumes in use stay until they are not."""
+"""StorageObjectInUseProtection: finalizers keep claims and volumes while they are in use."""
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes, is_creation
 from quarterdeck.server.admission.plugin import MutatingPlugin

@@ -1,4 +1,4 @@
-"""The levels a namespace asks for by its labels. Pure."""
+"""The Pod Security levels that the labels of a namespace set. Pure."""
 
 import enum
 import re
@@ -35,7 +35,7 @@ class LevelVersion(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """What a namespace asks for."""
+    """The levels that a namespace sets, and the errors in its labels."""
 
     enforce: LevelVersion
     audit: LevelVersion

@@ -29,7 +29,7 @@ _TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "jobs.batch": ("spec", "template"),
     "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
 }
-"""Where kinds that make pods keep their template."""
+"""The path of the pod template in each kind of workload."""
 _IGNORED_SUBRESOURCES = frozenset(
     ("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status")
 )
@@ -38,7 +38,7 @@ _ANNOTATION = "pod-security.kubernetes.io/"
 
 
 class PodSecurity(ValidatingPlugin):
-    """Compares pods with the level their namespace asks for by labels."""
+    """Checks pods against the levels that the labels of their namespace set."""
 
     resources = frozenset({"pods", "namespaces", *_TEMPLATES})
 
@@ -50,7 +50,7 @@ class PodSecurity(ValidatingPlugin):
 
         Raises:
             Forbidden: for a pod.
-            Invalid: for a namespace with labels that mean nothing.
+            Invalid: for a namespace with invalid Pod Security labels.
         """
         if attributes.verb not in ("create", "update") or attributes.value is None:
             return
@@ -111,7 +111,7 @@ class PodSecurity(ValidatingPlugin):
             attributes.warnings.append(warning)
 
     def _check_pods(self, namespace: str, enforce: LevelVersion) -> Iterator[str]:
-        """Warnings about the pods that are there and could not be made any more."""
+        """Yield warnings about existing pods that violate a new enforce level."""
         by_reason: dict[str, list[str]] = {}
         entries = list(self._store.snapshot().range("pods", namespace))
         for entry in entries[:_MOST_PODS]:
@@ -168,7 +168,7 @@ def _count_pods(names: Sequence[str]) -> str:
 
 
 def _is_significant(value: Object, old: Object) -> bool:
-    """Whether a change concerns what is checked: other containers, or other images in them."""
+    """Whether an update adds containers or changes images; other changes are not checked again."""
     for member in ("containers", "initContainers"):
         now, before = get_items(value, "spec", member), get_items(old, "spec", member)
         if [each.get("image") for each in now] != [each.get("image") for each in before]:

@@ -1,4 +1,4 @@
-"""A pod as the checks look at it. Pure."""
+"""The pod that Pod Security checks read, and the formatting of their messages. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,11 +31,11 @@ class Pod:
 
     @property
     def is_windows(self) -> bool:
-        """Whether the pod says that it runs on Windows."""
+        """Whether `spec.os` of the pod is Windows."""
         return bool((self.spec.get("os") or {}).get("name") == "windows")
 
     def find(self, is_bad: Callable[[Mapping[str, Any]], bool]) -> list[str]:
-        """The names of containers whose security context is bad."""
+        """Return the names of containers for whose security context `is_bad` is true."""
         return [
             container.get("name") or ""
             for container in self.containers
@@ -49,7 +49,7 @@ def format_containers(names: Sequence[str]) -> str:
 
 
 def format_setters(*, is_pod: bool, names: Sequence[str]) -> str:
-    """Who sets something: the pod, containers, or both."""
+    """Name the pod, the containers, or both, as those that set a field."""
     setters = ["pod"] if is_pod else []
     if names:
         setters.append(format_containers(names))
@@ -57,7 +57,7 @@ def format_setters(*, is_pod: bool, names: Sequence[str]) -> str:
 
 
 def choose_form(things: Iterable[object], word: str) -> str:
-    """A word for one thing or for several."""
+    """Return the singular or the plural of a word, by the number of things."""
     return word if len(list(things)) == 1 else f"{word}s"
 
 

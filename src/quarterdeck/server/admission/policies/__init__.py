@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: expressions that decide about writes, without asking anybody.
+"""ValidatingAdmissionPolicies: expressions that decide about writes, without a webhook.
 
 Start at `plugin` (which policies are about a write, and what their decisions do), then `policy`
 (what a policy and its bindings say), `params` (the objects a binding refers to) and `evaluator`

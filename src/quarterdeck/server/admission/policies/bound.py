@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class BoundPolicy(Protocol):
-    """What policies of all kinds have."""
+    """The members that validating and mutating policies have in common."""
 
     name: str
     fails_closed: bool
@@ -39,14 +39,14 @@ P = TypeVar("P", bound=BoundPolicy)
 
 
 class Source(NamedTuple):
-    """Where policies of a kind and their bindings are stored."""
+    """The stored resources of one kind of policy and of its bindings."""
 
     policies: str
     bindings: str
 
 
 class Invocation(NamedTuple):
-    """A policy is to be asked: by which binding, with which parameters, and what it sees."""
+    """One evaluation of a policy: its binding, its params, and the resource the policy sees."""
 
     binding: "Binding"
     params: "Params | None"
@@ -54,7 +54,7 @@ class Invocation(NamedTuple):
 
 
 class Misconfiguration(NamedTuple):
-    """A policy cannot be asked: with no binding at all, or with this one."""
+    """A policy that cannot be evaluated for one binding, or for any if `binding` is None."""
 
     binding: "Binding | None"
     text: str
@@ -88,7 +88,7 @@ class BoundPolicies(Generic[P]):
     def find_invocations(
         self, policy: P, bindings: "Sequence[Binding]", attributes: AdmissionAttributes
     ) -> Iterator[Invocation | Misconfiguration]:
-        """How a policy is to be asked about a write; not at all, if it is not about it."""
+        """Yield each evaluation of a policy that a write needs; nothing if it does not match."""
         from quarterdeck.server.admission.policies.params import ParamError
 
         seen_as = self._match(policy.match, attributes)
@@ -115,7 +115,7 @@ class BoundPolicies(Generic[P]):
                 yield Misconfiguration(binding, f"failed to configure binding: {error}")
 
     def find_namespace(self, attributes: AdmissionAttributes) -> bytes:
-        """The namespace of a write as it is stored; `null` for none."""
+        """Return the stored JSON of the write's namespace; `null` for cluster-scoped objects."""
         if not attributes.namespace or attributes.resource.gvr.group_resource == "namespaces":
             return b"null"
         entry = self._store.get_pending(StoreKey("namespaces", "", attributes.namespace))
@@ -131,7 +131,7 @@ class BoundPolicies(Generic[P]):
         return collect_params(self._store, resource, binding.params, namespace=attributes.namespace)
 
     def _match(self, match: "Match", attributes: AdmissionAttributes) -> Resource | None:
-        """The resource as which a policy or binding sees a write; None if it is not about it."""
+        """Return the resource by which a policy or binding matches a write; None if it does not."""
         if not matches_labels(match.object_selector, attributes):
             return None
         equivalents = self._equivalents.get(attributes.resource)

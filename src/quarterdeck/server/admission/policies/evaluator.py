@@ -21,31 +21,31 @@ _MAX_ANNOTATION = 10 * 1024
 
 
 class Decision(NamedTuple):
-    """Why a write is refused."""
+    """A failed validation, or an error, because of which a policy refuses a write."""
 
     position: int
-    """Of the validation; -1 for what is not about one of them."""
+    """Index of the validation; -1 for errors outside of validations."""
     message: str
     reason: str = "Invalid"
     is_forced: bool = False
-    """Whether it is refused whatever the actions of the binding are."""
+    """Whether the write is refused even if the binding's actions do not include Deny."""
     error_type: str = NO_ERROR
-    """What kind of failure it is, for metrics."""
+    """The label `error_type` of the metrics."""
 
 
 class Outcome(NamedTuple):
-    """What a policy says about a write."""
+    """The decisions of a policy about a write, and its audit annotations."""
 
     decisions: list[Decision]
     annotations: dict[str, str]
 
 
 class OutOfBudget(Exception):
-    """Raised when the expressions of a policy cost more than all of them may."""
+    """Raised when the expressions of a policy together exceed their cost budget."""
 
 
 class Variables(dict[str, Any]):
-    """The variables of a policy, each computed when an expression first asks for it."""
+    """The variables of a policy, each computed on first use."""
 
     def __init__(
         self, expressions: Mapping[str, Expression], known: Mapping[str, Any], budget: "cel.Budget"
@@ -77,14 +77,14 @@ class Variables(dict[str, Any]):
         return value
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a variable, computed if need be."""
+        """Return the value of a variable, computed on first use."""
         return self[name] if name in self._expressions else default
 
 
 def evaluate(
     policy: Policy, known: dict[str, Any], *, size: int, make_budget: MakeBudget
 ) -> Outcome:
-    """Ask a policy about a write; `known` are the variables, `size` the bytes of the objects."""
+    """Evaluate a policy on a write; `known` are CEL variables, `size` the bytes of the objects."""
     has_params = policy.param_kind is not None
     if policy.conditions:
         try:
@@ -123,7 +123,7 @@ def evaluate(
 def _refuse(
     policy: Policy, message: str, index: int = -1, *, error_type: str = INVALID_ERROR
 ) -> list[Decision]:
-    """What an error means: nothing, where errors are ignored."""
+    """Turn an error into a refusal; into nothing if the failure policy is Ignore."""
     return [Decision(index, message, error_type=error_type)] if policy.fails_closed else []
 
 
@@ -159,7 +159,7 @@ def _validate(
 
 
 def _compute_message(validation: Validation, known: Mapping[str, Any], budget: "cel.Budget") -> str:
-    """The value of the message expression, if it is one line of reasonable length."""
+    """Evaluate the message expression; empty if it fails, has line breaks or is too long."""
     from quarterdeck import cel
 
     expression = validation.message_expression
@@ -176,7 +176,7 @@ def _compute_message(validation: Validation, known: Mapping[str, Any], budget: "
 def _annotate(
     policy: Policy, expression: Expression, *, known: Mapping[str, Any], budget: "cel.Budget"
 ) -> Decision | str:
-    """The value of an audit annotation; an error refuses the write whatever the actions."""
+    """Evaluate an audit annotation; an error becomes a forced refusal unless errors are ignored."""
     from quarterdeck import cel
 
     try:

@@ -99,7 +99,7 @@ class MutatingPolicies(MutatingPlugin):
         attributes: AdmissionAttributes,
         bound: "Sequence[tuple[MutatingPolicy, Sequence[Binding]]]",
     ) -> list[_Failure]:
-        """Run what matched the object as it was before: the first change decides about no other."""
+        """Run all policies that match the original object; their changes do not affect matching."""
         computation, failures = self._computations.begin(), list[_Failure]()
         found = [
             (policy, each)
@@ -158,7 +158,7 @@ class MutatingPolicies(MutatingPlugin):
 
 
 class _Write:
-    """One write as one invocation of a policy sees it, and what that does to it."""
+    """One write with one invocation of a policy: builds its variables and runs its mutations."""
 
     def __init__(
         self,
@@ -178,14 +178,14 @@ class _Write:
 
     @property
     def size(self) -> int:
-        """Of all that the expressions may read, in bytes, with the object as it is by now."""
+        """Bytes of everything the expressions may read, with the object as changed so far."""
         return measure(self.attributes) + self._outside
 
     def meets_conditions(self, make_budget: MakeBudget) -> bool:
-        """Whether the policy is about the write; also in a thread.
+        """Whether the match conditions of the policy are true; may be called in a thread.
 
         Raises:
-            ConditionFailed: if a condition has no value.
+            ConditionFailed: if a condition cannot be evaluated.
         """
         from quarterdeck.server.admission.match_conditions import match_conditions
 
@@ -199,11 +199,11 @@ class _Write:
         )
 
     def mutate(self, index: int, make_budget: MakeBudget) -> Object | None:
-        """The object after a mutation, itself if that changes nothing; also in a thread.
+        """Return the object after a mutation, the same one if unchanged; may run in a thread.
 
         Raises:
-            MutationFailed: if there is no such object.
-            ApiError: if it is not of its kind any more.
+            MutationFailed: if the expression fails, or its value cannot be applied.
+            ApiError: if the result does not fit its kind.
         """
         from quarterdeck.server.admission.policies.mutation import mutate
 
@@ -218,7 +218,7 @@ class _Write:
         return attributes.value if finished == attributes.value else finished
 
     def _build_variables(self) -> tuple[dict[str, Any], int]:
-        """What expressions may refer to, with the object as it is by now; and its size."""
+        """Build the CEL variables, with the object as changed so far, and their size in bytes."""
         attributes, seen_as = self.attributes, self.invocation.seen_as
         value = show(attributes, attributes.value, seen_as)
         old = show(attributes, attributes.old, seen_as)

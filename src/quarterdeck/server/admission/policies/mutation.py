@@ -36,12 +36,12 @@ _MAX_OPERATIONS = 10_000
 
 
 class MutationFailed(Exception):
-    """Raised when a mutation cannot be made; the text is Kubernetes' complaint."""
+    """Raised when a mutation fails; the text is the message of Kubernetes."""
 
     def __init__(self, text: str, error_type: str = INVALID_ERROR) -> None:
         super().__init__(text)
         self.error_type = error_type
-        """What kind of failure it is, for metrics."""
+        """The label `error_type` of the metrics."""
 
 
 class Mutation(NamedTuple):
@@ -59,7 +59,7 @@ class Programs(NamedTuple):
 
 
 class MutatingPolicy:
-    """One stored policy."""
+    """A stored MutatingAdmissionPolicy, parsed; its expressions are compiled on first use."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._spec: Mapping[str, Any] = value["spec"]
@@ -76,12 +76,12 @@ class MutatingPolicy:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether a write needed its expressions before."""
+        """Whether its expressions are compiled already; compiling takes too long for the loop."""
         return "programs" in self.__dict__
 
     @functools.cached_property
     def programs(self) -> Programs:
-        """Its expressions, compiled once."""
+        """The compiled expressions."""
         variables, types = compile_variables(self._spec)
         environment = build_environment(
             has_params=self.param_kind is not None, has_patch_types=True, variables=types
@@ -104,10 +104,10 @@ def mutate(
     node: Node,
     budget: "cel.Budget",
 ) -> Object:
-    """The object after a mutation; `known` are the variables.
+    """Return the object after a mutation; `known` are the CEL variables.
 
     Raises:
-        MutationFailed: if the expression has no value, or its value does not fit.
+        MutationFailed: if the expression fails, or its value cannot be applied.
     """
     from quarterdeck import cel
 
@@ -154,7 +154,7 @@ def _apply_configuration(value: Object, configuration: Any, node: Node) -> Objec
 
 
 def _find_atomics(value: Any, kind: "Type", path: str) -> Iterator[str]:
-    """Paths of what can only be replaced as a whole: a part of it would lose the rest."""
+    """Find the paths of atomic lists and maps: a patch with part of one would remove the rest."""
     if isinstance(value, dict) and kind.has_map:
         if kind.map_atomic:
             yield path
@@ -221,10 +221,10 @@ def _check_type_names(value: Any, path: str) -> Iterator[str]:
 
 
 def to_json(value: Any) -> Any:
-    """A value of an expression as JSON.
+    """Convert a CEL value to JSON.
 
     Raises:
-        MutationFailed: if JSON has nothing like it.
+        MutationFailed: if the value has no JSON form.
     """
     if isinstance(value, dict):
         for key in value:

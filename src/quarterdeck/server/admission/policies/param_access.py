@@ -1,7 +1,7 @@
-"""Nobody reads objects through a policy that they may not read themselves.
+"""Checks that authors of policies and bindings may read the objects these use as parameters.
 
-The parameters of a policy can be shown by its messages. So whoever writes a policy or a binding
-must be allowed to read what it refers to.
+The parameters of a policy can be shown by its messages. So the author of a policy or a binding
+must be allowed to read the objects that it refers to.
 """
 
 from typing import NamedTuple
@@ -25,12 +25,12 @@ _BINDINGS = {
     "validatingadmissionpolicybindings": f"validatingadmissionpolicies.{_GROUP}",
     "mutatingadmissionpolicybindings": f"mutatingadmissionpolicies.{_GROUP}",
 }
-"""Bindings, with where the policies they bind are stored."""
+"""The stored resource of the policies that each kind of binding refers to."""
 _ALL = "*"
 
 
 class _Target(NamedTuple):
-    """What may be read through a policy; stars where that is not known."""
+    """The resource that a policy reads as `params`; `*` where it is not known."""
 
     group: str = _ALL
     version: str = _ALL
@@ -38,7 +38,7 @@ class _Target(NamedTuple):
 
 
 class ParamAccess(ValidatingPlugin):
-    """Checks writers of policies and bindings."""
+    """Checks that writers of policies and bindings may read the params these refer to."""
 
     resources = frozenset(f"{name}.{_GROUP}" for name in (*_POLICIES, *_BINDINGS))
 
@@ -48,7 +48,7 @@ class ParamAccess(ValidatingPlugin):
         self._authorizer = authorizer
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse references to what the writer may not read.
+        """Refuse references to params that the writer may not read.
 
         Raises:
             Invalid: as Kubernetes answers it.
@@ -117,7 +117,7 @@ class ParamAccess(ValidatingPlugin):
         raise self._refuse(attributes, "spec.paramRef", text)
 
     def _resolve(self, kind: Object) -> tuple[_Target, bool]:
-        """What a paramKind refers to, and whether it is served."""
+        """Return the resource that a paramKind names, and whether it is served."""
         group, _, version = str(kind.get("apiVersion")).rpartition("/")
         resource = self._registry.find_by_kind(GVK(group, version, str(kind.get("kind"))))
         if resource is None:

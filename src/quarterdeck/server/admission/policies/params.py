@@ -1,4 +1,4 @@
-"""The objects a binding hands to its policy: found by name or label, decoded when they are used."""
+"""The params of a binding: stored objects found by name or label, decoded when they are used."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ _NONE_FOUND = "no params found for policy binding with `Deny` parameterNotFoundA
 
 
 class ParamError(Exception):
-    """Raised when the parameters of a binding cannot be had; the text is Kubernetes'."""
+    """Raised when the params of a binding cannot be found; the text is that of Kubernetes."""
 
 
 class Params(NamedTuple):
@@ -23,11 +23,11 @@ class Params(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Size of the stored object in bytes."""
         return len(self.entry.value)
 
     def decode(self) -> Object:
-        """The object as expressions see it."""
+        """Decode the object in the version of `resource`, with kind and apiVersion."""
         decoded = decode_stored(self.resource, self.entry.value)
         decoded.setdefault("apiVersion", self.resource.api_version)
         decoded.setdefault("kind", self.resource.kind)
@@ -37,10 +37,10 @@ class Params(NamedTuple):
 def collect_params(
     store: Store, resource: Resource, reference: ParamReference, *, namespace: str
 ) -> list[Params]:
-    """The parameters for a write in a namespace; none, where the binding allows their absence.
+    """Find the params for a write in a namespace; may be empty if the binding allows it.
 
     Raises:
-        ParamError: if there are none, or if the reference makes no sense for this write.
+        ParamError: if none is found and one is required, or the reference does not fit the write.
     """
     found = _find(store, resource, reference, namespace=namespace)
     if not found and not reference.allows_absence:

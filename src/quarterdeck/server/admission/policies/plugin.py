@@ -1,4 +1,4 @@
-"""The admission plugin ValidatingAdmissionPolicy: asks the policies that are bound to a write."""
+"""The admission plugin ValidatingAdmissionPolicy: evaluates the policies bound to a write."""
 
 import sys
 from collections.abc import Awaitable, Iterator, Sequence
@@ -119,7 +119,7 @@ class ValidatingPolicies(ValidatingPlugin):
     async def _evaluate(
         self, policy: "Policy", invocation: Invocation, write: "_Write", computation: Computation
     ) -> tuple["Outcome", float]:
-        """What a policy says, and how long that took."""
+        """Evaluate a policy; return its outcome and how many seconds it took."""
         clock, params = self._computations.clock, invocation.params
         started = clock.monotonic()
         size = write.size + (0 if params is None else params.size)
@@ -146,7 +146,7 @@ def _parse_policy(value: Object) -> "Policy":
 
 
 class _Write:
-    """One write as one policy sees it; everything is computed once, and only if it is needed."""
+    """One write in the version that policies match it by; CEL variables are built on first use."""
 
     def __init__(
         self,
@@ -162,12 +162,12 @@ class _Write:
         self._known: dict[str, Any] | None = None
         self._seen_size = 0
         self.size = measure(attributes) + len(self._namespace)
-        """Of the objects of the write and its namespace, in bytes."""
+        """Size of the new and old object and the namespace, in bytes."""
 
     def evaluate(
         self, policy: "Policy", params: "Params | None", *, make_budget: MakeBudget
     ) -> "Outcome":
-        """Ask a policy with one parameter object, or with none; also in a thread."""
+        """Evaluate a policy with one params object, or with none; may be called in a thread."""
         from quarterdeck.server.admission.policies.evaluator import evaluate
 
         known = self._known
@@ -205,7 +205,7 @@ def _refuse_configuration(
 def _act(
     policy: "Policy", binding: "Binding", outcome: "Outcome", *, attributes: AdmissionAttributes
 ) -> Iterator[_Denial]:
-    """Do what the binding says about each decision; those that deny are returned."""
+    """Carry out the actions of the binding for each decision, and yield the denials."""
     for decision in outcome.decisions:
         if decision.is_forced or "Deny" in binding.actions:
             yield _Denial(policy, binding, decision)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Which writes a policy or binding is about."""
+    """The rules and selectors by which a policy or binding matches writes."""
 
     rules: tuple[Rule, ...]
     excluded: tuple[Rule, ...]
@@ -33,7 +33,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def parse_match(match: Mapping[str, Any]) -> Match:
-    """A match from its stored form."""
+    """Parse `matchConstraints` or `matchResources`."""
     return Match(
         rules=parse_rules(match.get("resourceRules")),
         excluded=parse_rules(match.get("excludeResourceRules")),
@@ -44,7 +44,7 @@ def parse_match(match: Mapping[str, Any]) -> Match:
 
 
 class Expression(NamedTuple):
-    """An expression with its program, or with what is wrong with it."""
+    """An expression with its compiled program, or with its compilation error."""
 
     text: str
     program: "cel.Program | None"
@@ -69,7 +69,7 @@ class Programs(NamedTuple):
 
 
 class Policy:
-    """One stored policy."""
+    """A stored ValidatingAdmissionPolicy, parsed; its expressions are compiled on first use."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._spec: Mapping[str, Any] = value["spec"]
@@ -84,17 +84,17 @@ class Policy:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether a write needed its expressions before."""
+        """Whether its expressions are compiled already; compiling takes too long for the loop."""
         return "programs" in self.__dict__
 
     @functools.cached_property
     def programs(self) -> Programs:
-        """Its expressions, compiled once."""
+        """The compiled expressions."""
         return _compile(self._spec)
 
 
 def parse_kind(kind: Mapping[str, Any]) -> GVK:
-    """The kind of a policy's parameters."""
+    """Parse the `paramKind` of a policy."""
     group, _, version = str(kind.get("apiVersion")).rpartition("/")
     return GVK(group, version, str(kind.get("kind")))
 
@@ -128,7 +128,7 @@ def _compile(spec: Mapping[str, Any]) -> Programs:
 def compile_variables(
     spec: Mapping[str, Any],
 ) -> "tuple[dict[str, Expression], dict[str, cel.Type]]":
-    """The variables of a policy and their types; each may refer to those before it."""
+    """Compile the variables of a policy, and return their types; each may use earlier ones."""
     from quarterdeck import cel
 
     has_params = spec.get("paramKind") is not None
@@ -143,7 +143,7 @@ def compile_variables(
 
 
 def compile_one(environment: "cel.Environment", text: str, *results: "cel.Type") -> Expression:
-    """Compile an expression; what is wrong with it is told when it is needed."""
+    """Compile an expression; an error is kept in it and reported when it is evaluated."""
     try:
         return Expression(text, compile_expression(environment, text, results))
     except (InvalidExpression, RecursionError) as error:
@@ -151,7 +151,7 @@ def compile_one(environment: "cel.Environment", text: str, *results: "cel.Type")
 
 
 class ParamReference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The objects a binding hands to its policy as `params`."""
+    """The `paramRef` of a binding: which objects its policy gets as `params`."""
 
     name: str
     namespace: str
@@ -160,7 +160,7 @@ class ParamReference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Binding:
-    """One stored binding."""
+    """A stored binding, parsed."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         spec: Mapping[str, Any] = value["spec"]

@@ -1,6 +1,6 @@
 """Type checks of a policy's expressions against the kinds it matches. Pure.
 
-What is wrong only shows in the status of the policy: it decides as before.
+Errors are only reported in the status of the policy; its decisions do not change.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def _check(text: str, environments: "Sequence[tuple[GVK, cel.Environment]]") -> 
 
 
 def _find_resources(spec: Mapping[str, Any], registry: Registry) -> list[Resource]:
-    """The resources that rules without wildcards name, sorted by kind; not too many of them."""
+    """Find the resources that rules without wildcards name, sorted by kind; a limited number."""
     found: dict[GVK, Resource] = {}
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
@@ -101,7 +101,7 @@ def _declare_variables(
 
 
 def _declare_type(resource: Resource) -> "cel.Type | None":
-    """The type of a kind; none for what has no end, such as a schema of schemas."""
+    """Declare the CEL type of a kind; None for a recursive schema, such as JSONSchemaProps."""
     from quarterdeck.cel.schema.declaration import declare_type
 
     try:

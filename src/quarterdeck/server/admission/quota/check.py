@@ -27,11 +27,11 @@ _REQUIRED_MEMBERS = frozenset(
 
 
 class QuotaExceeded(Exception):
-    """Raised when a quota refuses a write; the message is what Kubernetes says."""
+    """Raised when a quota refuses a write; the message is that of Kubernetes."""
 
 
 class Charge(NamedTuple):
-    """What a quota will say is used, once the write is done."""
+    """A quota, and its usage after the write."""
 
     quota: Object
     used: dict[str, str]
@@ -40,10 +40,10 @@ class Charge(NamedTuple):
 def compute_charges(
     resource: str, value: Object, old: Object | None, quotas: Iterable[Object]
 ) -> list[Charge]:
-    """Compute what a write adds to the quotas that it concerns.
+    """Compute the new usage of each quota that a write counts against.
 
     Raises:
-        QuotaExceeded: if one of them has no room, or cannot tell.
+        QuotaExceeded: if the write exceeds a quota, or the usage of a quota is not known yet.
     """
     concerned = [
         (quota, members) for quota in quotas if (members := _select_members(resource, value, quota))
@@ -63,9 +63,7 @@ def compute_charges(
 
 
 def compute_room(pod: Object, quotas: Iterable[Object]) -> tuple[int, str] | None:
-    """Compute how many pods like this fit, and the refusal of the next; None if nothing limits
-    them.
-    """
+    """Compute how many such pods fit, and the error for one more; None if no quota limits them."""
     found: tuple[int, str] | None = None
     wanted = measure_usage(PODS, pod)
     for quota in quotas:
@@ -94,7 +92,7 @@ def _count_times(amount: Quantity, step: Quantity) -> int:
 
 
 def _select_members(resource: str, value: Object, quota: Object) -> list[str]:
-    """Select the members of a quota that bind an object.
+    """Select the members of a quota that limit an object.
 
     Raises:
         QuotaExceeded: if a container lacks a limited resource, or the quota was not counted yet.

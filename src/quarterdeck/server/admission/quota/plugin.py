@@ -18,7 +18,7 @@ from quarterdeck.wire.status import Forbidden
 
 QUOTAS = "resourcequotas"
 Track = Callable[[Object, Object], Object]
-"""From a quota as it was and as it shall be to the latter with its field managers."""
+"""Takes the old and the new quota; returns the new one with `managedFields` updated."""
 
 
 class ResourceQuota:
@@ -29,16 +29,16 @@ class ResourceQuota:
         self._store = store
         self._track = track
         self._keys: dict[str, set[StoreKey]] = {}
-        """Quotas by namespace: most have none, and pay one look-up."""
+        """The quotas of each namespace; a write to a namespace without quotas costs one look-up."""
         for entry in store.snapshot().range(QUOTAS, None):
             self._keys.setdefault(entry.key.namespace, set()).add(entry.key)
         store.subscribe(self._follow)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Accept; the quota is checked with the final object."""
+        """Do nothing; quotas are checked in `validate`, with the final object."""
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Compare, refuse or charge.
+        """Refuse a write that exceeds a quota; add its usage to the quotas otherwise.
 
         Raises:
             Forbidden: if a quota has no room.

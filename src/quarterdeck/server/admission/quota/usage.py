@@ -81,12 +81,12 @@ def list_resources(members: Iterable[str]) -> Iterator[str]:
 
 
 def is_charged(resource: str, verb: str) -> bool:
-    """Whether a verb can change what objects of a resource use."""
+    """Whether a verb can change the usage of objects of a resource."""
     return verb == "create" or (verb == "update" and resource in (SERVICES, CLAIMS))
 
 
 def parse_amounts(given: Mapping[str, Any] | None) -> Amounts:
-    """Parse a list of resources as numbers; other values are left out."""
+    """Parse quantities by resource name; values that are not quantities are left out."""
     found: Amounts = {}
     for name, amount in (given or {}).items():
         try:
@@ -97,7 +97,7 @@ def parse_amounts(given: Mapping[str, Any] | None) -> Amounts:
 
 
 def add(left: Amounts, right: Amounts) -> Amounts:
-    """The sum of two, member by member."""
+    """Add two sets of amounts, member by member."""
     return {
         name: left.get(name, _ZERO) + right.get(name, _ZERO)
         for name in (*left, *(each for each in right if each not in left))
@@ -138,7 +138,7 @@ def _measure_pod(pod: Object, now: datetime | None) -> Amounts:
 
 
 def _is_counted(pod: Object, now: datetime | None) -> bool:
-    """Whether a pod may still run: one that ended, or should have, uses nothing."""
+    """Whether a pod uses quota: not if it ended, or if its grace period is over at `now`."""
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return False
     metadata = pod.get("metadata") or {}
@@ -149,7 +149,7 @@ def _is_counted(pod: Object, now: datetime | None) -> bool:
 
 
 def _sum_containers(spec: Object, kind: str) -> Amounts:
-    """Sum up all containers together, or the most that any moment of the start needs."""
+    """Return, for each resource, the sum of all containers or the peak during init if larger."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
         total = add(total, _get_amounts(container, kind))

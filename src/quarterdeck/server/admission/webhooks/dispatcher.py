@@ -1,4 +1,4 @@
-"""Asks webhooks about writes: mutating ones one after the other, validating ones all at once.
+"""Calls webhooks for writes: mutating ones in order, validating ones concurrently.
 
 Configurations are read from the store when they change. A server without any webhook never waits.
 """
@@ -42,14 +42,14 @@ from quarterdeck.wire.status import InternalError
 _GROUP = "admissionregistration.k8s.io"
 _MAX_WARNINGS_BYTES = 4096
 _MAX_WARNING = 256
-"""What a warning is cut to when all of them do not fit into the headers of an answer."""
+"""Length to which a warning is cut if all warnings together exceed `_MAX_WARNINGS_BYTES`."""
 _MUTATING_PLUGIN = "MutatingAdmissionWebhook"
 MUTATING = f"mutatingwebhookconfigurations.{_GROUP}"
 VALIDATING = f"validatingwebhookconfigurations.{_GROUP}"
 
 
 class WebhookDispatcher:
-    """What both kinds of webhooks share: which there are, and how one is asked."""
+    """Reads the configurations of one kind of webhooks, and calls a webhook for a write."""
 
     def __init__(
         self,
@@ -82,18 +82,18 @@ class WebhookDispatcher:
         self._store.subscribe(lambda events: self._follow(resource, events))
 
     def find_candidates(self, attributes: AdmissionAttributes) -> Sequence[tuple[int, Webhook]]:
-        """The webhooks whose rules may be about a write, with their place among all."""
+        """Return the webhooks whose rules may match a write, each with its index among all."""
         return self._candidates.find(attributes)
 
     async def ask(
         self, webhook: Webhook, attributes: AdmissionAttributes, index: int
     ) -> Verdict | None:
-        """Ask one webhook; None if the write does not concern it or its failure is ignored.
+        """Call one webhook; None if it does not match the write, or a failed call is ignored.
 
-        `index` is its place among all of its kind, for the audit log.
+        `index` is its position among all webhooks of its kind, for the audit log.
 
         Raises:
-            ApiError: if it cannot be asked and its failure is not ignored, or if it refuses.
+            ApiError: if the webhook refuses the write, or the call fails and is not ignored.
         """
         seen_as = self._match(webhook, attributes)
         if seen_as is None or not await self._meets_conditions(webhook, attributes, seen_as):
@@ -132,7 +132,7 @@ class WebhookDispatcher:
         return verdict
 
     def find_seen_as(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
-        """The resource as which a webhook sees a write, by its rules alone."""
+        """Return the resource by which the rules of a webhook match a write; None if none does."""
         return find_match(
             webhook.rules,
             attributes,
@@ -143,7 +143,7 @@ class WebhookDispatcher:
     def apply_patch(
         self, attributes: AdmissionAttributes, patch: bytes, seen_as: Resource
     ) -> Object:
-        """The object after the patch of a webhook that sees it as a resource."""
+        """Apply the patch of a webhook that sees the object as `seen_as`; return the object."""
         from quarterdeck.server.admission.webhooks.patch import apply_patch
 
         return apply_patch(attributes, patch, seen_as, registry=self._registry)
@@ -199,25 +199,25 @@ class WebhookDispatcher:
         self._by_configuration[key.name] = webhooks
 
     def _sort(self) -> None:
-        """Configurations are asked in the order of their names."""
+        """Order the webhooks by the names of their configurations."""
         names = sorted(self._by_configuration)
         self.webhooks = tuple(each for name in names for each in self._by_configuration[name])
         self._candidates.replace(self.webhooks)
 
 
 class MutatingWebhooks:
-    """Asks in order; each may change the object, and some are asked again when a later one did."""
+    """Calls webhooks in order; each may change the object, and some are then called again."""
 
     def __init__(self, dispatcher: WebhookDispatcher) -> None:
         self._dispatcher = dispatcher
 
     @property
     def is_active(self) -> bool:
-        """Whether there is anybody to ask."""
+        """Whether there are webhooks to call."""
         return bool(self._dispatcher.webhooks)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Let everybody change the object; in a second round those who must see later changes."""
+        """Call the webhooks that match; in a second round those that must see later changes."""
         rounds = attributes.reinvocation
         invocations = rounds.get(_MUTATING_PLUGIN)
         if rounds.is_second:
@@ -239,10 +239,10 @@ class MutatingWebhooks:
         invocations.end(attributes.value)
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Nothing to say about the final object."""
+        """Do nothing; mutating webhooks are only called in `admit`."""
 
     def _apply(self, webhook: Webhook, attributes: AdmissionAttributes, patch: bytes) -> bool:
-        """Change the object; whether anything did change."""
+        """Apply a patch to the object; return whether the object changed."""
         seen_as = self._dispatcher.find_seen_as(webhook, attributes)
         assert seen_as is not None  # it was asked
         before = attributes.value
@@ -251,21 +251,21 @@ class MutatingWebhooks:
 
 
 class ValidatingWebhooks:
-    """Asks everybody at once; the first refusal, in their order, is the answer."""
+    """Calls webhooks concurrently; of several refusals the first in their order is returned."""
 
     def __init__(self, dispatcher: WebhookDispatcher) -> None:
         self._dispatcher = dispatcher
 
     @property
     def is_active(self) -> bool:
-        """Whether there is anybody to ask."""
+        """Whether there are webhooks to call."""
         return bool(self._dispatcher.webhooks)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Nothing to change."""
+        """Do nothing; validating webhooks are only called in `validate`."""
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Ask everybody about the final object."""
+        """Call the webhooks that match with the final object."""
         candidates = self._dispatcher.find_candidates(attributes)
         if not candidates:
             return
@@ -279,7 +279,7 @@ class ValidatingWebhooks:
 
 
 def _report_unreadable(key: StoreKey, error: Exception) -> None:
-    """Say that a stored configuration is skipped; the server goes on without it."""
+    """Report that a stored configuration is invalid; the server continues without it."""
     message = f"cannot decode {key.resource} {key.name!r}; it has no effect, write it again"
     context = {"message": message, "exception": error}
     asyncio.get_running_loop().call_exception_handler(context)

@@ -1,4 +1,4 @@
-"""What is told about questions to webhooks: metrics, the log, and annotations of the audit log."""
+"""Reports calls of webhooks in metrics, the log, and annotations of the audit log."""
 
 import logging
 
@@ -22,19 +22,19 @@ _VALIDATION = "validating.webhook.admission.k8s.io"
 
 
 class Observer:
-    """Observes the webhooks of one server."""
+    """Reports the webhook calls of one server."""
 
     def __init__(self, metrics: AdmissionMetrics, clock: Clock) -> None:
         self.metrics = metrics
         self.clock = clock
 
     def begin(self, webhook: Webhook, attributes: AdmissionAttributes, index: int) -> "Question":
-        """A webhook is about to be asked."""
+        """Start the observation of a call, before the webhook is called."""
         return Question(self, webhook, attributes, index)
 
 
 class Question:
-    """One question, until it is answered in one of four ways."""
+    """One call of a webhook; it ends with `allow`, `refuse`, `fail` or `ignore_failure`."""
 
     def __init__(
         self, observer: Observer, webhook: Webhook, attributes: AdmissionAttributes, index: int
@@ -46,19 +46,19 @@ class Question:
         self._started = observer.clock.monotonic()
 
     def allow(self) -> None:
-        """The webhook allowed the write."""
+        """Report that the webhook allowed the write."""
         self._observe(_OK)
 
     def refuse(self, code: int) -> None:
-        """The webhook refused the write."""
+        """Report that the webhook refused the write with an HTTP code."""
         self._observe(code, NO_ERROR)
 
     def fail(self) -> None:
-        """The webhook could not be asked, and the write is refused for it."""
+        """Report a failed call for which the write is refused."""
         self._observe(_UNAVAILABLE, CALLING_ERROR)
 
     def ignore_failure(self, error: Exception) -> None:
-        """The webhook could not be asked, and the write goes on without it."""
+        """Report a failed call that the failure policy ignores."""
         self._observe(_UNAVAILABLE)
         self._observer.metrics.observe_open_failure(self._call)
         place = _MUTATION if self._call.is_mutating else _VALIDATION
@@ -79,7 +79,7 @@ class Question:
 def annotate_mutation(
     webhook: Webhook, attributes: AdmissionAttributes, index: int, *, is_changed: bool
 ) -> None:
-    """Say in the audit event which webhook saw the object, and whether it changed it."""
+    """Annotate the audit event with a webhook call, and whether it changed the object."""
     value = {
         "configuration": webhook.configuration,
         "webhook": webhook.name,

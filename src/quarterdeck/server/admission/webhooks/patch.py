@@ -17,16 +17,16 @@ from quarterdeck.wire.status import InternalError
 
 _MAX_OPERATIONS = 10_000
 _MAX_BYTES = 8 * 1024 * 1024
-"""Of a patched object; what is larger could not be stored."""
+"""Limit of a patched object; a larger one could not be stored."""
 
 
 def apply_patch(
     attributes: AdmissionAttributes, patch: bytes, seen_as: Resource, *, registry: Registry
 ) -> Object:
-    """The object after the patch, in the shape of its kind and with its defaults.
+    """Apply the patch of a webhook, then normalise and default the object.
 
     Raises:
-        ApiError: if the patch cannot be applied, or makes something else of the object.
+        ApiError: if the patch cannot be applied, or the result does not fit the kind.
     """
     value = show(attributes, copy.deepcopy(attributes.value), seen_as)
     assert value is not None  # deletions have no object, and are not patched
@@ -39,7 +39,7 @@ def apply_patch(
 
 
 def _patch(value: Object, patch: bytes) -> Any:
-    """The patched document; what goes wrong is told in the words of Kubernetes' patch library."""
+    """Apply a JSON patch to a document; errors have the words of Kubernetes' patch library."""
     try:
         document = kit_json.decode(patch)
     except ValueError as error:
@@ -90,7 +90,7 @@ def _describe(error: json_patch.JsonPatchError, operations: list[json_patch.Oper
 
 
 def _check_kind(patched: Object, seen_as: Resource, registry: Registry) -> None:
-    """A patch may not make an object of another kind of one; what it is now is read as such."""
+    """Refuse a patch that changes kind or apiVersion; errors of the new kind come first."""
     api_version, kind = str(patched.get("apiVersion")), str(patched.get("kind"))
     if (api_version, kind) == (seen_as.api_version, seen_as.kind):
         return

@@ -14,7 +14,7 @@ _BOUND = ("pod", "secret", "node")
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """An object a token lives and dies with."""
+    """The object that a token is bound to: the token is valid only while it exists."""
 
     kind: str
     """`pod`, `secret` or `node`."""

@@ -1,6 +1,6 @@
-"""Tokens of service accounts that are kept in Secrets, as Kubernetes made them before 1.24.
+"""Tokens of service accounts that are stored in Secrets, as Kubernetes created them before 1.24.
 
-They do not expire: a token is good while its Secret holds it, and its account is there. Pure.
+They do not expire: a token is valid as long as its Secret and its account exist. Pure.
 """
 
 import base64
@@ -23,7 +23,7 @@ _NAMESPACE, _SECRET, _ACCOUNT, _UID = (
 
 
 class LegacyClaims(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a token in a Secret."""
+    """The claims of a token that is stored in a Secret."""
 
     namespace: str
     secret: str
@@ -31,7 +31,7 @@ class LegacyClaims(msgspec.Struct, frozen=True, kw_only=True):
     account_uid: str
 
     def to_json(self) -> dict[str, Any]:
-        """As they are signed."""
+        """Return the claims in their JSON form, which is signed."""
         return {
             "iss": ISSUER,
             _NAMESPACE: self.namespace,
@@ -42,7 +42,7 @@ class LegacyClaims(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def is_held_by(self, secret: bytes, token: str) -> bool:
-        """Whether a stored Secret holds the token, and is not being deleted."""
+        """Whether a stored Secret has the token, and is not being deleted."""
         value = kit_json.decode(secret)
         if value["metadata"].get("deletionTimestamp") or value.get("type") != SECRET_TYPE:
             return False

@@ -1,7 +1,7 @@
-"""Whom a token stands for now.
+"""Authenticates tokens of service accounts.
 
-A signature alone is not enough: the account, and what the token is bound to, must still be there,
-with the same uid. Deleting either ends every token of it at once.
+A valid signature is not enough: the account, and the object that the token is bound to, must still
+exist with the same uid. So deleting either of them invalidates the tokens at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ _RESOURCE = "serviceaccounts"
 _EXTRA = "authentication.kubernetes.io/"
 _RESOURCES = {"pod": "pods", "secret": "secrets", "node": "nodes"}
 _CLOCK_LEEWAY_S = 60
-"""How far the clocks of two servers may be apart, as Kubernetes allows it."""
+"""The clock skew between two servers that Kubernetes allows."""
 _DELETION_LEEWAY = timedelta(seconds=60)
-"""How long a token outlives the moment its pod was to be gone."""
+"""How long a token stays valid after the deletion time of the object it is bound to."""
 
 
 class WrongAudience(CredentialsRefused):
-    """Raised when a good token is for others than those who were asked; clients get a plain 401."""
+    """Raised when a valid token is for other audiences; clients get a plain 401."""
 
     def __init__(self, found: Sequence[str], wanted: Sequence[str]) -> None:
         shown = ("[" + " ".join(map(quote, each)) + "]" for each in (found, wanted))
@@ -47,7 +47,7 @@ class WrongAudience(CredentialsRefused):
 
 
 class AccountNotFound(CredentialsRefused):
-    """Raised when the account of a good token is gone; clients get a plain 401."""
+    """Raised when the account of a valid token does not exist; clients get a plain 401."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"serviceaccounts {quote(name)} not found")
@@ -72,7 +72,7 @@ class ServiceAccountTokens:
         self.key = key
         self.issuer = issuer
         self.audiences = tuple(audiences) or (issuer,)
-        """The audiences of this API, which tokens are for unless others are asked for."""
+        """The audiences of this API; tokens are for them unless a request names others."""
 
     def issue(
         self,
@@ -83,7 +83,7 @@ class ServiceAccountTokens:
         seconds: int,
         bound: Bound | None,
     ) -> str:
-        """A token for an account that is there."""
+        """Issue a token for an existing account."""
         now = int(self._clock.now().timestamp())
         claims = Claims(
             namespace=account.namespace,
@@ -99,10 +99,10 @@ class ServiceAccountTokens:
         return self.key.sign(claims.to_json())
 
     def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
-        """The account a token stands for; None if it is not a token of this server.
+        """Return the user of a service account token; None if this server did not issue the token.
 
         Raises:
-            Unauthorized: if it is one and has expired, was revoked, or is for other audiences.
+            Unauthorized: if the token has expired, was revoked, or is for other audiences.
         """
         if token.count(".") != 2:
             return None
@@ -127,7 +127,7 @@ class ServiceAccountTokens:
     def _authenticate_legacy(
         self, claims: LegacyClaims, token: str, audiences: Sequence[str]
     ) -> User:
-        """The account of a token that a Secret holds: it is good while the Secret holds it."""
+        """Return the user of a token that is stored in a Secret, if the Secret still has it."""
         account = StoreKey(_RESOURCE, claims.namespace, claims.account)
         secret = self._store.get(StoreKey("secrets", claims.namespace, claims.secret))
         if not self._is_there(account, claims.account_uid):
@@ -180,7 +180,7 @@ def build_account_user(
     uid: str = "",
     extra: Mapping[str, tuple[str, ...]] | None = None,
 ) -> User:
-    """The user that a service account is."""
+    """Build the user of a service account."""
     return User(
         name=f"{SUBJECT}{namespace}:{name}",
         uid=uid,

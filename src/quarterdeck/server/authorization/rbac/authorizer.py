@@ -1,4 +1,4 @@
-"""The authorizer that reads roles: follows the store, and asks `grants`."""
+"""The RBAC authorizer: follows the store, and decides by `grants`."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _SOURCES = {f"{source.value}.{GROUP}": source for source in Source}
 
 
 class RbacAuthorizer:
-    """Allows what roles allow; members of `system:masters` may do everything."""
+    """Authorizes requests by roles and bindings; the group `system:masters` may do everything."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -29,13 +29,13 @@ class RbacAuthorizer:
         self._store.subscribe(self._follow)
 
     def allows(self, user: User, attributes: Attributes) -> bool:
-        """Whether a rule that the user holds there, or everywhere, allows it."""
+        """Whether a rule of the user, in the namespace or cluster-wide, allows the request."""
         if MASTERS_GROUP in user.groups:
             return True
         return _ask(self.permissions(user, attributes.namespace), attributes)
 
     def explain(self, user: User, attributes: Attributes) -> str:
-        """The binding that allows it."""
+        """Return which binding allows the request, as access reviews show it."""
         if MASTERS_GROUP in user.groups:
             return ""
 
@@ -50,7 +50,7 @@ class RbacAuthorizer:
         return self.permissions(user, namespace).rules
 
     def permissions(self, user: User, namespace: str) -> Permissions:
-        """All rules a user holds in a namespace, or with an empty one outside of all."""
+        """Return the permissions of a user in a namespace; cluster-wide ones if it is empty."""
         return self.grants.permissions(user.name, user.groups, namespace)
 
     def _follow(self, events: Sequence[StoreEvent]) -> None:

@@ -1,7 +1,7 @@
-"""Whether some rules include others, and which are missing: the base of escalation checks. Pure.
+"""Finds the rules that a set of rules does not cover, for escalation checks. Pure.
 
-Rules are taken apart into single permissions, each is looked for among the rules that are held, and
-those that are missing are put together again for the message.
+Rules are split into single permissions, each is looked up in the rules that the user holds, and the
+missing ones are joined again for the message.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,9 +12,9 @@ from quarterdeck.server.authorization.policy_rule import ALL, PolicyRule, covers
 
 
 def find_missing(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """The permissions of `wanted` that no rule of `held` includes, compacted.
+    """Return the permissions of `wanted` that no rule of `held` includes, compacted.
 
-    A rule that is held as it stands includes all of itself and is not taken apart.
+    A rule that `held` has in the same form is included as a whole and is not split.
     """
     whole = frozenset(held)
     missing = [
@@ -89,7 +89,7 @@ def _includes_resource(owner: PolicyRule, resource: str) -> bool:
 
 
 def _includes_names(owner: PolicyRule, single: PolicyRule) -> bool:
-    """A rule without names is about all of them."""
+    """Whether a rule covers the resource name of another; a rule without names covers all."""
     if not owner.resource_names:
         return True
     return bool(single.resource_names) and _has_each(owner.resource_names, single.resource_names)

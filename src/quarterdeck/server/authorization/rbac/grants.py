@@ -1,8 +1,8 @@
-"""From roles and bindings to what a user may do. Pure: it is told about objects, and asked.
+"""Computes the rules of a user from roles and bindings. Pure: objects are passed in.
 
-Bindings are indexed by their subjects, so a question costs the same with ten bindings and with ten
-thousand. What a user may do in a namespace is merged once and kept until a role or a binding
-changes; then a repeated question is two look-ups.
+Bindings are indexed by their subjects, so a check costs the same with ten bindings and with ten
+thousand. The rules of a user in a namespace are collected once and cached until a role or a binding
+changes, so a repeated check is two look-ups.
 """
 
 import enum
@@ -25,12 +25,12 @@ ACCOUNT_PREFIX = "system:serviceaccount:"
 _KEPT_USERS = 1024
 
 AllowsRule = Callable[[PolicyRule], bool]
-"""Whether one rule allows what is asked."""
+"""Tests whether one rule allows a request."""
 _KEPT_ANSWERS = 4096
 
 
 class Source(enum.Enum):
-    """The four kinds that grants come from, by their resource."""
+    """The four RBAC resources that permissions are computed from."""
 
     ROLES = "roles"
     CLUSTER_ROLES = "clusterroles"
@@ -39,14 +39,14 @@ class Source(enum.Enum):
 
 
 class Subject(NamedTuple):
-    """Whom a binding names: a user or a group. A service account is a user of a known name."""
+    """The subject of a binding: a user or a group. A service account is the user of its tokens."""
 
     is_group: bool
     name: str
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A role given to subjects, in one namespace or, with an empty one, everywhere."""
+    """A RoleBinding, or a ClusterRoleBinding if the namespace is empty."""
 
     namespace: str
     name: str
@@ -56,7 +56,7 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 class Question(NamedTuple):
-    """A verb on a resource, without the name of an object."""
+    """A verb on a resource, without the name of an object: the key of cached decisions."""
 
     verb: str
     group: str
@@ -65,7 +65,7 @@ class Question(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """Which binding allows something, and to whom; `str` is how reviews say it."""
+    """The binding and subject by which a request is allowed; `str` is the text in reviews."""
 
     binding: Binding
     subject: Subject
@@ -79,14 +79,14 @@ class Allowance(NamedTuple):
 
 
 class Permissions:
-    """What one user may do in one namespace, or outside of all."""
+    """The rules of one user in one namespace, or cluster-wide, with cached decisions."""
 
     def __init__(self, rules: Iterable[PolicyRule]) -> None:
         self.rules = tuple(rules)
         self._answers: dict[Question, frozenset[str] | None] = {}
 
     def allows(self, question: Question, name: str) -> bool:
-        """Whether a rule allows it for an object of that name; empty for no name."""
+        """Whether a rule allows a verb on the object `name`; empty if the request has no name."""
         if question not in self._answers:
             if len(self._answers) >= _KEPT_ANSWERS:
                 self._answers.clear()
@@ -99,7 +99,7 @@ class Permissions:
         return any(matches_verb(rule, verb) and matches_path(rule, path) for rule in self.rules)
 
     def _names(self, question: Question) -> frozenset[str] | None:
-        """The names for which it is allowed; None for all."""
+        """Return the object names for which rules allow a verb; None if they allow all names."""
         names: set[str] = set()
         for rule in self.rules:
             if (
@@ -125,7 +125,7 @@ class Grants:
         )
 
     def put(self, source: Source, value: Mapping[str, Any]) -> None:
-        """Learn of a role or binding, or of its new content."""
+        """Add or replace a role or binding."""
         metadata = value["metadata"]
         key = (source, metadata.get("namespace") or "", metadata["name"])
         self._permissions.clear()
@@ -139,7 +139,7 @@ class Grants:
             self._by_subject.setdefault(subject, {})[key] = binding
 
     def remove(self, source: Source, namespace: str, name: str) -> None:
-        """Forget a role or binding; an unknown one is fine."""
+        """Remove a role or binding; an unknown one is not an error."""
         key = (source, namespace, name)
         self._permissions.clear()
         if source in (Source.ROLES, Source.CLUSTER_ROLES):
@@ -148,11 +148,11 @@ class Grants:
             self._unbind(key)
 
     def role(self, source: Source, namespace: str, name: str) -> tuple[PolicyRule, ...] | None:
-        """The rules of a role; None if there is no such role."""
+        """Return the rules of a role; None if there is no such role."""
         return self._roles.get((source, namespace, name))
 
     def permissions(self, user: str, groups: tuple[str, ...], namespace: str) -> Permissions:
-        """What a user may do in a namespace, or with an empty one outside of all."""
+        """Return the permissions of a user in a namespace; cluster-wide ones if it is empty."""
         key = (user, groups, namespace)
         found = self._permissions.get(key)
         if found is None:
@@ -167,7 +167,7 @@ class Grants:
     def explain(
         self, user: str, groups: tuple[str, ...], namespace: str, *, allows: AllowsRule
     ) -> Allowance | None:
-        """The first binding with a rule that allows something; None if there is none."""
+        """Return the first binding with a rule for which `allows` is true; None if none has."""
         for binding, subject in self._find_bindings(user, groups, namespace):
             if any(allows(rule) for rule in self._roles.get(binding.role, ())):
                 return Allowance(binding, subject)
@@ -180,7 +180,7 @@ class Grants:
     def _find_bindings(
         self, user: str, groups: tuple[str, ...], namespace: str
     ) -> list[tuple[Binding, Subject]]:
-        """Bindings for everywhere come first, then those for the namespace; each once."""
+        """Find the bindings of a user: first cluster-wide ones, then those of the namespace."""
         subjects = [Subject(is_group=False, name=user)]
         subjects.extend(Subject(is_group=True, name=group) for group in groups)
         found: dict[tuple[str, str], tuple[Binding, Subject]] = {}
@@ -209,7 +209,7 @@ def _describe_subject(subject: Subject) -> str:
 
 
 def resolve_role(value: Mapping[str, Any]) -> tuple[Source, str, str]:
-    """The role a binding refers to: kind, namespace and name."""
+    """Return the source, namespace and name of the role that a binding refers to."""
     reference = value.get("roleRef") or {}
     name = reference.get("name") or ""
     if reference.get("kind") == "ClusterRole":

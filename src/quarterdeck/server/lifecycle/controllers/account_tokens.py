@@ -30,7 +30,7 @@ _MARK = SECRET_TYPE.encode()
 
 
 class AccountTokens:
-    """Keeps the Secrets of type `kubernetes.io/service-account-token` filled."""
+    """Adds tokens to Secrets of type `kubernetes.io/service-account-token`."""
 
     name = "legacy-serviceaccount-token-controller"
     manager = "kube-controller-manager"
@@ -42,7 +42,7 @@ class AccountTokens:
         self._authority = authority
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Secrets of that type, and accounts whose Secrets may be waiting or left behind."""
+        """Find Secrets of that type, and accounts that were created or deleted."""
         key = event.key
         if key.resource == ACCOUNTS:
             if (event.before is None) != (event.after is None):
@@ -51,7 +51,7 @@ class AccountTokens:
             yield key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """What to do about one Secret, or about all of one account."""
+        """Fill in or delete one Secret, or all Secrets of one account."""
         if key.resource == SECRETS:
             secret = view.get(key)
             return [] if secret is None else self._plan_secret(view, secret)

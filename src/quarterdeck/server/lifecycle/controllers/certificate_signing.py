@@ -1,7 +1,7 @@
 """Signs approved certificate requests for the signers of Kubernetes itself.
 
-What a signer does not accept gets the condition `Failed`. Requests to other signers are left to
-those who run them.
+A request that the signer does not accept gets the condition `Failed`. Requests to other signers are
+ignored.
 """
 
 import base64
@@ -32,10 +32,10 @@ _ENCRYPTION = ("digital signature", "key encipherment")
 
 
 class Signer(NamedTuple):
-    """What one signer accepts."""
+    """The requirements of one signer."""
 
     purpose: str
-    """The usage that must be asked for."""
+    """The key usage that a request must have."""
     is_for_nodes: bool = False
     needs_hosts: bool = False
     allows_hosts: bool = True
@@ -65,16 +65,16 @@ class CertificateSigning:
 
     @functools.cached_property
     def _authority(self) -> Certificate:
-        """Read when the first request is signed."""
+        """The CA certificate and key, read when the first request is signed."""
         return load_certificate(self._certificate.read_bytes(), self._key.read_bytes())
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The request itself."""
+        """Find the request that was written."""
         if event.after is not None:
             yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Issue the certificate of an approved request, or say why not."""
+        """Issue the certificate of an approved request, or set the condition `Failed`."""
         request = view.get(key)
         if request is None or is_deleting(request) or not _is_waiting(request):
             return ()
@@ -122,7 +122,7 @@ def _is_waiting(request: Object) -> bool:
 
 
 def check_request(signer: Signer, name: RequestedName, usages: Sequence[str]) -> None:
-    """Check what a request asks for.
+    """Check whether the signer accepts the name and the usages of a request.
 
     Raises:
         ValueError: naming what the signer does not accept.

@@ -38,7 +38,7 @@ _HEADLESS = "service.kubernetes.io/headless"
 
 
 class ServiceEndpoints:
-    """Follows the pods of every Service that has a selector."""
+    """Keeps the Endpoints and EndpointSlices of every Service with a selector up to date."""
 
     name = "endpoint-controller"
     manager = "kube-controller-manager"
@@ -46,7 +46,7 @@ class ServiceEndpoints:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find the service itself, those that select a pod, and those whose endpoints went."""
+        """Find a written service, services that select a pod, and owners of deleted endpoints."""
         key = event.key
         if key.resource == SERVICES:
             yield key

@@ -19,7 +19,7 @@ _SWEEP = StoreKey(EVENTS, "", "")
 
 
 class EventExpiry:
-    """Removes events that are too old; one deadline for all of them."""
+    """Removes events that are too old; one plan and one timer serve all events."""
 
     name = "event-expiry"
     manager = "kube-apiserver"
@@ -32,7 +32,7 @@ class EventExpiry:
         self._due: list[tuple[float, int, StoreKey]] = []
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Note the deadline; only the first one needs to be looked at."""
+        """Add the deadline of an event; a plan is needed only if it is the earliest."""
         if event.after is None:
             return
         is_first = not self._due
@@ -45,7 +45,7 @@ class EventExpiry:
             yield _SWEEP
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Remove what is due and come back for the next."""
+        """Remove expired events, and requeue for the next deadline."""
         now = view.now.timestamp()
         actions: list[Action] = []
         while self._due and self._due[0][0] <= now and len(actions) < _MAX_ACTIONS:

@@ -28,7 +28,7 @@ class NamespaceContents:
         self._data = {"ca.crt": authority}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Namespaces that are new, or lost one of the two."""
+        """Find namespaces that were written, or in which one of the two objects was."""
         key = event.key
         if key.resource == NAMESPACES:
             if event.after is not None and get_object_meta(event.after).deletion_timestamp is None:
@@ -37,7 +37,7 @@ class NamespaceContents:
             yield StoreKey(NAMESPACES, "", key.namespace)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Make what is missing, restore what was changed."""
+        """Create missing objects, and restore the data of the ConfigMap."""
         namespace = view.get(key)
         if namespace is None or is_deleting(namespace):
             return ()

@@ -14,11 +14,11 @@ from quarterdeck.storage import Entry, StoreEvent, StoreKey
 NAMESPACES = "namespaces"
 _FINALIZER = "kubernetes"
 _MAX_DELETIONS = 500
-"""Objects that are deleted before others get a turn; their events bring us back."""
+"""How many objects one plan deletes; the events of the deletions trigger the next plan."""
 
 
 class NamespaceTermination:
-    """Empties namespaces that are being deleted, then lets them go."""
+    """Deletes the objects in terminating namespaces, then removes the finalizer `kubernetes`."""
 
     name = "namespace-controller"
     manager = "kube-controller-manager"
@@ -44,7 +44,7 @@ class NamespaceTermination:
             yield StoreKey(NAMESPACES, "", key.namespace)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Delete what is there; when nothing is left, drop the finalizer."""
+        """Delete the objects of a namespace; when none is left, remove the finalizer."""
         value = view.get(key)
         if value is None or not value["metadata"].get("deletionTimestamp"):
             return ()

@@ -22,7 +22,7 @@ NODES = "nodes"
 
 
 class PodTermination:
-    """Removes pods of simulated and of absent nodes when their grace ends."""
+    """Removes deleted pods without a kubelet when their grace period ends."""
 
     name = "pod-end"
     manager = "kubelet"
@@ -35,7 +35,7 @@ class PodTermination:
             yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Wait for the end of the grace, then remove it."""
+        """Wait for the end of the grace period, then remove the pod."""
         pod = view.get(key)
         if pod is None or has_kubelet(view, pod):
             return ()
@@ -47,13 +47,13 @@ class PodTermination:
 
 
 def has_kubelet(view: View, pod: Object) -> bool:
-    """Whether a pod runs on a node with a kubelet of its own."""
+    """Whether a pod is on an existing node that is not simulated."""
     node = view.get(StoreKey(NODES, "", get_spec(pod).get("nodeName") or ""))
     return node is not None and SIMULATED_NODE not in get_annotations(node)
 
 
 def end_pod(pod: Object) -> Sequence[Action]:
-    """Remove a pod; one with finalizers only has no time left any more."""
+    """Remove a pod; if finalizers keep it, set its grace period to 0."""
     if not pod["metadata"].get("finalizers"):
         return [remove(PODS, pod)]
     if pod["metadata"].get("deletionGracePeriodSeconds"):

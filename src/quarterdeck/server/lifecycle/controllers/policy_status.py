@@ -1,4 +1,4 @@
-"""Type checking of admission policies: says in their status which expressions cannot fit."""
+"""Type checking of admission policies: reports expressions with type errors in their status."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,7 @@ class PolicyStatus:
             yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Apply a status that speaks of the present generation."""
+        """Apply the status of the current generation, unless the policy has it."""
         policy = view.get(key)
         if policy is None or is_deleting(policy):
             return ()

@@ -23,11 +23,11 @@ class RoleAggregation:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Any role may be part of any other: all are looked at together."""
+        """Return one key for all roles, because any role may be part of any other."""
         yield _ALL
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """The roles whose rules are not what their parts add up to."""
+        """Update the aggregated roles whose rules differ from those of the selected roles."""
         roles = list(view.list(ROLES))
         actions: list[Action] = []
         for place, role in enumerate(roles):

@@ -1,7 +1,7 @@
-"""Claims and volumes that are in use stay until they are not.
+"""Removes the protection finalizers of deleted claims and volumes that are not in use.
 
-Admission gives both a finalizer; here it is taken off again: from a claim when no running pod
-mounts it, from a volume when it is not bound.
+Admission adds the finalizers. The finalizer of a claim is removed when no running pod mounts it,
+that of a volume when it is not bound.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ _FINALIZERS = {CLAIMS: "kubernetes.io/pvc-protection", VOLUMES: "kubernetes.io/p
 
 
 class VolumeProtection:
-    """Removes the finalizer of claims and volumes that are not in use."""
+    """Removes the finalizer of deleted claims and volumes that are not in use."""
 
     name = "volume-protection"
     manager = "kube-controller-manager"
@@ -31,7 +31,7 @@ class VolumeProtection:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find what is being deleted, and the claims of pods that are gone."""
+        """Find claims and volumes that are being deleted, and the claims of deleted pods."""
         if event.key.resource != PODS:
             if (
                 event.after is not None
@@ -43,7 +43,7 @@ class VolumeProtection:
                 yield StoreKey(CLAIMS, event.key.namespace, name)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Take the finalizer off what is not in use."""
+        """Remove the finalizer of a deleted claim or volume if it is not in use."""
         value = view.get(key)
         if value is None or not is_deleting(value):
             return ()
@@ -74,7 +74,7 @@ _decode_pod = msgspec.json.Decoder(_Pod).decode
 
 
 def _decode_claims(value: bytes) -> Iterator[str]:
-    """The claims of a stored pod; the rest of it is skipped, because this runs at every commit."""
+    """Decode only the claim names of a stored pod: this runs in the commit of each deletion."""
     for volume in _decode_pod(value).spec.volumes or ():
         if volume.claim is not None:
             yield volume.claim.name

@@ -6,13 +6,13 @@ from quarterdeck.wire.status import ApiError
 
 
 def is_ending(error: ApiError) -> bool:
-    """Whether a write was refused because its namespace ends."""
+    """Whether a write was refused because its namespace is terminating."""
     causes = error.details.causes if error.details is not None else ()
     return any(cause.reason == "NamespaceTerminating" for cause in causes)
 
 
 def build_refusal_event(action: Create, error: ApiError) -> Record | None:
-    """Build what the owner of an object that was refused should tell."""
+    """Build the FailedCreate event for the owner of an object that was refused."""
     metadata = action.value["metadata"]
     owner = get_controller(action.value)
     if owner is None or is_ending(error):

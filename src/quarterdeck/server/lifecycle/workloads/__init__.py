@@ -1,9 +1,9 @@
 """Simulated workloads: controllers, scheduler and kubelet without containers.
 
 They make the plans Kubernetes would make, in one process. The controllers and the scheduler also
-run without the kubelet; pods then wait for a node of somebody else's. Start at `deployments`,
-follow a pod through `scheduler` to `kubelet`, and see `behaviour` for what the annotations of a pod
-simulate.
+run without the kubelet; pods then wait for a node with a kubelet of its own. Start at
+`deployments`, follow a pod through `scheduler` to `kubelet`, and see `behaviour` for what the
+annotations of a pod simulate.
 """
 
 from collections.abc import Iterator

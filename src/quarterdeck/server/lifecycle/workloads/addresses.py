@@ -7,7 +7,7 @@ _SIZE = 256 * 256
 
 
 class Addresses:
-    """Hands out the addresses of 10.244.0.0/16 in turn."""
+    """Assigns pod addresses of 10.244.0.0/16 in turn."""
 
     def __init__(self) -> None:
         self._owners: dict[str, StoreKey] = {}
@@ -15,13 +15,13 @@ class Addresses:
         self._last = 1
 
     def note(self, key: StoreKey, address: str) -> None:
-        """Learn of an address that a pod has already."""
+        """Record the address of an existing pod."""
         if address:
             self._owners[address] = key
             self._addresses[key] = address
 
     def take(self, key: StoreKey) -> str:
-        """The address of a pod; when all are in use they are shared."""
+        """Return the address of a pod, or assign one; if all are in use, one is shared."""
         if (known := self._addresses.get(key)) is not None:
             return known
         for _ in range(_SIZE):
@@ -33,7 +33,7 @@ class Addresses:
         return address
 
     def release(self, key: StoreKey) -> None:
-        """Take back the address of a pod that is gone."""
+        """Free the address of a deleted pod."""
         address = self._addresses.pop(key, None)
         if address is not None and self._owners.get(address) == key:
             del self._owners[address]

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: scaled by the load an annotation says there is.
+"""HorizontalPodAutoscalers: scale by the load in an annotation.
 
     simulate.quarterdeck.dev/load: "240"    in percent of what one pod asked for, all pods together
 

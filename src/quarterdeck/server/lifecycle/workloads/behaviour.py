@@ -1,4 +1,4 @@
-"""How a simulated pod behaves: read from its annotations, the rest is data.
+"""The behaviour of a simulated pod, read from its annotations.
 
 simulate.quarterdeck.dev/start-delay: 5s     until its containers run
 simulate.quarterdeck.dev/ready-delay: 2s     from running to ready
@@ -35,13 +35,13 @@ class Effect(enum.Enum):
 
 
 class Failure(NamedTuple):
-    """One way to fail."""
+    """A failure that a pod can simulate."""
 
     effect: Effect
     reason: str
-    """Of the waiting state, the termination or the pod."""
+    """Reason of the waiting state, of the terminated state, or of the pod."""
     message: str = ""
-    """`{image}` and `{container}` are filled in."""
+    """A template: `{image}` and `{container}` are filled in."""
     event: str = "Failed"
     exit_code: int = 1
 
@@ -80,23 +80,23 @@ FAILURES = {
         Effect.EVICTED, "Evicted", "The node was low on resource: memory.", event="Evicted"
     ),
 }
-"""Every failure that can be asked for, by name."""
+"""The failures by the value of the annotation."""
 
 
 class Behaviour(NamedTuple):
-    """How one pod behaves; times are in seconds."""
+    """The simulated behaviour of one pod; times are in seconds."""
 
     start_delay: float
     ready_delay: float
     stop_delay: float
     run_for: float | None
-    """None runs for ever."""
+    """How long the containers run until they exit; None for ever."""
     exit_code: int
     failure: Failure | None
 
 
 def parse_behaviour(pod: Object) -> Behaviour:
-    """Read what a pod's annotations say; what cannot be read counts as not said."""
+    """Parse the behaviour from the annotations of a pod; invalid values count as absent."""
     notes = get_annotations(pod)
     failure = FAILURES.get(notes.get(f"{PREFIX}fail", ""))
     run_for = _parse_seconds(notes.get(f"{PREFIX}run-for"))

@@ -26,7 +26,7 @@ class ScheduleError(ValueError):
 
 
 class Schedule(NamedTuple):
-    """The fields of a schedule as the values they allow."""
+    """The values that each field of a cron schedule allows."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -36,7 +36,7 @@ class Schedule(NamedTuple):
     any_day: bool
     any_weekday: bool
     every_s: float = 0.0
-    """For `@every`, the pause; the fields mean nothing then."""
+    """The interval of `@every`; the fields are not used then."""
 
     def find_next(self, moment: datetime, zone: str | None = None) -> datetime | None:
         """Find the first time after a moment, in UTC; None if there is none in five years."""
@@ -52,7 +52,7 @@ class Schedule(NamedTuple):
         return None
 
     def _advance(self, wall: datetime) -> tuple[datetime, bool]:
-        """A step towards the next fitting time, over all that cannot fit; whether it is one."""
+        """Skip to the next candidate time; return it, and whether it matches."""
         if wall.month not in self.months:
             year, month = (wall.year + 1, 1) if wall.month == 12 else (wall.year, wall.month + 1)
             return datetime(year, month, 1), False
@@ -65,7 +65,7 @@ class Schedule(NamedTuple):
         return wall, True
 
     def _has_day(self, wall: datetime) -> bool:
-        """Day and weekday must both fit, but either will do if both are restricted."""
+        """Whether day and weekday match; if both are restricted, one of them is enough."""
         day, weekday = wall.day in self.days, wall.isoweekday() % 7 in self.weekdays
         if self.any_day or self.any_weekday:
             return day and weekday

@@ -53,7 +53,7 @@ _TOLERATED = (
 
 
 class DaemonSets:
-    """Makes and replaces the pods of daemon sets."""
+    """Creates and replaces the pods of daemon sets."""
 
     name = _COMPONENT
     manager = "kube-controller-manager"
@@ -64,7 +64,7 @@ class DaemonSets:
         self._known: dict[StoreKey, None] = {}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find the set itself, that of a pod; all of them when a node changes."""
+        """Find a written daemon set, or that of a pod; all of them when a node changes."""
         if event.key.resource == DAEMON_SETS:
             if event.after is None:
                 self._known.pop(event.key, None)
@@ -77,7 +77,7 @@ class DaemonSets:
             yield from find_controller_keys(event, index, kind="DaemonSet", resource=DAEMON_SETS)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Make and delete pods, node by node; then say how they are."""
+        """Create and delete pods, node by node; update the status when no pod changes."""
         daemons = view.get(key)
         selector = None if daemons is None else parse_selector(daemons)
         if daemons is None or selector is None:
@@ -87,7 +87,7 @@ class DaemonSets:
 
 
 class _Sync:
-    """One look at a daemon set, its pods and the nodes."""
+    """The plan of one daemon set."""
 
     def __init__(self, view: View, daemons: Object, pods: list[Object]) -> None:
         self.view = view
@@ -104,7 +104,7 @@ class _Sync:
 
     @property
     def _probe(self) -> Object:
-        """A pod that asks nodes whether they would have it."""
+        """A pod of the template, to test which nodes it fits."""
         template = get_spec(self.daemons).get("template") or {}
         return _add_tolerations(build_pod(self.daemons, template, "probe"))
 
@@ -160,7 +160,7 @@ class _Sync:
         yield from create_pod(self.daemons, pod, _COMPONENT)
 
     def _replace_pods(self) -> Iterator[Action]:
-        """Pods of an older template, as many as may be away at once."""
+        """Delete pods of an older template, as many as may be unavailable at once."""
         strategy = get_spec(self.daemons).get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return
@@ -224,7 +224,7 @@ def _add_tolerations(pod: Object) -> Object:
 
 
 def _get_node_name(pod: Object) -> str:
-    """Return where a pod is, or is meant to be."""
+    """Return the node of a pod, or the one that its node affinity names."""
     if host := get_spec(pod).get("nodeName"):
         return str(host)
     affinity = (get_spec(pod).get("affinity") or {}).get("nodeAffinity") or {}

@@ -34,7 +34,7 @@ _NOT_COPIED = frozenset(
 
 
 def build_replica_set(deployment: Object, suffix: str, size: int, notes: dict[str, str]) -> Object:
-    """Build the replica set of the present template."""
+    """Build the replica set of the current template."""
     template = get_spec(deployment).get("template") or {}
     given = template.get("metadata") or {}
     tagged = {**(given.get("labels") or {}), HASH_LABEL: suffix}
@@ -67,13 +67,13 @@ def copy_annotations(deployment: Object) -> dict[str, str]:
 
 
 def get_age_key(replica_set: Object) -> tuple[object, str]:
-    """Sorts replica sets from the oldest to the newest."""
+    """Return the key that sorts replica sets from the oldest to the newest."""
     made = get_creation_time(replica_set)
     return (made.timestamp() if made else 0.0, get_name(replica_set))
 
 
 def is_of(replica_set: Object, deployment: Object) -> bool:
-    """Whether a set has the present template, apart from the label that names it."""
+    """Whether a replica set has the current template, apart from the hash label."""
     if is_deleting(replica_set):
         return False
     template = get_spec(replica_set).get("template") or {}
@@ -91,17 +91,17 @@ def is_of(replica_set: Object, deployment: Object) -> bool:
 
 
 def count_replicas(replica_set: Object) -> SetSize:
-    """Count a replica set in numbers."""
+    """Return the desired and available replicas of a replica set."""
     return SetSize(get_replicas(replica_set), get_status(replica_set).get("availableReplicas") or 0)
 
 
 def count_all_replicas(replica_sets: Sequence[Object]) -> list[SetSize]:
-    """Replica sets in numbers."""
+    """Return the desired and available replicas of each replica set."""
     return [count_replicas(each) for each in replica_sets]
 
 
 def is_saturated(replica_set: Object, replicas: int) -> bool:
-    """Whether a set has all the replicas there should be."""
+    """Whether a replica set has all desired replicas, and all are available."""
     return (
         get_replicas(replica_set) == replicas
         and (get_status(replica_set).get("availableReplicas") or 0) == replicas
@@ -110,11 +110,11 @@ def is_saturated(replica_set: Object, replicas: int) -> bool:
 
 
 def get_set_revision(replica_set: Object) -> int:
-    """Return the number of the rollout a set belongs to."""
+    """Return the revision annotation of a replica set; 0 if it is absent or invalid."""
     text = get_annotations(replica_set).get(REVISION, "0")
     return int(text) if text.isdigit() else 0
 
 
 def get_generation(value: Object) -> int:
-    """Return how often the spec of an object changed."""
+    """Return `metadata.generation`; 0 if it is absent."""
     return int(value["metadata"].get("generation") or 0)

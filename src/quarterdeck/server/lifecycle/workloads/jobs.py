@@ -43,7 +43,7 @@ _LAST_BACKOFF_S = 600.0
 
 
 class Jobs:
-    """Makes the pods of jobs and counts how they end."""
+    """Creates the pods of jobs and counts successes and failures."""
 
     name = _COMPONENT
     manager = "kube-controller-manager"
@@ -58,7 +58,7 @@ class Jobs:
             yield from find_controller_keys(event, index, kind="Job", resource=JOBS)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """The next step of one job."""
+        """Plan the next step of one job."""
         job = view.get(key)
         selector = None if job is None else parse_selector(job)
         if job is None or selector is None or is_deleting(job):
@@ -76,7 +76,7 @@ def is_over(job: Object) -> bool:
 
 
 def _delete_after_ttl(job: Object, now: datetime) -> Iterator[Action]:
-    """A job that is over goes after a while, if it says so."""
+    """Delete a finished job after its TTL, if it has one."""
     seconds = get_spec(job).get("ttlSecondsAfterFinished")
     if seconds is None:
         return
@@ -88,7 +88,7 @@ def _delete_after_ttl(job: Object, now: datetime) -> Iterator[Action]:
 
 
 class _Sync:
-    """One look at a job and its pods."""
+    """The plan of one unfinished job."""
 
     def __init__(self, view: View, job: Object, pods: list[Object]) -> None:
         self.view = view

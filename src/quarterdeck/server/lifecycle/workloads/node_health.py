@@ -39,7 +39,7 @@ from quarterdeck.storage import Entry, StoreEvent, StoreKey
 _STARTUP_GRACE = timedelta(seconds=60)
 """How long a new node may take to report for the first time."""
 _MONITOR_GRACE = timedelta(seconds=50)
-"""How long a node may be silent after that."""
+"""How long a node may be without a heartbeat after that."""
 _KUBELET_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _NOT_READY = "node.kubernetes.io/not-ready"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -69,7 +69,7 @@ _decode = msgspec.json.Decoder(_Node).decode
 
 
 class _Heartbeat(NamedTuple):
-    """The last sign of life of a node."""
+    """The last heartbeat of a node."""
 
     reported: str | None
     """The time in the Ready condition."""
@@ -79,7 +79,7 @@ class _Heartbeat(NamedTuple):
 
 
 class NodeHealth:
-    """Watches the nodes that somebody else's kubelet runs; simulated ones are always healthy."""
+    """Watches the nodes of external kubelets; simulated ones are always healthy."""
 
     name = "node-health"
     manager = "kube-controller-manager"
@@ -102,7 +102,7 @@ class NodeHealth:
             yield StoreKey(NODES, "", event.key.name)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Give up a silent node, and set the taints that its conditions ask for."""
+        """Set the conditions of a node without heartbeat to Unknown, and update its taints."""
         node = view.get(key)
         if node is None or SIMULATED_NODE in get_annotations(node):
             return ()
@@ -115,7 +115,7 @@ class NodeHealth:
         return [*_update_node(view, node, conditions), Requeue(left.total_seconds())]
 
     def _note_heartbeat(self, view: View, key: StoreKey, node: Object) -> datetime:
-        """Note what a node reported; returns when it was noticed."""
+        """Record the heartbeat times of a node; return when they last changed."""
         ready = get_condition(get_status(node).get("conditions"), "Ready")
         reported = None if ready is None else ready.get("lastHeartbeatTime") or ""
         lease = view.get(StoreKey(LEASES, LEASE_HOME, key.name))
@@ -139,7 +139,7 @@ def _is_entry_ready(entry: Entry | None) -> bool:
 
 
 def _mark_unknown(node: Object, conditions: list[Object], now: datetime) -> list[Object]:
-    """The conditions of a node without heartbeats: all are Unknown."""
+    """Return the conditions of a node without heartbeats: those of the kubelet are Unknown."""
     moment = format_moment(now)
     missing = [each for each in _KUBELET_CONDITIONS if get_condition(conditions, each) is None]
     return [
@@ -170,7 +170,7 @@ def _mark_unknown(node: Object, conditions: list[Object], now: datetime) -> list
 
 
 def _update_node(view: View, node: Object, conditions: list[Object]) -> Iterator[Action]:
-    """Write conditions and taints where they differ; a node that was ready is announced."""
+    """Write conditions and taints if they differ; record an event if the node was ready."""
     before = get_spec(node).get("taints") or []
     evicts = any(is_node_ready(each) for each in view.list_few(NODES) if each is not node)
     wanted = _list_taints(node, conditions, evicts=evicts)
@@ -200,7 +200,7 @@ def _update_node(view: View, node: Object, conditions: list[Object]) -> Iterator
 def _list_taints(
     node: Object, conditions: Sequence[Object], *, evicts: bool
 ) -> list[tuple[str, str]]:
-    """The taints that the conditions of a node ask for: key and effect."""
+    """List the taints that follow from the conditions of a node: key and effect."""
     states = {each.get("type"): each.get("status") for each in conditions}
     contact = {"False": _NOT_READY, "Unknown": UNREACHABLE}.get(states.get("Ready") or "")
     effects = ("NoSchedule", "NoExecute") if evicts else ("NoSchedule",)

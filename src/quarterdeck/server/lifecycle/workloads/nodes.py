@@ -29,7 +29,7 @@ HEARTBEAT_S = 10.0
 _LEASE_S = 40
 UNREACHABLE = "node.kubernetes.io/unreachable"
 _CONDITION_TAINTS = frozenset({UNREACHABLE, "node.kubernetes.io/not-ready"})
-"""Taints that follow the condition; a node is born with the second one."""
+"""Taints that follow the condition Ready; admission adds `not-ready` to new nodes."""
 _PRESSURES = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -45,7 +45,7 @@ _CAPACITY = {
 
 
 class Nodes:
-    """Registers nodes and keeps them alive."""
+    """Registers simulated nodes, and renews their leases."""
 
     name = "node-lifecycle"
     manager = "kubelet"
@@ -63,7 +63,7 @@ class Nodes:
             yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Register a node, keep its condition, renew its lease."""
+        """Register a node, update its conditions, renew its lease."""
         node = view.get(key)
         if node is None:
             if key not in self._missing:
@@ -80,12 +80,12 @@ class Nodes:
 
 
 def is_down(node: Object) -> bool:
-    """Whether a node has lost contact."""
+    """Whether the annotation of a node says that it has lost contact."""
     return get_annotations(node).get(NODE_DOWN, "false") != "false"
 
 
 def is_node_ready(node: Object) -> bool:
-    """Whether pods may be sent to a node."""
+    """Whether the condition Ready of a node is true."""
     found = get_condition(get_status(node).get("conditions"), "Ready")
     return found is not None and found.get("status") == "True"
 
@@ -99,7 +99,7 @@ def get_address(node: Object) -> str:
 
 
 def build_node(node_name: str, number: int, now: datetime) -> Object:
-    """Build a node that is ready for anything."""
+    """Build a simulated node with large capacity."""
     moment = format_moment(now)
     return {
         "kind": "Node",
@@ -165,7 +165,7 @@ def _build_ready_condition(moment: str) -> Object:
 
 
 def _update_conditions(node: Object, moment: str) -> Iterator[Action]:
-    """Set the node ready or unreachable, as its annotation says: conditions and taints."""
+    """Set the node ready or unreachable by its annotation: conditions and taints."""
     down = is_down(node)
     conditions = get_status(node).get("conditions") or []
     present = get_condition(conditions, "Ready")

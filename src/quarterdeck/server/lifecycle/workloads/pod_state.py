@@ -1,4 +1,4 @@
-"""What the status of a simulated pod says about its containers."""
+"""The state of the containers, read from the status of a simulated pod."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ def get_start_time(pod: Object) -> str | None:
 
 
 def needs_restart(pod: Object) -> bool:
-    """Whether a container got other resources of a kind that it must restart for."""
+    """Whether a container has new resources for which its resizePolicy requires a restart."""
     for container, status in zip(
         get_spec(pod).get("containers") or (),
         get_status(pod).get("containerStatuses") or (),
@@ -52,7 +52,7 @@ def count_restarts(pod: Object) -> int:
 
 
 def get_container_status(pod: Object) -> Object:
-    """The status of the first container, which stands for all; empty if there is none."""
+    """Return the status of the first container, which stands for all; empty if there is none."""
     statuses = get_status(pod).get("containerStatuses") or ()
     found: Object = statuses[0] if statuses else {}
     return found

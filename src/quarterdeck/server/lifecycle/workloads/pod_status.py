@@ -25,7 +25,7 @@ _ENDS = ("Succeeded", "Failed")
 
 
 class Placement(NamedTuple):
-    """Where a pod runs."""
+    """The addresses of a pod and its node, and the current time."""
 
     host: str
     address: str
@@ -33,28 +33,28 @@ class Placement(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """What all containers of a pod do."""
+    """The state that all containers of a pod share."""
 
     state: Object
     is_ready: bool = False
     restarts: int = 0
     last: Object | None = None
-    """How they ended last; None leaves what the status says."""
+    """The `lastState` of the containers; None keeps that of the current status."""
 
     @property
     def runs(self) -> bool:
-        """Whether they run."""
+        """Whether the containers run."""
         return "running" in self.state
 
 
 def build_waiting(pod: Object, place: Placement, reason: str, message: str = "") -> Object:
-    """Bound to a node, its containers do not run yet."""
+    """Build the status of a pod that is bound to a node, with containers that do not run yet."""
     state = {"waiting": {"reason": reason} | ({"message": message} if message else {})}
     return _build_status(pod, place, "Pending", _Stage(state))
 
 
 def build_running(pod: Object, place: Placement, *, is_ready: bool, restarts: int = 0) -> Object:
-    """Its containers run; the time they started is kept."""
+    """Build the status of a running pod; the start time of its containers is kept."""
     started = get_start_time(pod) or format_moment(place.now)
     state = {"running": {"startedAt": started}}
     stage = _Stage(state, is_ready=is_ready, restarts=restarts)
@@ -62,14 +62,14 @@ def build_running(pod: Object, place: Placement, *, is_ready: bool, restarts: in
 
 
 def build_restarted(pod: Object, place: Placement) -> Object:
-    """Its containers run again."""
+    """Build the status of a pod whose containers were restarted."""
     state = {"running": {"startedAt": format_moment(place.now)}}
     stage = _Stage(state, is_ready=True, restarts=count_restarts(pod) + 1)
     return _build_status(pod, place, "Running", stage)
 
 
 def build_backing_off(pod: Object, place: Placement, exit_code: int, reason: str) -> Object:
-    """Its containers exited and are not started again just yet."""
+    """Build the status of a pod in CrashLoopBackOff, whose containers exited."""
     container = _get_first_container(pod).get("name")
     text = f"back-off restarting failed container={container} pod={pod['metadata']['name']}"
     state = {"waiting": {"reason": "CrashLoopBackOff", "message": text}}
@@ -79,21 +79,21 @@ def build_backing_off(pod: Object, place: Placement, exit_code: int, reason: str
 
 
 def build_ended(pod: Object, place: Placement, exit_code: int, reason: str) -> Object:
-    """Its containers exited for good."""
+    """Build the status of a pod whose containers exited and are not restarted."""
     state = {"terminated": _build_terminated(pod, place, exit_code, reason)}
     phase = "Failed" if exit_code else "Succeeded"
     return _build_status(pod, place, phase, _Stage(state, restarts=count_restarts(pod)))
 
 
 def build_stopping(pod: Object, place: Placement) -> Object:
-    """Its containers were told to stop and still run; nothing is sent to them any more."""
+    """Build the status of a stopping pod: its containers still run, but get no more traffic."""
     started = get_start_time(pod) or format_moment(place.now)
     state = {"running": {"startedAt": started}}
     return _build_status(pod, place, "Running", _Stage(state, restarts=count_restarts(pod)))
 
 
 def build_evicted(pod: Object, place: Placement, reason: str, message: str) -> Object:
-    """Thrown out by its node."""
+    """Build the status of a pod that its node evicted."""
     return {
         "phase": "Failed",
         "reason": reason,
@@ -141,7 +141,7 @@ def _build_status(pod: Object, place: Placement, phase: str, stage: _Stage) -> O
 
 
 def _build_flags(pod: Object, phase: str, stage: _Stage) -> dict[str, tuple[bool, str]]:
-    """Whether each condition holds, and the reason if it does not."""
+    """Return for each condition whether it is true, and the reason."""
     gates = get_spec(pod).get("readinessGates") or ()
     conditions = get_status(pod).get("conditions")
     open_gates = all(is_true(conditions, gate.get("conditionType") or "") for gate in gates)
@@ -176,7 +176,7 @@ def _build_container_status(
 
 
 def _build_resources(container: Object, *, runs: bool) -> Object:
-    """What a running container has been given; kubelets that can resize it say so."""
+    """Build the resources in the status of a running container, if pods can be resized."""
     if not runs or not has_feature("InPlacePodVerticalScaling"):
         return {}
     wanted = container.get("resources") or {}
@@ -186,7 +186,7 @@ def _build_resources(container: Object, *, runs: bool) -> Object:
 
 
 def _build_generation(pod: Object) -> Object:
-    """Which spec of the pod the status speaks of."""
+    """Build `observedGeneration`; empty if the release does not have it."""
     generation = pod["metadata"].get("generation")
     if not generation or not has_feature("PodObservedGenerationTracking"):
         return {}

@@ -30,22 +30,22 @@ PODS = "pods"
 
 
 def is_finished(pod: Object) -> bool:
-    """Whether a pod has run to its end."""
+    """Whether a pod has succeeded or failed."""
     return get_status(pod).get("phase") in ("Succeeded", "Failed")
 
 
 def is_active(pod: Object) -> bool:
-    """Whether a pod counts as one of its workload's."""
+    """Whether a pod counts as a replica: not finished and not being deleted."""
     return not is_finished(pod) and not is_deleting(pod)
 
 
 def is_ready(pod: Object) -> bool:
-    """Whether a pod serves."""
+    """Whether the condition Ready of a pod is true."""
     return is_true(get_status(pod).get("conditions"), "Ready")
 
 
 def get_ready_time(pod: Object) -> datetime | None:
-    """Return since when a pod serves; None if it does not."""
+    """Return since when a pod is ready; None if it is not."""
     found = get_condition(get_status(pod).get("conditions"), "Ready")
     if found is None or found.get("status") != "True":
         return None
@@ -53,7 +53,7 @@ def get_ready_time(pod: Object) -> datetime | None:
 
 
 def compute_time_to_available(pod: Object, seconds: int, now: datetime) -> float | None:
-    """Compute how long until a ready pod has been so for some seconds; None if it is not ready."""
+    """Compute how long until a pod has been ready for some seconds; None if it is not ready."""
     if not is_ready(pod):
         return None
     since = get_ready_time(pod)
@@ -79,21 +79,21 @@ def build_pod(owner: Object, template: Object, pod_name: str, **members: object)
 
 
 def create_pod(owner: Object, pod: Object, component: str) -> list[Action]:
-    """Make a pod and say so."""
+    """Return the actions that create a pod and record an event."""
     text = f"Created pod: {pod['metadata']['name']}"
     event = Record(about=owner, reason="SuccessfulCreate", message=text, component=component)
     return [Create(PODS, pod), event]
 
 
 def delete_pod(owner: Object, pod: Object, component: str) -> list[Action]:
-    """Stop a pod and say so."""
+    """Return the actions that delete a pod and record an event."""
     text = f"Deleted pod: {get_name(pod)}"
     event = Record(about=owner, reason="SuccessfulDelete", message=text, component=component)
     return [delete(PODS, pod), event]
 
 
 def parse_selector(value: Object) -> Selector | None:
-    """Parse the selector of a workload; None for one that makes no sense."""
+    """Parse the selector of a workload; None for an invalid one."""
     selector = get_spec(value).get("selector") or {}
     if not selector.get("matchExpressions"):
         return _build_selector(tuple(sorted((selector.get("matchLabels") or {}).items())))
@@ -111,9 +111,9 @@ def _build_selector(labels: tuple[tuple[str, str], ...]) -> Selector:
 def claim(
     view: View, owner: Object, resource: str, selector: Selector
 ) -> tuple[list[Object], list[Action]]:
-    """The objects that belong to an owner, and what makes it so.
+    """Return the objects of an owner, and the actions that adopt or release objects.
 
-    Orphans that match are adopted, own ones that no longer match are released.
+    Orphans that match the selector are adopted; owned objects that no longer match are released.
     """
     mine: list[Object] = []
     actions: list[Action] = []

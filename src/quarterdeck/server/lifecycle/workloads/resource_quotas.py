@@ -24,11 +24,11 @@ from quarterdeck.storage import StoreEvent, StoreKey
 QUOTAS = "resourcequotas"
 UNLIMITED = 1_000_000
 _CHANGING = frozenset({PODS, "services", "persistentvolumeclaims"})
-"""Resources whose objects use more or less during their life."""
+"""Resources whose objects can change their usage after they were created."""
 
 
 class Room(NamedTuple):
-    """How many pods fit into a namespace, and what a quota says to one too many."""
+    """How many pods fit into a namespace, and the message of the quota that refuses one more."""
 
     pods: int
     refusal: str = ""
@@ -43,7 +43,7 @@ def compute_room_for_pods(view: View, namespace: str, pod: Object) -> Room:
 
 
 class ResourceQuotas:
-    """Keeps the numbers in the status of quotas."""
+    """Keeps the status of quotas up to date."""
 
     name = "resourcequota-controller"
     manager = "kube-controller-manager"
@@ -59,7 +59,7 @@ class ResourceQuotas:
             yield from index.list_resource(QUOTAS, event.key.namespace)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Count what the quota limits."""
+        """Update the usage in the status of one quota."""
         quota = view.get(key)
         if quota is None or is_deleting(quota):
             return ()
@@ -68,7 +68,7 @@ class ResourceQuotas:
 
 
 def _recount_quota(view: View, quota: Object) -> Object:
-    """The quota as it is when everything is counted now."""
+    """Return the quota with its usage counted from the stored objects."""
     hard = get_spec(quota).get("hard") or {}
     used = {**(get_status(quota).get("used") or {})}
     for resource in list_resources(hard):

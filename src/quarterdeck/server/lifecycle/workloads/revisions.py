@@ -28,11 +28,11 @@ class History(NamedTuple):
     """The revisions of one owner."""
 
     revisions: list[Object]
-    """By number, oldest first."""
+    """The stored revisions by number, oldest first."""
     newest: Object
-    """Of the present template; perhaps not stored yet."""
+    """The revision of the current template; it may not be stored yet."""
     actions: list[Action]
-    """What makes it stored, and the newest by number."""
+    """The action that creates `newest`, or gives it the highest number; may be empty."""
 
     def get_template(self, revision_name: str) -> Object | None:
         """Return the template of a revision."""
@@ -44,7 +44,7 @@ class History(NamedTuple):
 
 
 def build_history(view: View, owner: Object) -> History:
-    """Build the revisions of an owner, the present one among them."""
+    """Build the history of an owner, with a revision of its current template."""
     known = [
         each for each in view.list_owned(get_uid(owner), REVISIONS) if is_controlled_by(each, owner)
     ]
@@ -62,7 +62,7 @@ def build_history(view: View, owner: Object) -> History:
 
 
 def forget_old(owner: Object, history: History, live: set[str]) -> Iterator[Action]:
-    """Delete the oldest revisions that nothing uses, beyond the limit."""
+    """Delete the oldest unused revisions that exceed `revisionHistoryLimit`."""
     limit = get_spec(owner).get("revisionHistoryLimit")
     if limit is None:
         return
@@ -76,7 +76,7 @@ def forget_old(owner: Object, history: History, live: set[str]) -> Iterator[Acti
 
 
 def hash_of(revision: Object) -> str:
-    """Compute the hash in a revision's label."""
+    """Return the hash label of a revision."""
     return str((revision["metadata"].get("labels") or {}).get(HASH_LABEL) or "")
 
 
@@ -99,7 +99,7 @@ def _build_revision(owner: Object, template: Object, data: Object, number: int) 
 
 
 def _sort_members(value: Any) -> Any:
-    """Sort the members of objects: kubectl compares the bytes of a revision with those of Go."""
+    """Sort the members of objects as Go does: kubectl compares revisions as bytes."""
     match value:
         case dict():
             return {name: _sort_members(value[name]) for name in sorted(value)}

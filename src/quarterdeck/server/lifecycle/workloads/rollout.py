@@ -1,34 +1,33 @@
 """The arithmetic of a rollout: how many pods each replica set of a Deployment should have next.
 
-Pure numbers, so that the bounds can be proven: never more than `replicas + surge` pods in all, and
-nothing is taken away below `replicas - unavailable` available ones.
+It only uses numbers, so that tests can prove the bounds: there are never more than
+`replicas + surge` pods, and no pod is removed if fewer than `replicas - unavailable` available ones
+would be left.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 _ENOUGH_DIGITS = 18
-"""Of a percentage: more would be of no use, and thousands Python refuses to read."""
+"""Digits of a percentage that are read; Python refuses to parse thousands of digits."""
 
 
 class Bounds(NamedTuple):
-    """What a rolling update may do, in pods."""
+    """The limits of a rolling update, in pods."""
 
     surge: int
     unavailable: int
 
 
 class SetSize(NamedTuple):
-    """One replica set, in numbers; `wanted` is its spec, `available` its status."""
+    """The replicas of a replica set: `wanted` from its spec, `available` from its status."""
 
     wanted: int
     available: int
 
 
 def compute_bounds(replicas: int, surge: int | str | None, unavailable: int | str | None) -> Bounds:
-    """Compute the bounds of a rolling update; the surge is rounded up, the outage down, never both
-    zero.
-    """
+    """Compute the bounds; `surge` is rounded up, `unavailable` down, and not both are zero."""
     up = _resolve_percentage(surge, replicas, round_up=True)
     down = _resolve_percentage(unavailable, replicas, round_up=False)
     if up == 0 and down == 0:
@@ -47,7 +46,7 @@ def _resolve_percentage(value: int | str | None, total: int, *, round_up: bool) 
 
 
 def grow_new(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]) -> int:
-    """How many pods the new set should have now."""
+    """Compute how many pods the new replica set should have now."""
     if new.wanted >= replicas:
         return replicas
     total = new.wanted + sum(each.wanted for each in old)
@@ -56,9 +55,9 @@ def grow_new(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]
 
 
 def shrink_old(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]) -> list[int]:
-    """How many pods each old set should have now, oldest first.
+    """Compute how many pods each old replica set should have now, oldest first.
 
-    Pods that do not serve go first, then as many of the others as the outage allows.
+    Unavailable pods are removed first, then as many others as `limits.unavailable` allows.
     """
     targets = [each.wanted for each in old]
     floor = replicas - limits.unavailable
@@ -82,10 +81,10 @@ def shrink_old(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSiz
 def scale_proportionally(
     replicas: int, limits: Bounds, sizes: Sequence[int], former: Sequence[int]
 ) -> list[int]:
-    """New sizes of the sets of a Deployment that was scaled during a rollout, newest first.
+    """Compute the sizes of replica sets after scaling during a rollout, newest first.
 
-    Each keeps its share; `former` is the total each set was sized for. What rounding leaves over
-    goes to (or is taken from) the largest.
+    Each keeps its share; `former` is the total that each set was sized for. The remainder of
+    rounding is added to (or taken from) the largest.
     """
     allowed = replicas + limits.surge if replicas else 0
     change = allowed - sum(sizes)

@@ -37,7 +37,7 @@ _COMPONENT = "statefulset-controller"
 
 
 class StatefulSets:
-    """Makes and replaces the pods of stateful sets."""
+    """Creates and replaces the pods of stateful sets."""
 
     name = _COMPONENT
     manager = "kube-controller-manager"
@@ -54,7 +54,7 @@ class StatefulSets:
             )
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """The next step, and what is to be said."""
+        """Plan the next pods to create, delete or replace, and the status."""
         stateful = view.get(key)
         selector = None if stateful is None else parse_selector(stateful)
         if stateful is None or selector is None:
@@ -66,7 +66,7 @@ class StatefulSets:
 
 
 class _Sync:
-    """One look at a stateful set and its pods."""
+    """The plan of one stateful set."""
 
     def __init__(self, view: View, stateful: Object, pods: list[Object]) -> None:
         self.view = view
@@ -109,7 +109,7 @@ class _Sync:
         yield from self._delete_extra_pods(ordinals)
 
     def _delete_extra_pods(self, ordinals: range) -> Iterator[Action]:
-        """Pods beyond the number, last first."""
+        """Delete pods outside of the ordinals, highest first; if none, replace an outdated one."""
         condemned = sorted((each for each in self.pods if each not in ordinals), reverse=True)
         for ordinal in condemned:
             pod = self.pods[ordinal]
@@ -121,7 +121,7 @@ class _Sync:
             yield from self._replace_outdated_pod(ordinals)
 
     def _replace_outdated_pod(self, ordinals: range) -> Iterator[Action]:
-        """One pod of an older template at a time, last first, down to the partition."""
+        """Delete one pod of an older revision, the highest ordinal not below the partition."""
         for ordinal in reversed(ordinals):
             if ordinal < self.start + self.partition:
                 return

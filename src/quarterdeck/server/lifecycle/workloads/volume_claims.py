@@ -30,7 +30,7 @@ _BOUND = {
 
 
 class VolumeClaims:
-    """Gives every claim a volume."""
+    """Binds claims to volumes, and creates volumes for claims."""
 
     name = "persistentvolume-controller"
     manager = "kube-controller-manager"
@@ -41,7 +41,10 @@ class VolumeClaims:
         self._pending: dict[StoreKey, None] = {}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find every claim and volume; claims that found none look again when a volume comes."""
+        """Find claims and volumes to plan.
+
+        A change of a volume triggers the claims without one, a deleted claim triggers all volumes.
+        """
         if event.key.resource == CLAIMS and event.after is None:
             self._pending.pop(event.key, None)
             yield from index.list_resource(VOLUMES, "")
@@ -173,7 +176,7 @@ def _is_deleted_with_claim(volume: Object) -> bool:
 
 
 def _reconcile_volume(view: View, volume: Object) -> Iterator[Action]:
-    """A volume is available, bound or released; one that was made for a claim goes with it."""
+    """Reconcile the phase of a volume; one that was provisioned for a claim is deleted with it."""
     reference = get_spec(volume).get("claimRef")
     if reference is None or not reference.get("uid"):
         phase = "Available"
