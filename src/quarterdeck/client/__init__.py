@@ -1,8 +1,8 @@
 """Talks to any Kubernetes API server: typed, untyped, or bytes.
 
 `Client` is the typed face; `client.raw` has the same verbs on bytes, which the runtime builds on;
-`client.resource(...)` has them on dictionaries. Where to reach a server and who we are comes from
-`config`: a kubeconfig, a pod's service account, or values.
+`client.resource(...)` has them on dictionaries. The address of a server and the credentials come
+from `config`: a kubeconfig, a pod's service account, or values.
 
 Start at `client`, then `raw`.
 """

@@ -1,6 +1,6 @@
-"""Reads without an event loop, for commands that live a tenth of a second.
+"""Reads without an event loop, for commands that run for a tenth of a second.
 
-Loading asyncio and what stands on it takes longer than three requests. `BlockingTransport` sends
+Loading asyncio and its dependents takes longer than three requests. `BlockingTransport` sends
 the plain request of a plain configuration on one blocking connection. Whatever needs more (watches,
 writes, proxies, exec plugins, retries, anything but 200) it refuses with `LoopNeeded`: the command
 is then run again on a loop with `Transport`, which alone decides what a failure means.
@@ -30,7 +30,7 @@ _CONNECT_S = 10.0
 
 
 class LoopNeeded(Exception):
-    """Raised for what takes an event loop; nothing was changed, the work can begin again there."""
+    """Raised when a request needs an event loop; nothing was changed, so it can be repeated."""
 
 
 class BlockingTransport:
@@ -49,7 +49,7 @@ class BlockingTransport:
         self._socket: socket.socket | None = None
 
     def observe(self, observer: Observer) -> NoReturn:
-        """Refuse an observer: they belong to programs that run long."""
+        """Refuse an observer: only long-running programs have them."""
         raise LoopNeeded
 
     async def aclose(self) -> None:
@@ -79,11 +79,11 @@ class BlockingTransport:
             raise LoopNeeded from error
 
     def stream(self, request: "ApiRequest") -> "AbstractAsyncContextManager[AsyncIterator[bytes]]":
-        """Refuse to follow an answer that goes on."""
+        """Refuse to stream: that takes an event loop."""
         raise LoopNeeded
 
     async def open(self, request: "ApiRequest") -> Any:
-        """Refuse to hand out an answer that is not read yet."""
+        """Refuse to open a response without reading it: that takes an event loop."""
         raise LoopNeeded
 
     def _exchange(self, request: "ApiRequest", deadline: float) -> bytes:

@@ -1,6 +1,6 @@
-"""Who we are: headers and certificates, kept fresh.
+"""Credentials of a client: headers and certificates, kept up to date.
 
-A provider answers with what is valid now; `refresh` is called once when the server says 401, so
+A provider returns what is valid now; `refresh` is called once when the server answers 401, so
 that rotated tokens, expired exec credentials and renewed files recover without a restart.
 """
 
@@ -41,7 +41,7 @@ class Provider(Protocol):
         ...
 
     async def refresh(self) -> bool:
-        """Get new ones because the server refused the old; False if there is nothing to get."""
+        """Get new credentials after the server refused the old ones; False if there are none."""
         ...
 
 
@@ -119,7 +119,7 @@ class CertificateFilesProvider:
         self._pair = (b"", b"")
 
     async def credentials(self) -> Credentials:
-        """What the inner provider says, with the certificate as it was at most a minute ago."""
+        """Credentials of the inner provider, with a certificate read at most a minute ago."""
         if self._clock.monotonic() - self._read_at > _FILE_MAX_AGE_S:
             await self._read()
         found = await self._inner.credentials()

@@ -1,4 +1,4 @@
-"""What a server serves, asked by group version when first needed, and remembered."""
+"""The resources of a server, discovered by group version on first use, and cached."""
 
 import contextlib
 from typing import TypeVar
@@ -111,7 +111,7 @@ _ACCEPT_AGGREGATED = ",".join(
 
 
 class Discovery:
-    """The resources of one server; a kind that is missing is asked for again each time."""
+    """The resources of one server; a missing kind is not cached, but requested again each time."""
 
     def __init__(self, transport: Sender) -> None:
         self._transport = transport
@@ -137,10 +137,10 @@ class Discovery:
         return self._found[gvk]
 
     async def named(self, name: str) -> ApiResource:
-        """The resource a person means by `pods`, `deploy`, `apps` or `applications.example.com`.
+        """The resource with a name such as `pods`, `deploy`, `apps` or `applications.example.com`.
 
         Raises:
-            NotFound: if nothing is called that.
+            NotFound: if no resource has this name.
         """
         wanted = name.lower()
         if wanted not in self._names:
@@ -161,14 +161,14 @@ class Discovery:
         return [each for name, each in self._names.items() if name == each.gvr.resource]
 
     async def _load_all(self) -> None:
-        """Two requests where the server sums up what it serves, else one for each group."""
+        """Load all resources: two requests with aggregated discovery, else one for each group."""
         if await self._load_aggregated("/api"):
             await self._load_aggregated("/apis")
         else:
             await self._load_each()
 
     async def _load_aggregated(self, target: str) -> bool:
-        """Remember the preferred version of every group; False if the server does not sum up."""
+        """Load resources of each group's preferred version; False without aggregated discovery."""
         listed = await self._read(target, _DiscoveryList, accept=_ACCEPT_AGGREGATED)
         if listed.kind != _AGGREGATED:
             return False

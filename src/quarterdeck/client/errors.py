@@ -1,6 +1,6 @@
-"""What goes wrong before a server has answered.
+"""Errors of the client itself, without a Status of an API server.
 
-What a server answers is a class of `wire.status`; these are the rest.
+Errors that a server answers are classes of `wire.status`.
 
     ClientError
     ├── ConfigError           a kubeconfig or setting cannot be used
@@ -37,4 +37,4 @@ class RequestTimeout(ClientError):
 
 
 class BadAnswer(ClientError):
-    """Raised when what answered is no API server, such as a proxy's login page."""
+    """Raised when the answer is not from an API server but, for example, a proxy's login page."""

@@ -1,4 +1,4 @@
-"""Clusters made on demand: a port, so that whoever needs a cluster need not know how one is made.
+"""Clusters created on demand: a port, so that callers do not depend on how they are created.
 
 Demo clusters and the targets of simulated experiments come from it. `app` fills it with embedded
 API servers on loopback.
@@ -10,15 +10,16 @@ from quarterdeck.client.config.cluster import ClusterConfig
 
 
 class ClusterFactory(Protocol):
-    """Makes real API servers and takes them away."""
+    """Creates and deletes clusters with real API servers."""
 
     async def create(self, name: str) -> ClusterConfig:
-        """Start a cluster, or return the running one of that name: how an administrator reaches it.
+        """Start a cluster unless one of that name runs; returns an administrator's configuration.
 
-        The configuration holds everything by value, so that it can be written to a kubeconfig.
+        The configuration contains all credentials themselves, not paths of files, so that it can
+        be written to a kubeconfig.
         """
         ...
 
     async def delete(self, name: str) -> None:
-        """Stop the cluster and forget its objects; an absent one is fine."""
+        """Stop the cluster and remove its objects; an absent cluster is not an error."""
         ...

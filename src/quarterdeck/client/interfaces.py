@@ -32,7 +32,7 @@ class Form(enum.Enum):
 
     FULL = "full"
     METADATA = "metadata"
-    """`PartialObjectMetadata`, asked for by the Accept header: for kinds one only counts."""
+    """`PartialObjectMetadata`, requested by the Accept header: for kinds that are only counted."""
 
 
 class PatchType(enum.Enum):
@@ -60,7 +60,7 @@ class ListPage(msgspec.Struct, frozen=True):
 
 
 class ApiResource(msgspec.Struct, frozen=True):
-    """What discovery says of one kind."""
+    """One resource, as discovery lists it."""
 
     gvr: GVR
     gvk: GVK
@@ -168,7 +168,7 @@ class Discoverer(Protocol):
 
 @runtime_checkable
 class Observer(Protocol):
-    """Sees every request: metrics, traces and the recorder of permissions are observers."""
+    """Called for every request: metrics, traces and the recorder of permissions are observers."""
 
     def before(self, verb: str, path: ResourcePath, /) -> Sequence[tuple[str, str]]:
         """Called before sending; returns headers to add (`traceparent`), usually none."""
@@ -180,7 +180,7 @@ class Observer(Protocol):
 
 
 class Api(Reader, Watcher, Writer, CollectionWriter, Discoverer, Protocol):
-    """Everything the runtime asks of one API server."""
+    """All requests that the runtime makes to an API server."""
 
     def observe(self, observer: Observer, /) -> None:
         """Add an observer of all later requests."""
@@ -188,9 +188,9 @@ class Api(Reader, Watcher, Writer, CollectionWriter, Discoverer, Protocol):
 
 
 class HasApi(Protocol):
-    """A typed client, as the manager takes it."""
+    """A typed client; the manager needs only its `raw`."""
 
     @property
     def raw(self) -> Api:
-        """The verbs on bytes that the typed ones stand on."""
+        """The verbs on bytes, which the typed verbs use."""
         ...

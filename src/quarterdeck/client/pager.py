@@ -1,4 +1,4 @@
-"""Following a list from page to page, all of one moment."""
+"""Reads a list page by page, all at one resource version."""
 
 from collections.abc import AsyncGenerator
 
@@ -9,13 +9,13 @@ from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
 
 PAGE = 500
-"""How many objects a page has unless the caller says otherwise."""
+"""How many objects a page has by default."""
 
 
 async def iterate_pages(
     api: Reader, path: ResourcePath, options: ListOptions
 ) -> AsyncGenerator[ListPage, None]:
-    """Every page; only the first names a resource version, the token stands for it after that."""
+    """Every page; after the first, the continue token replaces the resource version."""
     options = msgspec.structs.replace(options, limit=options.limit or PAGE)
     while True:
         page = await api.list(path, options)

@@ -1,4 +1,4 @@
-"""The verbs on bytes: what the typed client, the untyped one and the runtime stand on."""
+"""The verbs on bytes, which the typed client, the untyped client and the runtime use."""
 
 import functools
 from collections.abc import AsyncIterator, Coroutine

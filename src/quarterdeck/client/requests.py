@@ -41,12 +41,12 @@ class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_read(self) -> bool:
-        """Whether it can be sent twice without harm."""
+        """Whether the request only reads, so that it is safe to repeat."""
         return self.method == "GET"
 
     @property
     def is_stream(self) -> bool:
-        """Whether the answer may go on for ever."""
+        """Whether the response is a stream that may have no end."""
         return self.verb == "watch" or self.path.subresource == "log"
 
 

@@ -1,4 +1,4 @@
-"""What sends requests: a port, so that the verbs need not know whether there is an event loop."""
+"""Sends requests: a port, so that the verbs do not depend on an event loop."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -26,11 +26,11 @@ class Sender(Protocol):
         ...
 
     def stream(self, request: ApiRequest, /) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """The lines of an answer that goes on."""
+        """Stream the lines of an answer."""
         ...
 
     async def open(self, request: ApiRequest, /) -> "ClientResponse":
-        """The answer itself, for whoever passes it on; the caller closes it."""
+        """Open the answer itself, for a proxy; the caller closes it."""
         ...
 
     async def aclose(self) -> None:

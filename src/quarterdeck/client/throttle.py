@@ -1,15 +1,15 @@
-"""A limit on requests per second, for those who must be gentle; off by default.
+"""A client-side limit on requests per second; off by default.
 
-API servers protect themselves by priority and fairness, and say 429 when it is too much; a limit at
-the client only adds waiting. Where one is wanted it is a bucket, as in other clients: a burst goes
-out at once, the rest at the rate.
+API servers protect themselves by priority and fairness, and answer 429 when they are overloaded; a
+limit in the client only adds delays. If set, it is a token bucket, as in client-go: a burst is sent
+at once, further requests at the rate.
 """
 
 from quarterdeck.kit.clock import Clock
 
 
 class Throttle:
-    """Lets requests pass at a rate; who comes first goes first."""
+    """Limits the rate of requests; first in, first out."""
 
     def __init__(self, per_second: float, burst: int, clock: Clock) -> None:
         if per_second <= 0 or burst < 1:
@@ -24,13 +24,13 @@ class Throttle:
         self._filled_at = clock.monotonic()
 
     async def admit(self) -> None:
-        """Wait for one's turn."""
+        """Wait until the next request may be sent."""
         delay_s = self.reserve()
         if delay_s > 0:
             await self._clock.sleep(delay_s)
 
     def reserve(self) -> float:
-        """Take a token, also one that is still to come; the seconds until it is there."""
+        """Take a token, even if none is left; returns the seconds until it is available."""
         now = self._clock.monotonic()
         grown = (now - self._filled_at) * self._per_second
         self._tokens = min(float(self._burst), self._tokens + grown) - 1.0

@@ -8,10 +8,10 @@ from quarterdeck.kit.pem import load_identity
 
 
 class ClientContext(ssl.SSLContext):
-    """A context that takes the server's name as it is where it is ASCII.
+    """A context that does not encode an ASCII server name with IDNA.
 
-    `ssl` passes text through the IDNA codec, whose tables take a millisecond and 0.4 MB to load,
-    and bytes not. Event loops take only text.
+    `ssl` encodes text with the IDNA codec, whose tables take a millisecond and 0.4 MB to load, but
+    not bytes. Event loops accept only text.
     """
 
     def wrap_bio(

@@ -34,7 +34,7 @@ class ResourceClient:
         return ResourceClient(self._api, self._gvr, subresource=name)
 
     def path(self, namespace: str = "", name: str = "") -> ResourcePath:
-        """Where an object of this resource lives."""
+        """The path of this resource, or of one object of it."""
         return ResourcePath(*self._gvr, namespace, name, self._subresource if name else "")
 
     async def get(
@@ -46,7 +46,7 @@ class ResourceClient:
     async def pages(
         self, namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[dict[str, Any]]]:
-        """Every object, a page at a time, all from one moment."""
+        """Every object, a page at a time, all at one resource version."""
         async for page in pager.iterate_pages(self._api, self.path(namespace), options):
             envelope = {"apiVersion": page.api_version, "kind": page.kind}
             yield [{**envelope, **json.decode(item)} for item in page.items]
@@ -54,7 +54,7 @@ class ResourceClient:
     async def list(
         self, namespace: str = "", options: ListOptions = ListOptions()
     ) -> list[dict[str, Any]]:
-        """Every object, all from one moment."""
+        """Every object, all at one resource version."""
         return [item async for page in self.pages(namespace, options) for item in page]
 
     @asynccontextmanager
@@ -102,7 +102,7 @@ class ResourceClient:
     async def apply(
         self, body: Mapping[str, Any], *, manager: str, force: bool = False, dry_run: bool = False
     ) -> dict[str, Any]:
-        """Server-side apply: this manager wants exactly these fields."""
+        """Server-side apply: the manager owns exactly these fields afterwards."""
         options = PatchOptions(
             field_manager=manager,
             force=force or None,

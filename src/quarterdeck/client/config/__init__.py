@@ -1,4 +1,4 @@
-"""Where an API server is and who we are: kubeconfig files, a pod's service account, or values.
+"""Address and credentials of an API server: kubeconfig files, a service account, or values.
 
 Reading files is all the I/O here. Start at `cluster`, then `kubeconfig`.
 """

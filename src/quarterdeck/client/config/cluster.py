@@ -13,7 +13,7 @@ FilePath = str | os.PathLike[str]
 """Names a file; a text where no `Path` was given, since `pathlib` takes long to load."""
 
 _HEADER_SAFE = "!#$&'*+-.^_`|~"
-"""What a header's name may hold besides letters and digits; `%` stands for the rest."""
+"""What a header's name may hold besides letters and digits; `%` escapes the rest."""
 
 
 class ExecConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to act as."""
+    """The user to impersonate."""
 
     user: str = ""
     uid: str = ""
@@ -70,8 +70,8 @@ class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
 class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One API server and one identity on it.
 
-    `server` is a URL, with a path if the API lives below one. Exactly one kind of credential is
-    usual; a client certificate may stand beside a token.
+    `server` is a URL, with a path if the API is below one. Exactly one kind of credential is
+    usual; a client certificate may be combined with a token.
     """
 
     server: str
@@ -100,7 +100,7 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     idle_s: float = 30.0
     """How long an unused connection is kept; shorter than servers keep theirs."""
     max_body_bytes: int = 512 * 1024 * 1024
-    """The longest answer that is read; who asks servers of others wants less."""
+    """The longest answer that is read; clients of untrusted servers set less."""
     requests_per_s: float = 0.0
     """The most requests a second, on average; 0 for no limit, which is best for most."""
     burst: int = 100

@@ -1,4 +1,4 @@
-"""Finds the configuration a person or a pod expects: flag, KUBECONFIG, in-cluster, home."""
+"""Finds the configuration to use: flag, KUBECONFIG, in-cluster, home directory."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ def load_config(
     environment: Mapping[str, str] = os.environ,
     service_account: FilePath = SERVICE_ACCOUNT,
 ) -> ClusterConfig:
-    """The configuration in force: `path`, KUBECONFIG, the pod's own, or `~/.kube/config`.
+    """The configuration to use: `path`, KUBECONFIG, the pod's own, or `~/.kube/config`.
 
     A proxy that it does not name is taken from the environment.
 

@@ -33,8 +33,8 @@ class Replace(msgspec.Struct, frozen=True):
     snapshots: Sequence[Snapshot]
     version: int
     is_reset: bool = False
-    """The history of our states is no more, as the server went back or serves the kind no longer:
-    this is right, also where ours is newer."""
+    """Whether the server lost its history, or no longer serves the kind: this list then replaces
+    also stored states that have a newer version."""
 
 
 Delta = Upsert | Remove | Progress | Replace

@@ -33,7 +33,7 @@ class Index(Generic[T]):
                 self._keys.setdefault(value, {})[key] = None
 
     def remove(self, key: Key) -> None:
-        """Forget an object; unknown ones are fine."""
+        """Remove an object; an unknown one is not an error."""
         for value in self._values.pop(key, ()):
             keys = self._keys[value]
             del keys[key]

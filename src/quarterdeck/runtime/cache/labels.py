@@ -1,4 +1,4 @@
-"""Label selectors, whose parser is loaded when somebody selects by labels."""
+"""Label selectors; their parser is loaded on first use."""
 
 from typing import TYPE_CHECKING
 
@@ -7,10 +7,10 @@ if TYPE_CHECKING:
 
 
 def parse_selector(text: str) -> "Selector":
-    """Read a selector.
+    """Parse a label selector.
 
     Raises:
-        SelectorError: if it is none.
+        SelectorError: if the text is not a label selector.
     """
     from quarterdeck.wire.label_selector import Selector
 

@@ -1,8 +1,8 @@
 """Objects of one kind are alike, so a cache keeps only the differences between them.
 
 Each object is compressed against a sample of its kind: a Pod of two kilobytes becomes three
-hundred bytes, in about fifteen microseconds, and is itself again in four. Memory is what limits
-how much of a cluster an operator can watch; a decode costs more than unpacking does.
+hundred bytes, in about fifteen microseconds, and is unpacked in four. Memory limits how much of a
+cluster an operator can watch, and decoding an object costs more than unpacking it.
 """
 
 import zlib
@@ -18,15 +18,15 @@ _LARGEST = 8 * 1024
 """Larger objects stay as they are: packing one would hold up the event loop."""
 _SMALLEST = 128
 _WORTH = 0.75
-"""A result above this share of the original is not worth the work."""
+"""A packed object must be at most this share of the original, else it is stored unpacked."""
 _PAUSE = 63
-"""Objects that stay as they are after one that did not shrink, such as random secrets."""
+"""How many objects are stored unpacked after one that did not shrink, such as random secrets."""
 _SAMPLE_LIFE = 4096
-"""Objects packed against one sample before a newer one takes its place: kinds change with time."""
+"""Objects packed against one sample before a newer one replaces it: objects change over time."""
 
 
 class Sample(Unpacker):
-    """What objects are compressed against; those that were need it to be read."""
+    """A sample that objects are compressed against; it is also needed to unpack them."""
 
     __slots__ = ("_bytes",)
 
@@ -34,17 +34,17 @@ class Sample(Unpacker):
         self._bytes = raw[-(1 << _WINDOW_BITS) :]
 
     def pack(self, raw: bytes) -> bytes:
-        """The difference to the sample."""
+        """Compress an object's JSON against the sample."""
         press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW, _MEMORY_LEVEL, zdict=self._bytes)
         return press.compress(raw) + press.flush()
 
     def unpack(self, data: bytes) -> bytes:
-        """What was packed."""
+        """The object's JSON."""
         return zlib.decompressobj(_RAW, self._bytes).decompress(data)
 
 
 class Packer:
-    """Packs the objects of one kind, as far as it pays."""
+    """Packs the objects of one kind where that saves enough memory."""
 
     __slots__ = ("_left", "_pause", "_sample")
 
@@ -54,7 +54,7 @@ class Packer:
         self._pause = 0
 
     def pack(self, snapshot: Snapshot) -> Snapshot:
-        """The same state in less memory; the very same if it is packed, or would not shrink."""
+        """Pack a snapshot; it is returned unchanged if packed, or if that saves too little."""
         if snapshot.packed_by is not None or not _SMALLEST <= len(snapshot.data) <= _LARGEST:
             return snapshot
         if self._pause:

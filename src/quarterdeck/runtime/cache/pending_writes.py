@@ -1,4 +1,4 @@
-"""Own writes whose events have not come yet: which states they hide, which events they cause."""
+"""Our writes whose events were not received yet: the states they hide, the events they cause."""
 
 from collections.abc import Iterator
 
@@ -17,13 +17,13 @@ class _Write(msgspec.Struct, frozen=True):
     uid: str
     is_provable: bool = True
     floor: int = UNORDERED
-    """The last version of what we deleted: older states of its name are history to readers."""
+    """The last version of the object that we deleted: older states of its name are hidden."""
 
     def is_deletion_of(self, snapshot: Snapshot) -> bool:
         return self.version == UNORDERED and self.uid == snapshot.uid
 
     def is_later_than(self, snapshot: Snapshot) -> bool:
-        """For a deletion: whether what it deleted is later than a state of its name."""
+        """For a deletion: whether the deleted object is not older than a state of its name."""
         return UNORDERED < snapshot.version <= self.floor
 
 
@@ -46,7 +46,7 @@ class PendingWrites(dict[Key, tuple[_Write, ...]]):
         self[key] = (write,) if known is None else (*known, write)[-_MAX_WRITES:]
 
     def mark_unprovable(self) -> None:
-        """Mark all writes: writes of others may lie between them, of which no event came."""
+        """Mark all writes after a full list: it may hide writes of others between them."""
         for key, writes in self.items():
             self[key] = tuple(msgspec.structs.replace(write, is_provable=False) for write in writes)
 
@@ -62,7 +62,7 @@ class PendingWrites(dict[Key, tuple[_Write, ...]]):
             yield key, writes[-1].version
 
     def find_proven(self, snapshot: Snapshot) -> _Write | None:
-        """The write that caused this event, if no write of others lies before it."""
+        """The write that caused this event; None if others may have written before it."""
         for write in self.get(snapshot.key, ()):
             if write.is_provable and write.version == snapshot.version:
                 return write

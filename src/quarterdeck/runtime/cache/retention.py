@@ -1,4 +1,4 @@
-"""How objects are kept in memory: without fields nobody reads, and packed if they are many."""
+"""How objects are kept in memory: without unused fields, and packed in large caches."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -50,7 +50,7 @@ class PackedStore(dict[Key, Snapshot]):
         return True
 
     def _pack_earlier(self, earlier: Iterator[Key]) -> None:
-        """Pack a few of the objects stored before packing began; few, because the loop waits."""
+        """Pack a few of the objects stored before packing began; few, as it blocks the loop."""
         for key in islice(earlier, _PACKED_PER_PUT):
             if (snapshot := self.get(key)) is not None:
                 packed = self[key] = self._pack(snapshot)
@@ -70,8 +70,8 @@ class RetentionPolicy:
     def make_snapshot(self, raw: bytes, metadata: Metadata) -> Snapshot:
         """Transform a received object; it is not packed yet, because handlers read it at once.
 
-        The event of an own write mostly brings the bytes that its answer brought: then the snapshot
-        of the answer is used again.
+        The event of our own write mostly has the same bytes as the answer to it: then the snapshot
+        of the answer is returned.
         """
         written = self._written.pop(metadata.resource_version, None) if self._written else None
         if written is not None and written[0] == raw:
@@ -79,7 +79,7 @@ class RetentionPolicy:
         return Snapshot.of(self._transform(raw, metadata), metadata)
 
     def make_written(self, raw: bytes, metadata: Metadata) -> Snapshot:
-        """The same of the answer to a write, kept for its event."""
+        """Transform the answer to a write; the snapshot is kept for the event of the write."""
         snapshot = Snapshot.of(self._transform(raw, metadata), metadata)
         if len(raw) <= _MAX_WRITTEN_BYTES:
             if len(self._written) >= _MAX_WRITTEN:  # events of other scopes never come

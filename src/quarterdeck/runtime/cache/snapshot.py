@@ -1,6 +1,6 @@
-"""One version of one object as the cache holds it: bytes, and the little that lists and keys need.
+"""One version of one object in the cache: its bytes, and the fields that keys and lists need.
 
-The watch path decodes metadata only; the typed object is made when somebody looks. Everything
+The watch path decodes metadata only; the typed object is decoded when it is used. Everything
 here is immutable, so handing it out needs no copy.
 """
 
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=Object)
 
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """An owner reference, as enqueuing needs it."""
+    """The fields of an owner reference that are needed to enqueue the owner."""
 
     api_version: str = ""
     kind: str = ""
@@ -45,11 +45,11 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     owner_references: tuple[OwnerReference, ...] | None = None
     finalizers: tuple[str, ...] | None = None
     managed_fields: msgspec.Raw = msgspec.Raw()
-    """Undecoded, and not part of what is kept (`transform`)."""
+    """Not decoded; `transform` decides which entries are stored."""
 
 
 class ObjectHead(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """The top of any object."""
+    """The fields that every object has."""
 
     metadata: Metadata = Metadata()
     api_version: str = ""
@@ -114,7 +114,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
         return cls(key, raw, metadata.uid, version, metadata.generation)
 
     def with_packed_data(self, data: bytes, packed_by: Unpacker) -> "Snapshot":
-        """The same state in other bytes."""
+        """The same state with packed bytes."""
         return Snapshot(self.key, data, self.uid, self.version, self.generation, packed_by)
 
     @property

@@ -1,4 +1,4 @@
-"""What of an object is kept in memory: all of it, except which fields others manage.
+"""Transforms objects before they are stored: drops the managed fields of other managers.
 
 `managedFields` is often a third of an object. One reader of the caches needs it: the check that
 skips redundant applies (`reconcile.apply`), which reads only the fields that we applied. So all
@@ -14,7 +14,7 @@ import msgspec
 from quarterdeck.runtime.cache.snapshot import Metadata
 
 Transform = Callable[[bytes, Metadata], bytes]
-"""From an encoded object and its metadata to what is kept of it."""
+"""Maps an encoded object and its metadata to the bytes that are stored."""
 
 _NAME = b'"managedFields":'
 _APPLY = b'"Apply"'
@@ -31,14 +31,14 @@ _raws: "msgspec.json.Decoder[list[msgspec.Raw]]" = msgspec.json.Decoder(list[msg
 
 
 def keep_all(raw: bytes, metadata: Metadata) -> bytes:
-    """Nothing is dropped."""
+    """Store the whole object."""
     return raw
 
 
 def keep_managed_fields_of(manager: str) -> Transform:
     """Drop all managed fields but those that `manager` applied to the object itself.
 
-    What it applied to `/status` is compared as a whole, without asking who owns it.
+    Fields applied to `/status` are dropped: a status is compared without looking at its owners.
     """
     name = manager.encode()
 

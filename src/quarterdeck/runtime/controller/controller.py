@@ -27,7 +27,7 @@ Reconcile = Callable[[T, Context[T]], Awaitable[Result | None]]
 
 Enqueue = Callable[[Key], None]
 Source = Callable[[Enqueue], Awaitable[None]]
-"""A long-running coroutine that wakes keys for reasons the API server does not know."""
+"""A long-running coroutine that enqueues keys for reasons other than events of the API server."""
 
 
 class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False):
@@ -74,7 +74,7 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
     conditions: Sequence[str] = ()
     """Further condition types that this controller owns."""
     field_manager: str = ""
-    """Who applies what this controller writes, status included; the manager's name if empty."""
+    """The field manager of this controller's writes, status included; the manager's if empty."""
     limiter: Callable[[], RateLimiter] | None = None
     """Delays after failures; default 5 ms doubling to 1000 s per object."""
     resync_s: float | None = None
@@ -84,8 +84,8 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
     needs_leader: bool = True
     """Whether to work only while the manager leads; False where replicas share the work."""
     ownership: Ownership | None = None
-    """Which objects this replica reconciles, by name. The others are left alone, and a reconcile
-    ends when its object becomes another replica's. Enqueue what is gained."""
+    """Which objects this replica reconciles, by name. Others are not reconciled, and a reconcile
+    is cancelled when its object moves to another replica. Enqueue objects that move here."""
 
     def __post_init__(self) -> None:
         check_kinds("Controller(for_=...)", [self.for_])
@@ -104,7 +104,7 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
 
     @property
     def label(self) -> str:
-        """The name in force."""
+        """`name`, or else the kind in lower case."""
         return self.name or self.for_.KIND.kind.lower()
 
     @property

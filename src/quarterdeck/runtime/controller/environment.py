@@ -1,4 +1,4 @@
-"""What a manager gives to every controller."""
+"""The dependencies that a manager passes to every controller."""
 
 import random
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from quarterdeck.runtime.reconcile.context import EventSink
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """What a manager gives to every controller."""
+    """The dependencies that a manager passes to every controller."""
 
     api: Api
     informers: InformerFactory
@@ -27,4 +27,4 @@ class Environment(msgspec.Struct, frozen=True):
     field_manager: str
     tracer: Tracer | None = None
     may_work: Callable[[], bool] | None = None
-    """Called before each reconcile: whether we still lead, also after a pause of the process."""
+    """Whether we still lead; called before each reconcile, as the process may have been paused."""

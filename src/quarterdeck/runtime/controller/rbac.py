@@ -25,7 +25,7 @@ class Rule(NamedTuple):
 
 
 class Use(NamedTuple):
-    """Something a client asked for."""
+    """A permission that a request of a client needed."""
 
     group: str
     resource: str
@@ -81,7 +81,7 @@ def build_rules(
 def drop_updates(rules: Iterable[Rule]) -> list[Rule]:
     """The rules of operators that apply and patch, and replace nothing by PUT.
 
-    `update` of finalizers stays: admission asks for it, and no request does.
+    `update` of finalizers stays: no request uses it, but admission checks it for owner references.
     """
     return [
         rule
@@ -114,7 +114,7 @@ class UsageRecorder:
         self.uses: set[Use] = set()
 
     def before(self, verb: str, path: ResourcePath) -> Sequence[tuple[str, str]]:
-        """Nothing to add."""
+        """Called before each request; adds no headers."""
         return ()
 
     def after(self, exchange: Exchange) -> None:

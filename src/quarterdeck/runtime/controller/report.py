@@ -66,7 +66,7 @@ def _set_ready(ctx: Context[T], outcome: Outcome, ready: str) -> None:
 
 
 def _record_new_failure(ctx: Context[T], ready: str) -> None:
-    """Make a failure an event when its reason is another than before."""
+    """Record an event for a failure whose reason differs from the previous one."""
     before, after = ctx.status.get_transition(ready)
     if after is not None and (before is None or before.reason != after.reason):
         ctx.event(after.reason, after.message, warning=True)

@@ -1,10 +1,10 @@
 """The certificate of an endpoint: files that are reloaded when they change, or self-signed.
 
-Whoever mounts a certificate replaces its files some day; connections from then on get the new one,
-and a pair that does not fit together leaves the old one in force. Without files a certificate is
-made that says who serves, signed by itself: it hides tokens on their way, and proves nothing.
-Before it ends the next one is made and told to those who trust it, and only served an hour later:
-an API server that calls webhooks never meets a certificate that it does not trust yet.
+Files of a mounted certificate are replaced from time to time; later connections get the new one,
+and if certificate and key do not match, the old pair stays in use. Without files a self-signed
+certificate is generated: it encrypts tokens in transit, but does not prove the identity of the
+server. Before it expires the next one is generated and published, and served only an hour later, so
+that an API server that calls webhooks never receives a certificate that it does not trust yet.
 """
 
 import socket
@@ -65,8 +65,8 @@ class PageCertificate:
 
     @property
     def made(self) -> bytes:
-        """The self-signed certificates in PEM, for clients that want to trust them: the one that
-        is served, and the one before it or after it; empty where files were given.
+        """The self-signed certificates in PEM that clients must trust: the one that is served, and
+        the previous or next one; empty if files were given.
         """
         return self._rotation.authority if self._rotation is not None else b""
 
@@ -93,7 +93,7 @@ class PageCertificate:
         return self._renew(self._clock.now())
 
     def _renew(self, now: datetime) -> bool:
-        """Make the next certificate, and serve it when it has been known for a while."""
+        """Generate the next certificate, or serve it once it was published for an hour."""
         planned = plan_rotation(self._rotation, now=now, hosts=self._hosts)
         if planned is None:
             return False
@@ -122,7 +122,7 @@ class PageCertificate:
 
 
 def build_context() -> ssl.SSLContext:
-    """The TLS of a page that has no certificate yet."""
+    """A TLS context for a server, without a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

@@ -1,8 +1,8 @@
-"""Which made certificate is served, and which comes next; replicas keep both in a Secret. Pure.
+"""Rotation of generated certificates: the current and the next, shared in a Secret. Pure.
 
-A certificate is announced before it is served: `authority` names the one in use and the one after
-it, and an hour later the two change places. Replicas that have not noticed yet serve the old one,
-which is still trusted.
+A certificate is published before it is served: `authority` has the current and the next one, and an
+hour later the next one becomes the current one. Replicas that have not reloaded yet serve the
+previous one, which is still in `authority`.
 """
 
 import base64
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LIFE = timedelta(days=365)
 RENEW_AFTER = LIFE * 2 / 3
 OVERLAP = timedelta(hours=1)
-"""How long the next certificate is known before it is served."""
+"""How long the next certificate is published before it is served."""
 _COMMON_NAME = "quarterdeck"
 
 
@@ -48,7 +48,7 @@ class Rotation(msgspec.Struct, frozen=True, kw_only=True):
 def plan_rotation(
     stored: Rotation | None, *, now: datetime, hosts: Sequence[str]
 ) -> Rotation | None:
-    """Compute what should be stored instead; None if it may stay."""
+    """The rotation to store now; None if the stored one needs no change."""
     if stored is None:
         return _begin(now, hosts)
     current = load_certificate(*stored.current)

@@ -1,4 +1,4 @@
-"""Where an operator answers over HTTP: its health page, and its metrics page with its guard."""
+"""The HTTP endpoints of an operator: its health page, and its metrics page with authorization."""
 
 import random
 import ssl
@@ -41,7 +41,7 @@ class MetricsPage(msgspec.Struct, frozen=True):
 
 
 class Endpoints:
-    """The pages of one manager; those it does not want are None."""
+    """The pages of one manager; a page that is None is not served."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Endpoints:
         """The certificate of the metrics page, if this object renews it."""
 
     async def open(self, api: Api, *, clock: Clock, rng: random.Random, log: Logger) -> None:
-        """Listen; `api` is asked who may read metrics."""
+        """Listen; `api` authorizes requests for metrics."""
         if self._health is not None:
             self.health_url = await self._serve(self._pages.handle, self._health)
         page = self._metrics
@@ -85,7 +85,7 @@ class Endpoints:
         self.metrics_url = await self._serve(authorizer.protect(self._show_guarded), bind)
 
     def start(self, tasks: Supervisor) -> None:
-        """Renew the certificate that was made, or read again the one that was given."""
+        """Start to renew a generated certificate, or to reload given files when they change."""
         if self.certificate is not None:
             tasks.spawn(self.certificate.run(), name="metrics-certificate")
 
@@ -104,7 +104,7 @@ class Endpoints:
         return listener.url
 
     async def _show_guarded(self, request: http.Request) -> http.Response:
-        """Metrics, and reconciles for a hub that runs elsewhere."""
+        """Serve metrics, and `/explain` for a hub in another process."""
         if request.path == "/explain" or request.path.startswith("/explain/"):
             return self._pages.explain(request.path.rstrip("/"))
         return await self._show_metrics(request)

@@ -1,4 +1,4 @@
-"""What a reflector asks of its informer."""
+"""The actions that a reflector requests from its informer."""
 
 import msgspec
 

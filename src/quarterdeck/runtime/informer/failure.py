@@ -1,4 +1,4 @@
-"""Why a request or a watch failed, as the reflector needs to know it."""
+"""Why a request or a watch failed, in the form that the reflector needs."""
 
 import msgspec
 

@@ -33,7 +33,7 @@ class RetrySchedule:
         return now - self._retried_at >= self._settings.relist_interval_s
 
     def is_passing(self, failure: Failure, now: float, *, last_heard_at: float) -> bool:
-        """Whether a server that answered a moment ago failed once: others may have succeeded."""
+        """Whether a failure is probably transient: the first 5xx since the server last answered."""
         return (
             failure.code >= 500
             and not failure.is_too_large
@@ -43,7 +43,7 @@ class RetrySchedule:
         )
 
     def wait_jitter(self, now: float) -> None:
-        """Wait only for a jitter: many clients lose their watches at one moment."""
+        """Wait only for a jitter, since many clients may lose their watches at the same moment."""
         self._ready_at = now + self._random.random() * self._settings.relist_jitter_s
 
     def retry_now(self, now: float) -> None:
@@ -52,7 +52,7 @@ class RetrySchedule:
         self.wait_jitter(now)
 
     def retry_now_after_failure(self, now: float) -> None:
-        """As `retry_now`, and a next failure finds that one came before it."""
+        """As `retry_now`, and record the failure, so that the next one is not retried at once."""
         self._note_failure(now)
         self.retry_now(now)
 

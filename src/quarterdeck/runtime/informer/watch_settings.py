@@ -14,16 +14,16 @@ class WatchSettings(msgspec.Struct, frozen=True):
     initial_events_s: float = 10.0
     """Silence during initial events before falling back to LIST: old servers never end them."""
     short_stream_s: float = 1.0
-    """A stream that ended earlier and brought nothing is short. The first is reopened at once."""
+    """A stream that ended earlier and without an event is short. The first is reopened at once."""
     backoff_initial_s: float = 0.8
     backoff_cap_s: float = 30.0
     backoff_reset_s: float = 120.0
     relist_interval_s: float = 1.0
-    """An expired watch is listed anew at once, and a request that failed among others that did not
-    is sent again at once, unless that happened less than this ago.
+    """Least time between two retries without a delay: the list after an expired watch, or a
+    request that failed once on a server that answers.
     """
     relist_jitter_s: float = 0.1
-    """Longest wait before that: many clients lose their watches at one moment."""
+    """Longest jitter before such a retry: many clients may lose their watches at once."""
     absent_cap_s: float = 5.0
     """Longest wait while the kind is not served: a CRD that appears is noticed soon."""
     list_only_s: float = 600.0

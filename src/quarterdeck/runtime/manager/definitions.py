@@ -18,14 +18,14 @@ _OPTIONS = PatchOptions(field_manager=FIELD_MANAGER, force=True)
 
 
 async def apply_definitions(api: Api, kinds: Iterable[type[Object]]) -> None:
-    """Apply the definition of each kind; what is as it should be is left alone."""
+    """Apply the definition of each kind, unless the server has it already."""
     await apply_manifests(api, crd.build_manifests(kinds))
 
 
 async def apply_manifests(api: Api, manifests: Iterable[Mapping[str, Any]]) -> None:
-    """Apply definitions; what is as it should be is left alone.
+    """Apply definitions, unless the server has them already.
 
-    Looking first is worth it: most starts change nothing, and applying a definition makes the
+    They are read first, because most starts change nothing, and applying a definition makes the
     server check its whole schema and every rule in it.
     """
     for document in manifests:
@@ -33,7 +33,7 @@ async def apply_manifests(api: Api, manifests: Iterable[Mapping[str, Any]]) -> N
 
 
 async def apply_changed(api: Api, path: ResourcePath, document: Mapping[str, Any]) -> None:
-    """Apply a manifest unless the object at `path` has all of it from us already."""
+    """Apply a manifest, unless our field manager has applied all of it to the object at `path`."""
     try:
         current = json.decode(await api.get(path))
     except NotFound:

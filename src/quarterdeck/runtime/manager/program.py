@@ -55,7 +55,7 @@ async def run_operator(
     definitions change by hand, and the operator needs no right to change them.
 
     Raises:
-        ConfigError: if there is no configuration; it says what was looked for.
+        ConfigError: if there is no configuration; the message lists the places searched.
         LostLeadership: when the lease is lost; the process should exit.
     """
     logging.configure()

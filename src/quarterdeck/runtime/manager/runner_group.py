@@ -14,7 +14,7 @@ from quarterdeck.runtime.observability.logging import Logger
 
 
 class Runnable(msgspec.Struct, frozen=True):
-    """Something else that lives and ends with the manager."""
+    """A coroutine that runs beside the controllers, until the manager stops."""
 
     name: str
     run: Callable[[], Awaitable[None]]
@@ -24,8 +24,8 @@ class Runnable(msgspec.Struct, frozen=True):
 class RunnerGroup:
     """Controllers by name, and coroutines.
 
-    What needs no leader starts as soon as the caches are filled, the rest with the lease. A
-    controller added later starts at once if its turn has come.
+    Those that need no leader start when the caches are filled, the others when the lease is held.
+    A controller added after that starts at once.
     """
 
     def __init__(self, log: Logger) -> None:
@@ -97,7 +97,7 @@ class RunnerGroup:
     async def drain(self, grace_s: float, lost: "asyncio.Future[None] | None") -> None:
         """Let reconciles under way finish within the grace period.
 
-        `lost` ends the grace period early: when the lease is lost, somebody else may work already.
+        `lost` ends the grace period early: when the lease is lost, its new holder may work already.
         """
         self._working = None
         async with Supervisor("drain") as tasks:

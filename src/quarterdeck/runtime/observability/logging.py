@@ -29,19 +29,19 @@ class Logger:
         return Logger(self._target, self._fields | fields)
 
     def debug(self, message: str, **fields: object) -> None:
-        """Each step."""
+        """Log a single step, for debugging."""
         self._log(logging.DEBUG, message, fields)
 
     def info(self, message: str, **fields: object) -> None:
-        """A state changed."""
+        """Log a change of state."""
         self._log(logging.INFO, message, fields)
 
     def warning(self, message: str, **fields: object) -> None:
-        """Something healed itself, or will."""
+        """Log a problem that was or will be resolved without help, such as by a retry."""
         self._log(logging.WARNING, message, fields)
 
     def error(self, message: str, *, error: BaseException | None = None, **fields: object) -> None:
-        """Someone must act. With `error` its traceback is kept."""
+        """Log a problem that needs action; `error` adds its traceback."""
         self._log(logging.ERROR, message, fields, error)
 
     def _log(

@@ -49,7 +49,7 @@ class Dispatcher(Generic[K]):
     async def get(self) -> QueueItem[K] | None:
         """The next key; None once the queue is closed and has nothing ready.
 
-        `queue.pop` is the same for whoever need not wait.
+        `queue.pop` is the same without waiting.
         """
         while True:
             taken = self.queue.pop()

@@ -1,10 +1,10 @@
-"""What the metrics of a workqueue see."""
+"""The interface by which a workqueue updates its metrics."""
 
 from typing import Protocol
 
 
 class QueueObserver(Protocol):
-    """Sees what the metrics of client-go's workqueue count."""
+    """Receives the changes that the metrics of client-go's workqueue count."""
 
     def on_add(self, priority: int) -> None:
         """A key became due (the depth rises)."""

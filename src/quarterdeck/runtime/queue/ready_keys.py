@@ -2,8 +2,8 @@
 
 Higher priority first; inside one priority the tenants (namespaces) take turns, so that ten thousand
 objects of one tenant delay another tenant by one turn; inside one tenant first come, first served.
-What waits long enough rises to the next priority in use (*aging*), so nothing starves under a
-steady stream of more urgent work.
+A key that has waited long enough rises to the next priority in use (*aging*), so that none starves
+while keys of higher priority keep arriving.
 """
 
 import bisect
@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class State(enum.Enum):
-    """Where a key is before it is handed out."""
+    """The state of a key before it is handed out."""
 
     READY = "ready"
     HELD = "held"  # due, but its key is being processed
@@ -26,16 +26,16 @@ class State(enum.Enum):
 
 
 class Item(msgspec.Struct, Generic[K], eq=False, gc=False):
-    """What is known of one key between its first add and its hand-over.
+    """One key between its first add and the moment it is handed out.
 
-    An initial list makes very many at once, so the garbage collector does not see them: the circle
-    with a slot is opened when the item leaves its place.
+    An initial list creates very many at once, so they are hidden from the garbage collector. The
+    reference cycle with the slot is broken when the item leaves the slot.
     """
 
     key: K
     priority: int
     rank: int
-    """The class it stands in: rises by aging."""
+    """Its current priority class: rises by aging."""
     added_at: float = 0.0
     ready_at: float = 0.0
     state: State = State.DELAYED
@@ -44,14 +44,14 @@ class Item(msgspec.Struct, Generic[K], eq=False, gc=False):
 
 
 class _Slot(msgspec.Struct, Generic[K], eq=False, gc=False):
-    """A place in line. Dead as soon as its item points elsewhere, and skipped then."""
+    """A position in the queue; skipped as soon as its item refers to another slot or to none."""
 
     item: Item[K]
     since: float
 
     @property
     def alive(self) -> bool:
-        """Whether its item still stands here."""
+        """Whether its item still refers to this slot."""
         return self.item.slot is self
 
 
@@ -155,7 +155,7 @@ class ReadyKeys(Generic[K]):
             self._order.remove(item.rank)
 
     def _age(self, now: float) -> None:
-        """Lift what waited too long into the next priority in use, best ranks first."""
+        """Move keys that waited too long to the next priority in use, highest priorities first."""
         for index in range(len(self._order) - 2, -1, -1):
             below, above = self._order[index], self._order[index + 1]
             limit_s = min((above - below) * self._aging_s, self._max_aging_s)

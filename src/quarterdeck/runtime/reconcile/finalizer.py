@@ -1,6 +1,6 @@
 """Finalizers as steps: what has to be done before an object is deleted.
 
-Each step runs while its name stands in the object; when it returns, the name is taken out and
+Each step runs while its name is in the object; when it returns, the name is taken out and
 the next one runs. A step that is not finished raises `Waiting` and is called again.
 """
 
@@ -19,10 +19,10 @@ _TRIES = 5
 
 
 class Finalizer(NamedTuple, Generic[T]):
-    """One step of a clean-up, by the name that stands in `metadata.finalizers`.
+    """One step of a clean-up, by its name in `metadata.finalizers`.
 
-    A tuple, because mypy names the argument of a tuple that is wrong, and of a struct only the
-    Controller that holds it.
+    A NamedTuple, because for a wrong argument of it mypy names the argument; for a struct it names
+    only the Controller.
     """
 
     name: str

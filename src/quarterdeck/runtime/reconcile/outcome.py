@@ -28,7 +28,7 @@ from quarterdeck.wire.status import ApiError, Conflict
 
 
 class _Ending(msgspec.Struct, frozen=True, gc=False):
-    """What all outcomes have."""
+    """The base of all outcomes."""
 
     NAME: ClassVar[str]
     """Shown by explain."""
@@ -112,7 +112,7 @@ class Failed(_Explained, frozen=True, gc=False):
     NAME: ClassVar[str] = "error"
     RESULT: ClassVar[str] = "error"
     retry_after_s: float | None = None
-    """What the server asked for, which wins over the rate limiter."""
+    """The delay that the server requested, which takes precedence over the rate limiter."""
     is_unexpected: bool = False
     """Neither the API server nor the connection failed: probably a bug of the reconciler."""
 

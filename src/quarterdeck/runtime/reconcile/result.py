@@ -1,6 +1,6 @@
 """The result of a reconcile that ran, and the exceptions of one that could not.
 
-Results and exceptions are named by consequence, not by cause: whoever reads a reconciler sees
+Results and exceptions are named by consequence, not by cause: a reader of a reconciler sees
 when it will run again.
 """
 

@@ -25,7 +25,7 @@ class WaitList:
         self._kinds: set[type[Object]] = set()
 
     def add(self, key: Key, wait: WaitFor) -> None:
-        """Enqueue `key` when what it waits for has happened, at once if it has."""
+        """Enqueue `key` when its wait ends, at once if its condition is met already."""
         informer = self._informers.find(wait.kind)
         if informer is None:
             self._log.error(
@@ -43,7 +43,7 @@ class WaitList:
             informer.cache.add_handler(self._on_event)
 
     def remove(self, key: Key) -> None:
-        """Forget what a key waits for: it runs again, or its object was deleted."""
+        """Remove the wait of a key: it runs again, or its object was deleted."""
         if not self._waits:
             return
         for target in [t for t, waiting in self._waits.items() if key in waiting]:

@@ -46,7 +46,7 @@ def hold(lease: Lease, holder: str, *, duration_s: float, now: datetime) -> Leas
 
 
 def read_snapshot(leases: Iterable[Lease]) -> Snapshot:
-    """What a list of the group's Leases says; a Lease with another shape is left out."""
+    """Read a list of the group's Leases; an invalid Lease is left out."""
     members: dict[str, str] = {}
     shards: dict[int, ShardLease] = {}
     for lease in leases:

@@ -1,4 +1,4 @@
-"""What controllers see of sharding: which objects are ours, and work that ends when one is not."""
+"""Sharding for controllers: which objects are ours, and blocks that end when one is not."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -36,6 +36,6 @@ class OwnsAll:
 
     @contextlib.asynccontextmanager
     async def guard(self, name: str) -> AsyncIterator[None]:
-        """Nothing is ever lost."""
+        """Run the block; it is never cancelled."""
         del name
         yield

@@ -93,7 +93,7 @@ class ShardState:
         self._renewed_at = max(self._renewed_at, asked_at)
 
     def drop_if_expired(self, now: float) -> frozenset[int]:
-        """Let go of everything if our time ran out; returns what was held."""
+        """Drop all shards if our Lease was not renewed in time; returns those that were held."""
         if now < self.valid_until:
             return frozenset()
         lost, self.held = frozenset(self.held), set()
@@ -133,7 +133,7 @@ class ShardState:
         for shard in range(self.count):
             lease = snapshot.shards.get(shard)
             if lease is None or lease.holder != self.identity:
-                self.held.discard(shard)  # somebody deleted or rewrote the Lease by hand
+                self.held.discard(shard)  # the Lease was deleted or changed by hand
             if choose_member(shard, live) == self.identity:
                 if shard not in self.held and _is_free(lease, self.identity, live):
                     actions.append(Claim(shard, lease.version if lease is not None else ""))

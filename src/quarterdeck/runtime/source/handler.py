@@ -59,7 +59,7 @@ class Watch(msgspec.Struct, frozen=True):
 
 
 def enqueue_object(event: Event) -> Iterable[Key]:
-    """The object itself."""
+    """The key of the object itself."""
     return (event.key,)
 
 
@@ -87,7 +87,7 @@ def enqueue_mapped(
 ) -> MapEvent:
     """The keys that a function returns for the new and the old state.
 
-    A state that does not fit its type concerns nobody.
+    A state that cannot be decoded maps to no keys.
     """
 
     def mapping(event: Event) -> Iterable[Key]:

@@ -67,7 +67,7 @@ def desired_state_changed(event: Event) -> bool:
 
 
 def matches(selector: str) -> Predicate:
-    """Labels match a selector, now or before, so that leaving it is seen too."""
+    """Labels match a selector before or after the change, so that leaving it is an event, too."""
     parsed = parse_selector(selector)
 
     def predicate(event: Event) -> bool:

@@ -1,9 +1,9 @@
 """Admission webhooks: an API server sends each write for review, typed handlers answer.
 
-Start reading at `review` (what a handler sees), then `hooks` (from a question to an answer) and
-`service` (over HTTPS). Paths, answers and metrics are those of controller-runtime, since manifests
-and dashboards were made for them; only malformed questions are told more exactly what they lack.
-`conversion` converts between the versions of a kind, and `registration` makes webhooks known to an
+Start reading at `review` (what a handler receives), then `hooks` (from a request to a response) and
+`service` (over HTTPS). Paths, answers and metrics are those of controller-runtime, for which
+manifests and dashboards are written; only the errors of malformed requests are more exact.
+`conversion` converts between the versions of a kind, and `registration` registers webhooks with an
 API server.
 """
 

@@ -1,8 +1,8 @@
 """Conversion between the versions of a kind: a hub, and spokes around it.
 
 One version is the hub. Every other one is a `Spoke` with two functions, to the hub and from it, so
-that a new version needs two functions whatever number of versions there is. An API server asks on
-one path for all kinds; only labels and annotations of the metadata are taken from the functions.
+that a new version needs two functions, however many versions there are. An API server calls one
+path for all kinds; of the metadata, functions can change only labels and annotations.
 """
 
 from collections.abc import Callable, Mapping, Sequence

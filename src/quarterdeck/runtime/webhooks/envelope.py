@@ -12,7 +12,7 @@ from quarterdeck.kit import json
 from quarterdeck.runtime.webhooks.answers import Answer
 
 MAX_BYTES = 7 * 1024 * 1024
-"""Two objects of the size etcd takes, and room for what surrounds them."""
+"""Room for two objects of etcd's maximum size, and for the rest of the review."""
 _LATEST = "admission.k8s.io/v1"
 _VERSIONS = (_LATEST, "admission.k8s.io/v1beta1")
 _KIND = "AdmissionReview"

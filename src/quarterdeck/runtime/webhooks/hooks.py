@@ -117,7 +117,7 @@ class Mutation(Hook[T]):
 
 
 def _decode_review(request: AdmissionRequest, kind: type[T]) -> Review[T]:
-    """Decode what an operation has: a deleted object comes as the old one.
+    """Decode the objects of an operation: a deleted object is the old one.
 
     Raises:
         DecodeError: if an object does not fit the kind.

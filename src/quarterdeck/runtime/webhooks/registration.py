@@ -1,4 +1,4 @@
-"""Registration of webhooks with an API server, and the authority it shall trust.
+"""Registration of webhooks with an API server, and of the certificate authority it must trust.
 
 The configurations are applied by the operator itself, and again whenever the certificate authority
 changes, so that a certificate made here can be renewed while API servers call.
@@ -35,8 +35,8 @@ class Registration(NamedTuple):
     """
 
     name: str
-    """Of the configurations, and the suffix of webhook names: a domain such as `shop.example.com`
-    gives `validate-v1-shop.shop.example.com`."""
+    """The name of the configurations, and the suffix of webhook names: a domain such as
+    `shop.example.com` gives `validate-v1-shop.shop.example.com`."""
     service: ServiceReference | None = None
     ca_file: Path | None = None
     """The authority of the certificate, where files were given; default: `ca.crt` beside them."""

@@ -35,10 +35,10 @@ class Review(Generic[T]):
         self, request: AdmissionRequest, operation: Operation, obj: T, old: T | None
     ) -> None:
         self.request = request
-        """Everything that was asked, as it came."""
+        """The whole AdmissionRequest."""
         self.operation = operation
         self.object: T = obj
-        """The object as it shall be; the one that goes when it is deleted."""
+        """The new object; on a deletion the deleted one."""
         self.old = old
         """The object as it is, when it is changed."""
         self.warnings: list[str] = []
@@ -53,7 +53,7 @@ class Review(Generic[T]):
         user: str = "",
         dry_run: bool = False,
     ) -> "Review[T]":
-        """A review made by hand, for tests of handlers: with `old` it is a change."""
+        """Build a review to test handlers; by default it is an update if `old` is given."""
         if operation is None:
             operation = Operation.CREATE if old is None else Operation.UPDATE
         request = AdmissionRequest(

@@ -1,4 +1,4 @@
-"""One path of the webhooks: a question in, an answer out, counted."""
+"""One path of the webhooks: answers reviews and counts them."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ from quarterdeck.runtime.webhooks.hooks import Hook
 
 _JSON = [("content-type", "application/json")]
 _CODES = ("200", "500")
-"""There from the start, so that a rate over them has a beginning."""
+"""The counters of these codes exist from the start, so that a rate over them is right."""
 
 
 class Route:

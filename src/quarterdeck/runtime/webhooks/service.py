@@ -1,4 +1,4 @@
-"""Webhooks over HTTPS: paths, a certificate, metrics, and nothing that a caller can break.
+"""Serves webhooks over HTTPS: paths, certificate, metrics, and errors for bad requests.
 
 They are served by every replica, leader or not, and from before the caches are filled: an API
 server may need the answer to give us what we list.
@@ -82,7 +82,7 @@ class Webhooks:
         self._server: http.Server | None = None
         self._certificate: PageCertificate | SharedCertificate | None = None
         self.url = ""
-        """Where they are served; empty before."""
+        """The URL at which they are served; empty while they are not."""
 
     # --- what to serve
 
@@ -159,7 +159,7 @@ class Webhooks:
         return self._certificate.made if self._certificate is not None else b""
 
     def _read_authority(self) -> bytes:
-        """What an API server shall trust: the certificate made here, or the file of its CA."""
+        """What an API server must trust: the generated certificate, or the file of the CA."""
         if self._files is None:
             return self.ca_bundle
         named = self._registration.ca_file if self._registration is not None else None
@@ -215,7 +215,7 @@ class Webhooks:
             await self._register_once()
 
     async def _register_once(self) -> None:
-        """Apply the configurations if the authority has changed since."""
+        """Apply the configurations if the authority has changed since the last time."""
         assert self._registrar is not None and self._log is not None
         try:
             authority = self._read_authority()
@@ -254,18 +254,18 @@ class Webhooks:
             tasks.spawn(self._keep_registered(), name="webhook-registration")
 
     async def close(self) -> None:
-        """Answer what was asked, and stop."""
+        """Finish the requests under way, and stop."""
         if self._server is not None:
             await self._server.drain(_DRAIN_S)
             await self._server.close()
             self._server, self.url = None, ""
 
     def check(self) -> str:
-        """What is wrong; a readiness check."""
+        """A readiness check: the problem, or an empty string."""
         return self._problem if self._server is not None else "webhooks are not served yet"
 
     async def handle(self, request: http.Request) -> http.Response:
-        """Answer one request; it is 200 whatever the answer, as API servers expect."""
+        """Answer one request; the status is 200 whether a review allows or denies the write."""
         if request.path == PATH and self._conversion.conversions:
             return await self._convert(request)
         route = self._routes.get(request.path)
