@@ -1,4 +1,4 @@
-"""What an Application says of itself: condition types and reasons, each reason once."""
+"""Condition types and reasons of Applications."""
 
 import enum
 
@@ -8,7 +8,7 @@ TYPES = (READY, PROGRESSING)
 
 
 class Reason(enum.StrEnum):
-    """Why a condition is as it is; events carry the same words."""
+    """Reasons of conditions; events use the same ones."""
 
     RECONCILIATION_SUCCEEDED = "ReconciliationSucceeded"
     """The current state matches the spec."""

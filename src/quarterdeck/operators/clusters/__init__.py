@@ -1,10 +1,10 @@
-"""The clusters operator: one hub watches many clusters and registries, and keeps what it finds.
+"""The clusters operator: one hub watches many clusters and registries, and stores their state.
 
 Imports `hubstate`, `runtime`, `inventory`, `engine`, `client`, `apis`, `meta`, `kit`. Start at
 `cluster_connection` (the steps of one visit to a cluster), then `metric_source`,
 `registry_connection` and `monitor_access_policy`. `pool` has the clients, `plan` decides when to
-come back, `deployment` keeps collectors on clusters in push mode, `drivers` talk to registries and
-to what the hub deploys.
+visit again, `deployment` deploys collectors on clusters in push mode, `drivers` has the clients of
+registries and of deployed collectors.
 """
 
 from quarterdeck.operators.clusters.options import CollectorOptions, HubOptions

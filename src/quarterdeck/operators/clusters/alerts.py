@@ -1,7 +1,7 @@
-"""Judges the alert rules of all MetricSources on one cluster, at each visit to it.
+"""Evaluates the alert rules of all MetricSources for one cluster, at each visit to it.
 
-The visit has the right place and time: it happens in pull and push mode alike, at every interval,
-and in one replica only. Aggregations are those that the store has.
+Visits are used because they happen in pull and push mode alike, at every interval, and in one
+replica only. Rules are evaluated on the aggregations in the store.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,14 +22,14 @@ from quarterdeck.operators.clusters.hub import Hub
 
 
 class Alerts:
-    """Keeps since when rules hold."""
+    """Stores since when each alert rule has held."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._compiled: dict[Key, engine.CompiledSource] = {}
 
     async def update(self, cluster: str, sources: Iterable[MetricSource], *, ttl_s: int) -> None:
-        """Judge the rules and store what changed; a store that is away is asked next time."""
+        """Evaluate the rules and store changes; without the store, the next visit tries again."""
         chosen = [each for each in sources if each.spec.alerts]
         if not chosen:
             return  # what is stored is not read without rules, and expires
@@ -73,7 +73,7 @@ class Alerts:
             try:
                 known = self._compiled[source.key] = engine.compile_source(source.spec)
             except engine.SourceError:
-                return None  # its own status says why
+                return None  # its own status has the cause
         return known
 
 

@@ -1,4 +1,4 @@
-"""Collectors that have begun to push: their clusters are judged at once, not after the interval."""
+"""Reconciles clusters at once when their collectors begin to push, not after the interval."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -19,7 +19,7 @@ class _Notice(msgspec.Struct):
 
 
 async def wake_pushed(hub: Hub, enqueue: Callable[[Key], None]) -> None:
-    """Follow what the ingester says until cancelled; a hub without push mode asks nobody."""
+    """Enqueue clusters by messages of the ingester, once one is in push mode; until cancelled."""
     await hub.push_wanted.wait()
     while True:
         try:
@@ -40,7 +40,7 @@ async def _follow(
 
 
 def _find_waiting(hub: Hub, name: str) -> Key | None:
-    """The connection of a cluster that the hub still reads itself."""
+    """The key of a cluster's connection, if the hub still reads the cluster itself."""
     for seen in hub.seen.values():
         if seen.name == name and not seen.is_pushed:
             return seen.key

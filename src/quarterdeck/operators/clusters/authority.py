@@ -1,4 +1,4 @@
-"""The ConfigMap on the hub that says whom collectors trust; watched, so a rotation takes effect."""
+"""The ConfigMap with the CA that collectors trust; watched, so that a rotation takes effect."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from quarterdeck.runtime import Scope
 
 
 class AuthorityMap(Object, frozen=True, kw_only=True):
-    """One ConfigMap; others are not watched."""
+    """The ConfigMap with the CA certificates for collectors; other ConfigMaps are not watched."""
 
     KIND = ConfigMap.KIND
     data: Mapping[str, str] = {}

@@ -1,4 +1,4 @@
-"""What is kept of a ClusterConnection itself: the declared spec. Pure."""
+"""The record of a ClusterConnection in the store: the declared spec. Pure."""
 
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.hubstate.cluster_writes import ClusterSpec
@@ -6,12 +6,12 @@ from quarterdeck.operators.clusters import plan
 
 
 def get_display_name(connection: ClusterConnection) -> str:
-    """What people call the cluster."""
+    """The display name of the cluster; by default the name of the object."""
     return connection.spec.display_name or connection.metadata.name
 
 
 def build_spec(connection: ClusterConnection, default_interval_s: int) -> ClusterSpec:
-    """What a user declared, as the store keeps it."""
+    """The declared spec in the shape that the store keeps."""
     reference, monitoring = connection.spec.credentials_ref, connection.spec.monitoring
     return ClusterSpec(
         display_name=get_display_name(connection),

@@ -1,4 +1,4 @@
-"""The collector of a ClusterConnection in push mode: its token, and what the status says of it."""
+"""The collector of a ClusterConnection in push mode: its token and its status."""
 
 import msgspec
 
@@ -17,10 +17,10 @@ _HEARTBEAT_STEP_S = 60
 
 
 async def keep_token(state: StateStore, connection: ClusterConnection) -> None:
-    """Let the ingester accept the token whose hash the connection has, and no other.
+    """Store the token hash of the connection's annotation, so that the ingester accepts that token.
 
     Raises:
-        HubStateError: if the store cannot be asked.
+        HubStateError: if the store cannot be read or written.
     """
     hashed = connection.metadata.annotations.get(TOKEN_HASH, "")
     name = connection.metadata.name
@@ -33,7 +33,7 @@ async def keep_token(state: StateStore, connection: ClusterConnection) -> None:
 def describe(
     lease: CollectorLease | None, image: str, before: CollectorStatus | None
 ) -> CollectorStatus:
-    """What `status.collectorStatus` says.
+    """Build `status.collectorStatus`.
 
     A heartbeat alone changes it about once a minute: not every visit writes the status.
     """

@@ -1,4 +1,4 @@
-"""What the four kinds say of themselves: condition types and reasons; events carry the reasons."""
+"""Condition types and reasons of the four kinds; events use the same reasons."""
 
 import enum
 
@@ -21,7 +21,7 @@ REGISTRY_TYPES = (READY, STORED)
 
 
 class Reason(enum.StrEnum):
-    """Why a condition is as it is."""
+    """Reasons of conditions and events."""
 
     CONNECTED = "Connected"
     """The API server can be reached, and all data was read."""

@@ -1,7 +1,7 @@
-"""The collectors that the hub deploys: on clusters in push mode, removed with the mode.
+"""Deploys collectors on clusters in push mode, and removes them in pull mode.
 
-The token of a collector is its own: the hub makes it, keeps its hash, and puts it on the managed
-cluster only. The hub's credentials of that cluster never leave the hub.
+Each collector has its own token: the hub issues it, keeps only its hash, and stores the token on
+the managed cluster. The hub's credentials of that cluster never leave the hub.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ from quarterdeck.runtime import Context, Waiting
 from quarterdeck.wire.status import ApiError
 
 RETRY_S = 60.0
-"""Between two attempts while the collector is not connected."""
+"""Seconds between two deployments while the collector is not connected."""
 _RETRY_REMOVAL_S = 10.0
 _REMOVAL_LIMIT_S = 300.0
 """How long a deletion waits for a cluster that does not answer."""
@@ -48,11 +48,11 @@ _MAX_TEXT = 300
 
 ClusterContext = Context[ClusterConnection]
 Connect = Callable[[], Awaitable[Client]]
-"""Gives the client of the managed cluster; raises `CredentialsUnavailable`."""
+"""Connects to the managed cluster; raises `CredentialsUnavailable`."""
 
 
 class Deployments:
-    """Keeps the collectors of clusters in push mode."""
+    """Deploys, updates and removes the collectors of managed clusters."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -60,7 +60,7 @@ class Deployments:
     async def ensure(
         self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext, connect: Connect
     ) -> None:
-        """Deploy what is missing or outdated, and say how the collector fares."""
+        """Deploy what is missing or outdated, and set the collector's status and condition."""
         seen.is_token_revoked = False
         if self._deploys(connection):
             seen.collector_problem = await self._deploy(connection, seen, ctx, connect)
@@ -68,7 +68,7 @@ class Deployments:
             seen.collector_problem, seen.deployed_hash = None, ""
         image = seen.deployed_image or _get_image(connection)
         if TOKEN_HASH in connection.metadata.annotations:
-            image = ""  # whoever applied the printed manifest deletes it
+            image = ""  # applied from a printed manifest: the user deletes it, not the hub
         before = connection.status.collector_status
         ctx.status.set(collector_status=collector.describe(seen.lease, image, before))
         status = TRUE if seen.lease is not None else FALSE
@@ -122,7 +122,7 @@ class Deployments:
 
     @staticmethod
     def plan_revocation(cluster: str) -> list[Write]:
-        """Refuse the token of a cluster in pull mode, whoever has it."""
+        """Plan to revoke the token of a cluster in pull mode, and to end its lease."""
         return [DeleteKeys((tokens.get_key(cluster), leases.get_key(cluster)))]
 
     # --- the steps
@@ -213,7 +213,7 @@ class Deployments:
         token = await self._ensure_token(wanted.cluster, client, ctx)
         complete = msgspec.structs.replace(wanted, sources=sources, token=token)
         await driver.apply_objects(client, complete)
-        with contextlib.suppress(ApiError):  # not everybody may list pods
+        with contextlib.suppress(ApiError):  # listing pods may be forbidden
             return redact(await driver.find_pod_problem(client))[:_MAX_TEXT]
         return ""
 
@@ -232,7 +232,7 @@ class Deployments:
         await run_within(self._hub.clock, _LIMIT_S, driver.delete_objects(client))
 
     def _describe(self, connection: ClusterConnection, seen: Seen) -> tuple[Reason, str]:
-        """Why the condition is as it is."""
+        """Reason and message of the condition CollectorReady."""
         problem = seen.collector_problem
         if seen.lease is not None:
             text = f"collector {seen.lease.version} is connected"
@@ -259,17 +259,17 @@ class Deployments:
 
 
 def _get_image(connection: ClusterConnection) -> str:
-    """What the hub has deployed; empty if it has not."""
+    """The collector image that the hub deployed; empty if it deployed none."""
     status = connection.status.collector_status
     return status.image if status is not None else ""
 
 
 class _AuthorityMissing(Exception):
-    """Raised when nobody says whom collectors should trust."""
+    """Raised when the ConfigMap with the CA for collectors, or its key, does not exist."""
 
 
 def _send_event(ctx: ClusterContext, seen: Seen) -> None:
-    """One event when the collector connects, is lost, or cannot be deployed."""
+    """Record an event when the reason of the condition CollectorReady changes."""
     before, after = ctx.status.get_transition(COLLECTOR_READY)
     if after is None or (before is not None and before.reason == after.reason):
         return

@@ -1,4 +1,4 @@
-"""Why a cluster could not be read, in words for its conditions: every exception in one place."""
+"""Maps every error of reading a cluster to the reason and message of a condition."""
 
 from quarterdeck.client.errors import (
     BadAnswer,
@@ -30,7 +30,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
 
 
 class CredentialsUnavailable(Exception):
-    """Raised when a Secret, or what is in it, cannot be used; the message never contains it."""
+    """Raised when a Secret is missing or unusable; the message contains none of its values."""
 
 
 class InvalidEndpoint(CredentialsUnavailable):
@@ -38,7 +38,7 @@ class InvalidEndpoint(CredentialsUnavailable):
 
 
 def find_reason(error: Exception) -> Reason:
-    """The reason of a failure."""
+    """The condition reason of an error."""
     if isinstance(error, InvalidEndpoint):
         return Reason.INVALID
     if isinstance(error, CredentialsUnavailable):
@@ -47,7 +47,7 @@ def find_reason(error: Exception) -> Reason:
 
 
 def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
-    """One line for people, without secrets, and what to do where that is known."""
+    """Message of an error for a condition: one line, without secrets, with advice if possible."""
     text = redact(str(error) or type(error).__name__)[:_MAX]
     match find_reason(error):
         case Reason.UNTRUSTED:
@@ -71,7 +71,7 @@ _TRUST = (
     ("not yet valid", "compare the clocks of the hub and the cluster"),
     ("mismatch", "set spec.endpoint to a host name of the certificate"),
 )
-"""What to do about a certificate, by a part of what OpenSSL says of it."""
+"""The advice for a certificate error, by a part of OpenSSL's message."""
 
 
 def _advise_trust(text: str) -> str:

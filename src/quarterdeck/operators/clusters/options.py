@@ -1,4 +1,4 @@
-"""What the hub is told: intervals, lifetimes, limits, thresholds, and how collectors run."""
+"""Options of the hub: intervals, lifetimes, limits, thresholds and collectors."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ class CollectorOptions(msgspec.Struct, frozen=True, kw_only=True):
     server_name: str = ""
     """Name in the ingester's certificate; empty means the host of `spec.ingesterAddress`."""
     authority: str = ""
-    """PEM of whom collectors trust; empty means what `authority_map` says."""
+    """CA certificates in PEM that collectors trust; empty means those of `authority_map`."""
     authority_map: Key | None = None
     """COLLECTOR_CA_CONFIGMAP on the hub; None means the system's store of the collector."""
     authority_key: str = "service-ca.crt"
@@ -32,10 +32,10 @@ class CollectorOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is the same for all clusters."""
+    """Options that are the same for all clusters."""
 
     interval_s: int = 30
-    """RECONCILIATION_INTERVAL: how often a cluster is read that names no interval."""
+    """RECONCILIATION_INTERVAL: interval of clusters without spec.monitoring.interval."""
     scan_interval_s: int = 300
     """OPERATOR_SCAN_INTERVAL: how often OLM's operators are read."""
     connect_timeout_s: int = 10
@@ -49,7 +49,7 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
     namespace_filter: str = ""
     """RESOURCE_NAMESPACE_FILTER: names or wildcards; `!name` leaves out."""
     policy_interval_s: int = 300
-    """POLICY_VALIDATION_INTERVAL: how often policies are judged anew."""
+    """POLICY_VALIDATION_INTERVAL: how often the state of each policy is computed again."""
     workers: int = 64
     """Clusters read at the same time."""
     source_workers: int = 32
@@ -60,7 +60,7 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_namespace_predicate(text: str) -> Callable[[str], bool] | None:
-    """Whether the short lists are about a namespace; None if about all."""
+    """Build the test whether the short lists include a namespace; None if they include all."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         return None

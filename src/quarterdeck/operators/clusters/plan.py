@@ -1,4 +1,4 @@
-"""When to come back, and whether to write: pure."""
+"""Decides when to visit again, and which differences are worth a status write. Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ SLOW_MS = 5000
 
 
 class Since(msgspec.Struct, frozen=True):
-    """From when on a condition has had its health."""
+    """The health of a condition, and the time since when it has been so."""
 
     health: Health
     time: str
@@ -22,10 +22,11 @@ class Since(msgspec.Struct, frozen=True):
 def find_since(
     verdict: Verdict, known: Mapping[str, Since], conditions: Iterable[Condition], now: str
 ) -> dict[str, Since]:
-    """From when on each condition has had the health it has now.
+    """For each condition, the time since when it has had its current health.
 
-    `known` is what the last visit found. After a restart it is empty: then the conditions of the
-    object tell. Their time is that of the status, so one that is True must have its reason too.
+    `known` is the result of the last visit. After a restart it is empty, and the times come from
+    the conditions of the object. Those change with the status only, and True covers more than
+    one health, so a condition that is True counts only if its reason is the same, too.
     """
     written = {each.type: each for each in conditions}
     found = {}
@@ -51,7 +52,7 @@ def get_interval(spec: int | None, default: int) -> int:
 
 
 def plan_visit(interval_s: int, health: Health, *, failed: bool = False) -> float:
-    """Seconds until a cluster is read again: sooner while it is not well."""
+    """Seconds until a cluster is read again: sooner if it is unhealthy or could not be read."""
     if health is not Health.UNHEALTHY and not failed:
         return float(interval_s)
     sooner = max(float(MIN_INTERVAL_S), interval_s / 2)
@@ -59,12 +60,12 @@ def plan_visit(interval_s: int, health: Health, *, failed: bool = False) -> floa
 
 
 def plan_collection_delay(interval_s: int, *, errors: bool) -> float:
-    """Seconds until a MetricSource is collected again."""
+    """Seconds until a MetricSource is collected again: half the interval after errors."""
     return max(float(MIN_INTERVAL_S), interval_s / 2) if errors else float(interval_s)
 
 
 def judge_registry(*, available: bool, response_ms: int, authenticated: bool) -> Health:
-    """How a registry fares."""
+    """The health of a registry, from the results of a check."""
     if not available:
         return Health.UNHEALTHY
     if not authenticated or response_ms > SLOW_MS:
@@ -73,12 +74,12 @@ def judge_registry(*, available: bool, response_ms: int, authenticated: bool) ->
 
 
 def is_time_changed(before_ms: int, after_ms: int) -> bool:
-    """Whether a response time differs so much that the status must say so."""
+    """Whether a response time changed enough to be written to the status."""
     difference = abs(after_ms - before_ms)
     return difference > 1000 or (difference > 50 and difference > before_ms / 2)
 
 
 def is_count_changed(before: int, after: int) -> bool:
-    """The same for the number of repositories."""
+    """Whether the number of repositories changed enough to be written to the status."""
     difference = abs(after - before)
     return difference > 10 or difference > before / 10

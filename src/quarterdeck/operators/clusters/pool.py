@@ -1,6 +1,7 @@
 """Clients of clusters, one for each connection, kept while its address and credentials stay.
 
-A circuit breaker belongs to the identity: it outlives failures, and new credentials start anew.
+Each client has a circuit breaker. It is kept across failures, and replaced when the address or the
+credentials change.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ MakeClient = Callable[[ClusterConfig], Client]
 
 
 class ClusterAccess:
-    """How one cluster is reached."""
+    """The client of one cluster with its circuit breaker."""
 
     def __init__(self, client: Client, identity: str, *, clock: Clock) -> None:
         self.client = client
@@ -56,7 +57,7 @@ class ClientPool:
         return found
 
     async def remove(self, uid: str) -> None:
-        """Close the client of a connection; none is fine."""
+        """Close the client of a connection, if it has one."""
         found = self._entries.pop(uid, None)
         if found is not None:
             await found.client.aclose()
@@ -71,7 +72,7 @@ class ClientPool:
         return {"clients": len(self._entries)}
 
     async def _sweep(self) -> None:
-        """Close what was not used for half an hour."""
+        """Close clients that were not used for half an hour."""
         now = self._clock.monotonic()
         if now - self._swept_at < SWEEP_S:
             return

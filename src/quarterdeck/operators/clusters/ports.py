@@ -9,7 +9,7 @@ from quarterdeck.kit.redaction import Secret
 
 
 class RegistryAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a registry is, and who we are there."""
+    """The address of a registry and the credentials for it."""
 
     url: str
     """With its scheme, without a slash at the end."""
@@ -21,12 +21,12 @@ class RegistryAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_credentials(self) -> bool:
-        """Whether both halves are there."""
+        """Whether both user name and password are set."""
         return bool(self.username and self.password.reveal())
 
 
 class RegistryCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What to look at."""
+    """What a check requests, and its time limit."""
 
     paths: tuple[str, ...] = ("/v2/",)
     timeout_s: float = 10.0
@@ -41,12 +41,12 @@ class RegistryReport(msgspec.Struct, frozen=True, kw_only=True):
     authenticated: bool = True
     """False when the registry refuses the credentials we have."""
     note: str = ""
-    """What is to be known about the list of repositories."""
+    """A remark about the list of repositories, for the condition's message; may be empty."""
 
 
 class Registry(Protocol):
     """Checks image registries."""
 
     async def check(self, address: RegistryAddress, wanted: RegistryCheck) -> RegistryReport:
-        """Ask a registry how it fares; never raises for what the registry does."""
+        """Check a registry; failures are in the report and never raised."""
         ...

@@ -1,4 +1,4 @@
-"""What the status says after a visit; the one place that sets conditions and sends events."""
+"""The status of a cluster after a visit: its health, its events, and the condition Stored."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ _READY: dict[Health, tuple[Status, Reason]] = {
     Health.UNKNOWN: (UNKNOWN, Reason.UNKNOWN),
 }
 _SYNC_STEP_S = 60
-"""How old lastSyncTime may get while nothing else changes: not every visit writes the status."""
+"""How old lastSyncTime may get while nothing else changes, so that most visits write nothing."""
 
 
 def set_cluster_status(
     verdict: Verdict, collected: Collected | None, ctx: Context[Any], *, failed: bool
 ) -> None:
-    """How a cluster fares."""
+    """Set status and conditions of a cluster, and record an event for a change."""
     before = ctx.status.current
     ctx.status.set(
         phase="Error" if failed else "Connected",
@@ -46,7 +46,7 @@ def set_cluster_status(
 def _note_sync(
     before: Any, collected: Collected | None, ctx: Context[Any], *, failed: bool
 ) -> None:
-    """When the cluster was last read: with any other change, else about once a minute."""
+    """Set the time of the last reading: with any other change, else about once a minute."""
     if collected is None or failed:
         return
     now = rfc3339.format_time(collected.at)
@@ -59,7 +59,7 @@ def _note_sync(
 
 
 def _send_event(before: Any, verdict: Verdict, ctx: Context[Any], *, failed: bool) -> None:
-    """One event for a cluster that came, went, or fares differently."""
+    """Record an event if the cluster became reachable or unreachable, or its health changed."""
     old, new = ctx.status.get_transition(REACHABLE)
     if new is not None and (old is None or old.status != new.status):
         if failed:
@@ -72,7 +72,7 @@ def _send_event(before: Any, verdict: Verdict, ctx: Context[Any], *, failed: boo
 
 
 def set_stored(problem: StoreProblem | None, ctx: Context[Any]) -> None:
-    """Whether the finding is in the store; said only once something went wrong."""
+    """Set the condition Stored, which exists only after a first failure."""
     if problem is not None:
         ctx.status.set_condition(STORED, FALSE, problem.reason, problem.message)
     elif any(each.type == STORED for each in ctx.status.conditions):

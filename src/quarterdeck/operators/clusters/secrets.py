@@ -1,4 +1,4 @@
-"""Values of Secrets, read anew only when the watched metadata says that they changed."""
+"""Reads Secrets: the version from watched metadata, the values live, so that no cache has them."""
 
 from typing import TypeVar
 

@@ -20,18 +20,21 @@ _OWNED: tuple[type[Object], ...] = (ClusterConnection, RegistryConnection, Monit
 
 
 class Shared(NamedTuple):
-    """That replicas share the clusters, and who this one is."""
+    """The group of replicas that share the clusters, and the identity of this replica."""
 
     group: Group
     identity: str
-    """Another one in each process, also after a restart."""
+    """Unique to each process: a restart gets a new one."""
 
 
 def add_sharder(manager: Manager, group: Group, *, identity: str) -> Sharder:
     """Take part in the group as long as the manager runs."""
 
     def wake(changed: frozenset[int]) -> None:
-        """Visit what came, and forget what went; nothing else is read an extra time."""
+        """Enqueue the objects of changed shards, and every MetricSource.
+
+        New objects are visited at once, and lost ones are dropped; others are not read again.
+        """
         for kind in _OWNED:
             for key in list(manager.informers.ensure(kind).cache):
                 if sharder.find_shard(key.name) in changed:

@@ -1,4 +1,4 @@
-"""What the status of a MetricSource says; the one place that sets it."""
+"""The status of a MetricSource; the only module that sets it."""
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
@@ -30,11 +30,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime | None = None
     """When the newest reading was made; None if there is none."""
     result: SourceResult | None = None
-    """What the hub itself has read, for the validation of fields."""
+    """The result of the hub's own collection, without rows, for the validation of fields."""
 
     @property
     def is_foreign(self) -> bool:
-        """Whether somebody else collects: when that ends, we begin at once."""
+        """Whether another replica or a collector collects; once it stops, this replica is due."""
         return self.due_at == _NEVER
 
 
@@ -46,7 +46,7 @@ def set_source_status(
     took_s: float,
     others: Collection[MetricSource] = (),
 ) -> None:
-    """What a visit to the clusters of a source found; `others` are all sources of the hub."""
+    """Set status and conditions after a collection; `others` are all sources of the hub."""
     errors = sum(each.errors for each in outcomes)
     results = [each.result for each in outcomes if each.result is not None]
     times = [each.at for each in outcomes if each.at is not None]
@@ -78,7 +78,7 @@ def set_source_status(
 
 
 def _join_problems(problems: Sequence[str]) -> str:
-    """The first problem, and of how many more clusters there is one."""
+    """The first problem, and the number of other clusters with a problem."""
     if len(problems) < 2:
         return "".join(problems)
     more = len(problems) - 1
@@ -88,7 +88,7 @@ def _join_problems(problems: Sequence[str]) -> str:
 def _judge_type(
     source: MetricSource, others: Collection[MetricSource]
 ) -> Iterator[FieldValidation]:
-    """A warning if the type that policies name means something else too."""
+    """A warning if resourceTypeName is also a built-in type, or the type of another source."""
     name = source.spec.rbac.resource_type_name
     if not name:
         return
@@ -108,7 +108,7 @@ def _judge_type(
 
 
 def read_outcome(data: bytes) -> Outcome:
-    """What the store says of a collection that another replica made."""
+    """Decode the stored outcome of a collection by another replica or by a collector."""
     try:
         return build_outcome(msgspec.json.decode(data, type=CollectionMeta))
     except (msgspec.DecodeError, ValueError):
@@ -116,7 +116,7 @@ def read_outcome(data: bytes) -> Outcome:
 
 
 def build_outcome(meta: CollectionMeta) -> Outcome:
-    """How a collection went that somebody else made: another replica, or a collector.
+    """Build the outcome of a collection by another replica or by a collector.
 
     Raises:
         ValueError: if its time cannot be read.
@@ -134,13 +134,13 @@ def build_outcome(meta: CollectionMeta) -> Outcome:
 
 
 def _is_older(before: object, newest: datetime) -> bool:
-    """Whether the status names a collection that is a minute older, or none."""
+    """Whether the time in the status is missing, or at least a minute older than the newest."""
     text = getattr(before, "last_collection_time", "")
     return not text or (newest - rfc3339.parse(text)).total_seconds() >= 60
 
 
 def report_error(ctx: Context[MetricSource], error: Exception) -> None:
-    """A source that cannot be collected at all says why."""
+    """Report why a source cannot be collected at all."""
     if ctx.status.is_discarded:
         return
     reason, message = str(Reason.ERROR), str(error)

@@ -1,4 +1,4 @@
-"""What a visit to a cluster leaves in the store and in the history."""
+"""Writes the result of a visit to a cluster to the store and the history."""
 
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.hubstate import cluster_writes, keys
@@ -18,7 +18,7 @@ from quarterdeck.operators.clusters.options import HubOptions
 
 
 class VisitStore:
-    """Stores what visits to clusters find."""
+    """Stores the results of visits."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -26,7 +26,7 @@ class VisitStore:
     async def store(
         self, connection: ClusterConnection, seen: Seen, verdict: Verdict, *, failed: bool
     ) -> StoreProblem | None:
-        """Store what a visit found, or keep what was known before if it failed."""
+        """Store the result of a visit; after a failure, prolong what is stored instead."""
         hub, name, now = self._hub, connection.metadata.name, self._hub.clock.now()
         writes = list(
             cluster_writes.plan_spec(name, build_spec(connection, hub.options.interval_s))
@@ -61,14 +61,14 @@ class VisitStore:
         return problem
 
     async def _read_nodes(self, name: str) -> frozenset[str]:
-        """The nodes that the store has, to forget those that are gone."""
+        """Read the stored nodes, to delete those that are gone."""
         try:
             return await self._hub.state.members(keys.cluster(name, "nodes"))
         except HubStateError:
             return frozenset()
 
     async def _plan_longer(self, seen: Seen, name: str, stay: Stay, now: float) -> list[Write]:
-        """Keep what was last known of a cluster that fails; its own times tell how old it is."""
+        """Prolong the keys of a cluster that could not be read; the values show their own age."""
         if now - seen.stored_at < stay.cache_s / 3:
             return []
         seen.stored_at = now
@@ -81,7 +81,7 @@ class VisitStore:
 
 
 def build_stay(options: HubOptions, connection: ClusterConnection) -> Stay:
-    """How long the store keeps what was found in a cluster."""
+    """The lifetimes of the keys of a cluster in the store."""
     interval_s = plan.get_interval(connection.spec.monitoring.interval, options.interval_s)
     return Stay(
         interval_s=interval_s,

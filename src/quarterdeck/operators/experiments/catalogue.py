@@ -1,4 +1,4 @@
-"""Components that are known without a Component object: built-in ones, and a directory convention.
+"""Components without a Component object: built-in ones, and those of a directory convention.
 
 What observability needs is built in, so that an experiment with metrics works on a fresh
 installation; a Component of the same name replaces it. The convention is that of the existing
@@ -37,13 +37,13 @@ _CATEGORIES = {
 
 
 def find_built_in(name: str) -> Component | None:
-    """The built-in component of a name."""
+    """Find a built-in component by name."""
     document = _BUILT_IN.get(name)
     return msgspec.convert(document, Component) if document is not None else None
 
 
 def build_source_by_convention(name: str, kind: str) -> ComponentSource:
-    """Where a component is in the existing project's repository.
+    """The source of a component in the existing project's repository.
 
     Raises:
         ValueError: for a kind that is not app, workflow or config.

@@ -40,11 +40,11 @@ class ClusterTypeConfig(
     plural: str
     secret_name: str = "{composite}-cluster-conn"
     secret_namespace: str | None = None
-    """None: the namespace of Crossplane; empty: next to the request."""
+    """None means the namespace of Crossplane; empty means that of the request."""
     max_name: int = 57
 
     def build_kind(self) -> type[ClusterRequest]:
-        """A type for the kind; only its names differ from other requests."""
+        """Build a type for the kind; it differs from other requests only in its names."""
         gvk = GVK.of(self.api_version, self.kind)
         info = KindInfo(
             group=gvk.group,
@@ -62,7 +62,7 @@ class ClusterTypeConfig(
 
 
 def load_cluster_types(text: str | bytes) -> Mapping[ClaimType, ClusterTypeConfig]:
-    """Read the file.
+    """Parse the file of cluster types.
 
     Raises:
         ClusterTypesError: if it is not YAML, or a member is missing, unknown or of a wrong type.

@@ -1,6 +1,6 @@
-"""When an experiment is over besides the end of its workflow: conditions and durations. Pure.
+"""Conditions that end an experiment, evaluated on what its workflows report. Pure.
 
-A condition is a CEL expression over what workflows report: `outputs` (the output parameters of the
+A condition is a CEL expression. Its variables are `outputs` (the output parameters of the
 last run), `metrics` (the mean of each output parameter `metric-NAME` over all runs) and `runs` (how
 many runs have succeeded).
 """
@@ -19,7 +19,7 @@ _MAX_SHOWN = 512
 
 
 class Evaluation(NamedTuple):
-    """What a condition says of the runs so far."""
+    """The result of evaluating a condition on the runs so far."""
 
     is_met: bool
     detail: str = ""
@@ -44,7 +44,7 @@ def compile_condition(text: str) -> cel.Program:
 
 
 def find_condition_error(text: str) -> str:
-    """What is wrong with a condition; empty if it compiles."""
+    """Why a condition is invalid; empty if it compiles."""
     try:
         compile_condition(text)
     except cel.CompileError as error:

@@ -1,4 +1,4 @@
-"""What an Experiment says of itself: condition types and reasons, each reason once."""
+"""Condition types and reasons of Experiments, each defined only here."""
 
 import enum
 
@@ -34,7 +34,7 @@ VALID = "Valid"
 
 
 class Reason(enum.StrEnum):
-    """Why a condition is as it is; status.reason and events carry the same words."""
+    """Reasons of conditions; `status.reason` and events use the same."""
 
     # --- failures that end an experiment
     INVALID_SPEC = "InvalidSpec"
@@ -68,7 +68,7 @@ class Reason(enum.StrEnum):
     APPS_TIMEOUT = "AppsTimeout"
     """Applications were not healthy in time."""
     APP_DEGRADED = "AppDegraded"
-    """An Application was degraded when time was up."""
+    """An Application was degraded when the timeout of Applications was over."""
     DEPENDENCY_FAILED = "DependencyFailed"
     """A target that others depend on has failed."""
     WORKFLOW_TEMPLATE_NOT_FOUND = "WorkflowTemplateNotFound"

@@ -1,7 +1,8 @@
 """The reconciler of Experiment: Pending, Provisioning, Ready, Running, Complete or Failed.
 
-A pass goes as far as it can and never waits. Whatever it waits for is watched; time-outs and graces
-come back by `RequeueAfter`. Every step can be repeated: names are derived, objects are applied.
+A reconcile does every step that is possible and never blocks. Objects it waits for are watched;
+timeouts and grace periods end by `RequeueAfter`. Every step can be repeated: names are derived,
+objects are applied.
 """
 
 import math
@@ -45,7 +46,7 @@ class Experiments:
         self._means = means
 
     async def reconcile(self, experiment: Experiment, ctx: Context[Experiment]) -> Result:
-        """Go as far as possible, then say when to come back at the latest."""
+        """Do every step that is possible now; returns when to reconcile again at the latest."""
         run = Run(ctx, self._means)
         if adoption.is_foreign(run.status):
             if not adoption.is_adoptable(run):
@@ -76,10 +77,10 @@ class Experiments:
         return RequeueAfter(run.again_s) if run.again_s is not None else DONE
 
     async def clean_up(self, experiment: Experiment, ctx: Context[Experiment]) -> None:
-        """Delete everything before the object goes; always ends, if need be without success.
+        """Delete everything before the object is removed; give up after `spec.timeouts.cleanup`.
 
         Raises:
-            Waiting: while something is still there.
+            Waiting: while objects are left.
         """
         run = Run(ctx, self._means)
         if adoption.is_foreign(run.status):
@@ -104,7 +105,7 @@ class Experiments:
 
 
 async def _advance(run: Run) -> None:
-    """Run the steps of the phase, and those of the next as long as phases follow one another."""
+    """Run the steps of the current phase, and go on as long as they enter another phase."""
     if not run.phase:
         await pending.begin(run)
     while not run.is_finished:
@@ -156,7 +157,7 @@ async def _prepare(run: Run) -> None:
 
 
 def _note_missing(run: Run, error: NotFound) -> None:
-    """A kind or namespace that others install is absent: say which, and look again soon."""
+    """Report a missing kind or namespace of another system, and check again soon."""
     message = f"{error.message}; install the system that provides this kind"
     run.condition(DEPENDENCIES_INSTALLED, FALSE, Reason.API_MISSING, message)
     run.note(Reason.API_MISSING, message)
@@ -165,9 +166,9 @@ def _note_missing(run: Run, error: NotFound) -> None:
 
 
 def _fail_if_late(run: Run, error: ApiError) -> bool:
-    """End the experiment if the time of its phase is over; else the pass may be repeated.
+    """Fail the experiment if a timeout of its phase is over; returns whether it was.
 
-    Without this a request that is refused for ever would be repeated until the time to live ends.
+    Otherwise a request that always fails would be repeated until the time to live ends.
     """
     try:
         if run.phase == "Provisioning":
@@ -183,7 +184,7 @@ def _fail_if_late(run: Run, error: ApiError) -> bool:
 
 
 def _wait_for_deadline(run: Run, error: ApiError) -> None:
-    """Come back when the time of the phase is over, if the next retry would be later.
+    """Reconcile at the next deadline, if the next retry would be later than that.
 
     Raises:
         Waiting: instead of the error, whose delay grows with each retry up to 5 minutes.
@@ -196,17 +197,17 @@ def _wait_for_deadline(run: Run, error: ApiError) -> None:
 
 
 def retry_delay_s(failures: int) -> float:
-    """The delay before the next pass after so many failures and one more."""
+    """Seconds until the retry after `failures` earlier failures and the current one."""
     return min(LAST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(failures, _MAX_DOUBLINGS))
 
 
 def needs_finalizer(experiment: Experiment) -> bool:
-    """Whether something may have to be cleaned up; not once everything is gone."""
+    """Whether objects may have to be cleaned up when the experiment is deleted."""
     return not experiment.status.resources_cleaned
 
 
 def report_error(ctx: Context[Experiment], error: Exception) -> None:
-    """A pass that failed says so; the runtime tries again with growing delays."""
+    """Report a failed reconcile in the condition Ready; the runtime retries with backoff."""
     if isinstance(error, (Conflict, Waiting)) or ctx.obj.status.phase in FINISHED:
         return
     reason = error.reason if isinstance(error, ApiError) and error.reason else "ReconcileError"

@@ -1,4 +1,4 @@
-"""Finding objects of an experiment, and refusing to take over those of others."""
+"""Finds objects of an experiment, and refuses to take over those of others."""
 
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from quarterdeck.wire.status import NotFound
 T = TypeVar("T", bound=Object)
 
 BY_EXPERIMENT = "experiment"
-"""Index of everything that carries our labels, by `namespace/name` of its experiment."""
+"""Index of objects with our labels, by `namespace/name` of their experiment."""
 
 
 def experiment_of(obj: Object) -> Key | None:
@@ -36,12 +36,12 @@ async def list_own(run: Run, kind: type[T]) -> list[T]:
 
 
 async def find_own(run: Run, kind: type[T], key: Key) -> T | None:
-    """An object of ours by its name; None if there is none.
+    """Find an object of the experiment by its key; None if it does not exist.
 
-    The cache holds only what carries our label, so a name that is not in it is looked up.
+    The cache has only objects with our label, so others are read from the API server.
 
     Raises:
-        ExperimentFailed: if the name belongs to somebody else.
+        ExperimentFailed: if the object was not created for this experiment.
     """
     found = await run.ctx.find(kind, key.name, key.namespace)
     if found is None:

@@ -1,4 +1,4 @@
-"""What the operator asks of systems outside the API server, as Protocols.
+"""The systems outside the API server that the operator uses, as Protocols.
 
 Everything else (claims, Applications, Workflows, Secrets) is an object of the API server and goes
 through the reconcile's context. `app` fills these ports; tests fill them with real servers.
@@ -51,10 +51,10 @@ class Administrator(Protocol):
     """Grants rights on clusters whose kubeconfig has none at first, such as those of GKE."""
 
     async def grant(self, kubeconfig: bytes) -> bool:
-        """Make the kubeconfig's user an administrator; False if that is not ours to do.
+        """Make the kubeconfig's user a cluster admin; False if no credential allows that.
 
         Raises:
-            TargetRefused, TargetUnreachable: if it could not be done now.
+            TargetRefused, TargetUnreachable: if a request fails.
         """
         ...
 
@@ -77,7 +77,7 @@ class Grafana(Protocol):
         ...
 
     async def delete(self, uid: str) -> None:
-        """Delete it; absent is fine. Raises `GrafanaUnavailable`."""
+        """Delete it; succeeds if it does not exist. Raises `GrafanaUnavailable`."""
         ...
 
 
@@ -97,7 +97,7 @@ class FinishedRun(NamedTuple):
     """A run whose workflow has ended, or that failed earlier."""
 
     experiment: Experiment
-    """As stored, with a status of phase Complete or Failed that holds the workflow's outputs."""
+    """The experiment in phase Complete or Failed, with the workflow's outputs in its status."""
     targets: tuple[FinishedTarget, ...]
     ended_at: datetime
     """When the phase became Complete or Failed."""
@@ -105,7 +105,7 @@ class FinishedRun(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """What became of the results."""
+    """The outcome of a collection of results."""
 
     results_url: str = "disabled"
     verdict: Verdict = ""
@@ -113,7 +113,7 @@ class Collected(NamedTuple):
     cost: CostEstimate | None = None
     message: str = ""
     retry_after_s: float | None = None
-    """Collect again after this long, because the quality gate wants more data."""
+    """Collect again after this time, because the quality gate requires more data."""
     failure: str = ""
     """A reason such as QualityGateExhausted: the experiment becomes Failed."""
 
@@ -126,17 +126,17 @@ class Results(Protocol):
     """Collects metrics, judges the hypothesis, estimates cost and stores the results."""
 
     async def collect(self, run: FinishedRun) -> Collected:
-        """Called until it returns without `retry_after_s`; must be idempotent.
+        """Collect and store results; called until `retry_after_s` is None, so must be idempotent.
 
         Raises:
-            ResultsUnavailable: to be called again with backoff, until the clean-up timeout.
+            ResultsUnavailable: to be called again, until ten minutes after the end of the run.
         """
         ...
 
 
 class NoResults:
-    """Results are not stored: what `run` uses until a store is configured."""
+    """Stores no results; used until a store is configured."""
 
     async def collect(self, run: FinishedRun) -> Collected:
-        """Nothing to do."""
+        """Return that no results store is configured."""
         return Collected(message="no results store is configured")

@@ -1,6 +1,6 @@
-"""One pass over one experiment: what is known, what was decided, and when to come back.
+"""One reconcile of one experiment: its status so far, changes to it, and the next wake-up.
 
-Steps change the status through here only, so that an error in the middle of a pass still leaves
+Steps change the status only through `Run`, so that an error in the middle of a reconcile leaves
 everything recorded that was done before it.
 """
 
@@ -28,7 +28,7 @@ MAX_MESSAGE = 4096
 
 
 class Means(NamedTuple):
-    """What every pass uses."""
+    """The dependencies of every reconcile."""
 
     settings: Settings
     adapters: Mapping[str, Adapter]
@@ -41,7 +41,7 @@ class Means(NamedTuple):
 
 
 class ExperimentFailed(Exception):
-    """Raised by a step when the experiment cannot go on; the phase becomes Failed."""
+    """Raised by a step when the experiment cannot continue; the phase becomes Failed."""
 
     def __init__(self, reason: Reason, message: str, *, condition: str = "") -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class ExperimentFailed(Exception):
 
 
 class Run:
-    """The experiment as one pass sees and changes it."""
+    """The experiment in one reconcile, with the status so far."""
 
     def __init__(self, ctx: Context[Experiment], means: Means) -> None:
         self.ctx = ctx
@@ -65,12 +65,12 @@ class Run:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment with the status of this pass."""
+        """The experiment with the status so far."""
         return msgspec.structs.replace(self.ctx.obj, status=self.status)
 
     @property
     def spec(self) -> Any:
-        """The desired run."""
+        """The spec of the experiment."""
         return self.ctx.obj.spec
 
     @property
@@ -128,11 +128,11 @@ class Run:
         return changed
 
     def condition(self, type_: str, status: Status, reason: str, message: str = "") -> None:
-        """Set a condition; no credential reaches it."""
+        """Set a condition; credentials in the message are redacted."""
         self.ctx.status.set_condition(type_, status, str(reason), redact(message)[:MAX_MESSAGE])
 
     def enter(self, phase: Phase, reason: Reason, message: str) -> None:
-        """Begin a phase."""
+        """Enter a phase: sets status and Ready, and records metrics and an event."""
         before, text = self.phase, redact(message)[:MAX_MESSAGE]
         if before and before != phase:
             lasted_s = self.elapsed_s(self.status.phase_started_at)
@@ -146,13 +146,13 @@ class Run:
             self.ctx.event(EventReason.PHASE_CHANGED, shown, warning=phase == "Failed")
 
     def note(self, reason: Reason, message: str) -> None:
-        """Say why the phase is what it is, without beginning another."""
+        """Set reason and message of the current phase."""
         text = redact(message)[:MAX_MESSAGE]
         self.set(reason=str(reason), message=text)
         self.condition(READY, FALSE, reason, text)
 
     def fail(self, failure: ExperimentFailed) -> None:
-        """End the run without success."""
+        """Enter the phase Failed."""
         if failure.condition:
             self.condition(failure.condition, FALSE, failure.reason, failure.message)
         self.means.metrics.count_failure(failure.reason)
@@ -161,28 +161,28 @@ class Run:
         self.ctx.event(failure.reason, redact(failure.message), warning=True)
 
     def complete(self, message: str) -> None:
-        """End the run with success."""
+        """Enter the phase Complete."""
         self.enter("Complete", Reason.COMPLETE, message)
         self.set(completed_at=self.stamp(self.now))
 
     # --- when to come back
 
     def wake_in(self, seconds: float) -> None:
-        """Come back after this long at the latest."""
+        """Reconcile again after at most this time; the shortest one counts."""
         seconds = max(seconds, 0.001)
         self.again_s = seconds if self.again_s is None else min(self.again_s, seconds)
 
     def elapsed_s(self, since: str) -> float:
-        """Seconds since a moment of the status; 0 if it is not set."""
+        """Seconds since a time in the status; 0 if it is not set."""
         return (self.now - rfc3339.parse(since)).total_seconds() if since else 0.0
 
     def left_s(self, since: str, limit: str) -> float:
-        """Seconds until a timeout that began at a moment of the status."""
+        """Seconds until a timeout that began at a time in the status."""
         return seconds_of(limit) - self.elapsed_s(since)
 
     @staticmethod
     def stamp(moment: datetime) -> str:
-        """A moment as the status writes it."""
+        """Format a time for the status."""
         return rfc3339.format_time(moment)
 
 

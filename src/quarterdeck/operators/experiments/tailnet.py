@@ -18,7 +18,7 @@ async def ensure_credentials(run: Run, target: Target, kubeconfig: bytes) -> Non
     """Copy the OAuth client of the hub to a target that joins the tailnet.
 
     Raises:
-        TargetUnreachable, TargetRefused: if the target does not take it.
+        TargetUnreachable, TargetRefused: if it cannot be applied on the target.
     """
     observability = target.observability
     if (

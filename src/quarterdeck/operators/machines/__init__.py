@@ -1,7 +1,7 @@
 """The machines operator: fleets of virtual machines on hypervisors.
 
-Imports `runtime`, `apis`, `meta`, `kit`. Start at `ports` (what is asked of a hypervisor), then
-`plan` (what decides) and the reconcilers, one module per kind. `drivers` is the only code that
+Imports `runtime`, `apis`, `meta`, `kit`. Start at `ports` (the calls of a hypervisor), then
+`plan` (pure decisions) and the reconcilers, one module per kind. `drivers` is the only code that
 talks to a hypervisor.
 """
 

@@ -1,6 +1,6 @@
-"""What has been given out on one hypervisor: ids, addresses, and room that it does not show yet.
+"""Ids, addresses and capacity allocated on one hypervisor, also those it does not report yet.
 
-Rebuilt from the claims when the operator starts, so that two machines never get the same.
+Loaded from existing claims after a start, so that no id or address is allocated twice.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from quarterdeck.operators.machines.plan.placement import Request
 
 
 class Entry(NamedTuple):
-    """What one claim has."""
+    """The allocation of one claim."""
 
     vmid: int
     node: str
@@ -20,12 +20,12 @@ class Entry(NamedTuple):
     address: str
     request: Request
     seen_at: float | None
-    """When the VM existed, on the scale of `monotonic`; None until then. A list of nodes that was
-    read later counts the VM itself."""
+    """Monotonic time at which the VM was found to exist; None before. A list of nodes read after
+    that time counts the VM itself."""
 
 
 class Allocations:
-    """Entries by the UID of the claim."""
+    """Allocations of one hypervisor, by the UID of the claim."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
@@ -37,7 +37,7 @@ class Allocations:
         return uid in self._entries
 
     def put(self, uid: str, entry: Entry) -> None:
-        """Note what a claim has got."""
+        """Record the allocation of a claim, replacing an earlier one."""
         self.drop(uid)
         self._entries[uid] = entry
         self._ids[entry.vmid] += 1
@@ -45,7 +45,7 @@ class Allocations:
         self._pending.add(uid)
 
     def drop(self, uid: str) -> None:
-        """Give back what a claim had."""
+        """Release the allocation of a claim, if it has one."""
         entry = self._entries.pop(uid, None)
         self._pending.discard(uid)
         if entry is None:
@@ -56,27 +56,27 @@ class Allocations:
         self._siblings[entry.fleet][entry.node] -= 1
 
     def mark_seen(self, uid: str, at: float) -> None:
-        """The VM of a claim exists since `at`."""
+        """Record the monotonic time at which the VM of a claim was first found to exist."""
         entry = self._entries.get(uid)
         if entry is not None and entry.seen_at is None:
             self._entries[uid] = entry._replace(seen_at=at)
 
     @property
     def ids(self) -> frozenset[int]:
-        """Every id that was given out."""
+        """Every allocated VM id."""
         return frozenset(self._ids)
 
     @property
     def addresses(self) -> frozenset[str]:
-        """Every address that was given out."""
+        """Every allocated address."""
         return frozenset(each.address for each in self._entries.values() if each.address)
 
     def siblings(self, fleet: str) -> Mapping[str, int]:
-        """Machines of a fleet by node."""
+        """The number of machines of a fleet on each node."""
         return self._siblings.get(fleet, {})
 
     def reserved(self, nodes_read_at: float) -> dict[str, list[Request]]:
-        """Room by node that a list of nodes, read at that time, does not show as taken."""
+        """Requests by node that a list of nodes read at `nodes_read_at` does not count as used."""
         found: dict[str, list[Request]] = {}
         for uid in list(self._pending):
             entry = self._entries[uid]
@@ -87,7 +87,7 @@ class Allocations:
         return found
 
     def load(self, claims: Iterable[MachineClaim], cluster: str, request: Request) -> None:
-        """Take over what claims have from before; `request` stands for what is not known."""
+        """Load the allocations of existing claims; each is assumed to need `request`."""
         for claim in claims:
             ref = claim.status.vm_ref
             if ref is None or ref.hypervisor_cluster != cluster or claim.metadata.uid in self:
@@ -101,6 +101,6 @@ class Allocations:
 
 
 def fleet_of(claim: MachineClaim) -> str:
-    """What a claim's siblings share: its fleet or pool; empty for one that stands alone."""
+    """Namespace and name of the fleet or pool of a claim; empty if it has neither."""
     ref = claim.spec.fleet_ref or claim.spec.runner_pool_ref
     return f"{claim.metadata.namespace}/{ref.name}" if ref is not None else ""

@@ -1,6 +1,6 @@
-"""From a VM that runs to a machine that has proved itself, by what the bootstrap service wrote.
+"""The attestation of a machine: conditions derived from what the bootstrap service wrote.
 
-The service writes `status.attestation` and `status.bootstrapInfo`; conditions are the operator's.
+The service writes `status.attestation` and `status.bootstrapInfo`, the operator the conditions.
 """
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
@@ -26,7 +26,7 @@ _JOINED = ("Ready", "Busy", "Idle", "JobCompleted")
 
 
 def disown_reports(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
-    """Leave fields of the service out of what we apply: a stale copy must not overwrite them."""
+    """Leave the service's fields out of the status we apply: a stale copy would overwrite them."""
     status = claim.status
     theirs = (status.attestation, status.attestation_refusal, status.job)
     if any(theirs) or status.bootstrap_info or status.last_heartbeat:
@@ -40,7 +40,7 @@ def disown_reports(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
 
 
 def report_refusal(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
-    """Say that a proof was refused; after an attestation it may mean that a token was stolen."""
+    """Report a refused attestation; after a successful one it may mean a stolen token."""
     refusal, attestation = claim.status.attestation_refusal, claim.status.attestation
     if refusal is None:
         return
@@ -51,10 +51,10 @@ def report_refusal(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
 
 
 async def await_attestation(machine: Machine, recipe: Recipe) -> Result:
-    """Attested, then joined, then ready as any machine.
+    """Wait for the attestation, then for the agent to report ready, then as `await_boot` does.
 
     Raises:
-        Failed: if the agent says that it cannot go on.
+        Failed: if the agent reports a failure.
     """
     if recipe.inviter is None or recipe.template.spec.attestation is None:
         return _report_missing(machine)
@@ -96,7 +96,7 @@ def _is_new(machine: Machine) -> bool:
 
 
 async def _remove_token(machine: Machine, recipe: Recipe) -> None:
-    """Detach and delete the seed that has the token; it is spent, but need not lie around."""
+    """Detach and delete the seed with the join token: it is used, and nothing needs it any more."""
     attestation = recipe.template.spec.attestation
     if attestation is None or not needs_token(attestation.method):
         return

@@ -1,10 +1,10 @@
-"""What a failed call means for a machine."""
+"""Exceptions of the steps of a claim: fail the claim, or try the step again."""
 
 from quarterdeck.operators.machines.conditions import Reason
 
 
 class Failed(Exception):
-    """Raised when the machine cannot be made: the claim fails, and its owner decides."""
+    """Raised when the machine cannot be made or is lost; the claim gets the phase Failed."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -13,7 +13,7 @@ class Failed(Exception):
 
 
 class Retry(Exception):
-    """Raised when a try has failed and another one follows; it counts towards the limit."""
+    """Raised when a step failed and is tried again; counts towards `MOST_ATTEMPTS`."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)

@@ -1,9 +1,9 @@
-"""How a hypervisor says no: four classes by consequence, finer codes by cause.
+"""Errors of hypervisors: four classes by consequence, codes by cause.
 
 HypervisorError
 ├── TransientError       try again soon
 ├── PermanentError       trying again is useless
-├── ConfigurationError   somebody has to change something first
+├── ConfigurationError   a user has to change something first
 └── ResourceError        try again when there is room
 """
 
@@ -11,7 +11,7 @@ import enum
 
 
 class Code(enum.StrEnum):
-    """What went wrong; each code belongs to one class."""
+    """The cause of an error; each code belongs to one class."""
 
     UNAVAILABLE = "Unavailable"
     TIMEOUT = "Timeout"
@@ -77,7 +77,7 @@ class ConfigurationError(HypervisorError):
 
 
 class ResourceError(HypervisorError):
-    """Raised when there is no room for what was asked."""
+    """Raised when the hypervisor lacks capacity, quota or ids for a request."""
 
 
 _CLASSES: dict[type[HypervisorError], frozenset[Code]] = {

@@ -1,4 +1,4 @@
-"""Feature flags: read from a ConfigMap, in force at once when it changes."""
+"""Feature flags, read from ConfigMaps; a change takes effect at once."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _TRUE, _FALSE = ("true", "on", "1", "yes"), ("false", "off", "0", "no")
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What can be switched off."""
+    """Features of the operator that can be switched off."""
 
     repair: bool = True
     """Replace unhealthy machines of fleets."""
@@ -25,16 +25,16 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Features:
-    """The flags in force."""
+    """The current feature flags."""
 
     def __init__(self, flags: Flags | None = None, *, namespace: str = "") -> None:
-        """`namespace` is the only one whose ConfigMaps count; empty trusts all of them."""
+        """`namespace` is the only one whose ConfigMaps are used; empty uses all of them."""
         self.flags = flags if flags is not None else Flags()
         self._namespace = namespace
         self._reported: tuple[str, ...] = ()
 
     def load(self, records: Iterable[ConfigRecord]) -> bool:
-        """Take over what ConfigMaps of ours say, later names over earlier ones; True if changed."""
+        """Load the flags from our ConfigMaps, later names win; returns whether they changed."""
         before, values, problems = self.flags, {}, []
         names = {field.encode_name: field.name for field in msgspec.structs.fields(Flags)}
         for record in sorted(records, key=lambda each: each.key):

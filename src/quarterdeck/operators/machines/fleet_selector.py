@@ -15,7 +15,7 @@ def labels_of_selector(selector: Mapping[str, Any]) -> dict[str, str]:
     The CRD cannot say that every other member is a text, because `matchLabels` is a map.
 
     Raises:
-        Stalled: InvalidSelector, naming the member that is no label.
+        Stalled: InvalidSelector, naming the member that is not a label.
     """
     if _MATCH_EXPRESSIONS in selector:
         raise _refuse(_MATCH_EXPRESSIONS, "is not supported: name the labels in matchLabels")

@@ -1,4 +1,4 @@
-"""Machines that do not start by themselves: their fleet or pool says why. Pure."""
+"""Machines that wait for something else to change; their fleet or pool reports why. Pure."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,11 @@ _HELD = frozenset(
         Reason.ATTESTATION_FAILED,
     }
 )
-"""Reasons of machines that do not start by themselves: somebody has to do something."""
+"""Reasons of machines that cannot continue until something else changes."""
 
 
 def find_held(claims: Sequence[MachineClaim]) -> list[tuple[str, Condition]]:
-    """Machines that wait for somebody, by name, and why."""
+    """Find machines that wait for something else to change, by name, and why."""
     found = []
     for claim in claims:
         condition = find(claim.status.conditions, READY)

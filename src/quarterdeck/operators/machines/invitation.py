@@ -1,7 +1,7 @@
-"""How a machine is told where to prove itself: the port to the bootstrap service, and a file.
+"""The invitation of a machine to attest: a port to the bootstrap service, and the agent's file.
 
-The invitation travels by the seed, a channel that only the hypervisor can write. It carries the
-root that the machine must trust, so that no other service can pose as ours.
+The invitation is part of the seed, which only the hypervisor can write. It has the root
+certificate that the machine must trust, so that no other service can pose as ours.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -13,41 +13,41 @@ from quarterdeck.kit.redaction import Secret
 
 PATH = "/etc/hyperfleet/agent.json"
 METHODS = ("join-token", "tpm", "tpm+token")
-"""Ways to prove oneself that every bootstrap service knows."""
+"""Attestation methods that every bootstrap service has."""
 METHOD_GROUP = "quarterdeck.attestation"
-"""Entry points of further ones."""
+"""Entry point group of attestation methods of other packages."""
 MIN_TOKEN_S, MAX_TOKEN_S = 60.0, 86400.0
 """How long a join token may be valid."""
 
 
 class ServiceMissing(Exception):
-    """Raised when there is no bootstrap service, or it does not answer; says why."""
+    """Raised when there is no bootstrap service, or it fails; the message has the cause."""
 
 
 class Invitation(NamedTuple):
-    """What a machine needs to prove itself."""
+    """What the agent of a machine needs to attest."""
 
     url: str
     trust_bundle: str
     token: Secret[str] | None = None
-    """For one use; None for machines with a TPM."""
+    """Join token for one use; None if the attestation method needs none."""
 
 
 class Inviter(Protocol):
-    """The bootstrap service, as the operator sees it."""
+    """The port to the bootstrap service."""
 
     async def invite(
         self, claim: MachineClaim, *, needs_token: bool, lifetime_s: float
     ) -> Invitation:
-        """An invitation; an earlier token of the claim is void from now on.
+        """Create an invitation; a new token revokes an earlier one of the claim.
 
         Raises:
-            ServiceMissing: if there is no service.
+            ServiceMissing: if there is no service, or it fails.
         """
 
 
 def needs_token(method: str) -> bool:
-    """Whether a machine that proves itself by this method needs a join token."""
+    """Whether an attestation method needs a join token."""
     return "token" in method
 
 

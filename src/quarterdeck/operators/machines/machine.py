@@ -1,4 +1,4 @@
-"""What operator and hypervisor tell each other: nodes, templates, VMs, tasks. Values only."""
+"""Values that the port to hypervisors uses: nodes, templates, VMs, tasks."""
 
 import enum
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from quarterdeck.kit.redaction import Secret
 
 
 class Capability(enum.StrEnum):
-    """What a hypervisor can do beside the necessary."""
+    """Optional features of a hypervisor."""
 
     LINKED_CLONE = "linked_clone"
     VTPM = "vtpm"
@@ -20,7 +20,7 @@ class Capability(enum.StrEnum):
 
 
 class Power(enum.StrEnum):
-    """Whether a VM runs."""
+    """The power state of a VM."""
 
     RUNNING = "Running"
     STOPPED = "Stopped"
@@ -30,7 +30,7 @@ class Power(enum.StrEnum):
 
 
 class PowerAction(enum.StrEnum):
-    """What `power` does. OFF pulls the plug, SHUTDOWN asks the guest."""
+    """An action of `power`. OFF cuts the power, SHUTDOWN asks the guest."""
 
     ON = "On"
     OFF = "Off"
@@ -39,7 +39,7 @@ class PowerAction(enum.StrEnum):
 
 
 class TaskState(enum.StrEnum):
-    """Where a task is."""
+    """The state of a task."""
 
     RUNNING = "running"
     OK = "ok"
@@ -47,15 +47,15 @@ class TaskState(enum.StrEnum):
 
 
 class ConnectionInfo(NamedTuple):
-    """What answers at an endpoint."""
+    """Version and metadata of the hypervisor at an endpoint."""
 
     version: str
     metadata: Mapping[str, str]
-    """`provider` and `type`, and whatever else is worth showing."""
+    """`provider` and `type`, and further details of the provider."""
 
 
 class Node(NamedTuple):
-    """A machine that VMs run on; amounts in bytes."""
+    """A host that VMs run on; memory and storage in bytes."""
 
     name: str
     is_online: bool
@@ -68,7 +68,7 @@ class Node(NamedTuple):
 
 
 class TemplateRef(NamedTuple):
-    """Which template is meant: by id, by name, by tags, or by the path of an image."""
+    """A reference to a template: by id, by name, by tags, or by the path of an image."""
 
     id: int = 0
     name: str = ""
@@ -79,7 +79,7 @@ class TemplateRef(NamedTuple):
 
 
 class TemplateInfo(NamedTuple):
-    """A template as the hypervisor has it."""
+    """A template as the hypervisor reports it."""
 
     id: int
     name: str
@@ -91,7 +91,7 @@ class TemplateInfo(NamedTuple):
     os: str = ""
     storage_type: str = ""
     tags: tuple[str, ...] = ()
-    """What a clone has for tags until it is configured."""
+    """Tags that a clone inherits, until it is configured."""
 
 
 class Nic(NamedTuple):
@@ -103,7 +103,7 @@ class Nic(NamedTuple):
 
 
 class VMSpec(NamedTuple):
-    """What a VM should be."""
+    """The desired configuration of a VM."""
 
     name: str
     cpu: int
@@ -115,9 +115,9 @@ class VMSpec(NamedTuple):
     """Further tags beside those of the owner."""
     has_tpm: bool = False
     boot_s: float | None = None
-    """How long the simulator lets it boot."""
+    """How long it boots in the simulator; None for the time in its settings."""
     failure_profile: str = "none"
-    """How the simulator lets calls about it fail: none, flaky or slow."""
+    """How calls for it fail in the simulator: none, flaky or slow."""
 
 
 class CloudInit(NamedTuple):
@@ -129,7 +129,7 @@ class CloudInit(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Whose VM it is. Written into tags and description, compared before every change."""
+    """The owner of a VM: written into tags and description, compared before every change."""
 
     operator_uid: str
     claim_uid: str
@@ -146,7 +146,7 @@ class Owner(NamedTuple):
 
 
 class VMInfo(NamedTuple):
-    """A VM as the hypervisor has it."""
+    """A VM as the hypervisor reports it."""
 
     id: int
     name: str
@@ -164,7 +164,7 @@ class VMInfo(NamedTuple):
     cpu: int = 0
     memory_bytes: int = 0
     ssh_address: str = ""
-    """Where its SSH is reached, as HOST:PORT, if not at its address."""
+    """HOST:PORT of its SSH server, if that is not reached at its address."""
 
 
 class TaskRef(NamedTuple):
@@ -176,7 +176,7 @@ class TaskRef(NamedTuple):
 
 
 class TaskInfo(NamedTuple):
-    """Where a task is, and what it said."""
+    """The state of a task, and its message."""
 
     state: TaskState
     message: str = ""

@@ -1,4 +1,4 @@
-"""What wakes whom: from an object that changed to the keys that have to be reconciled."""
+"""Mappings from changed objects to the keys to reconcile."""
 
 from collections.abc import Iterable, Sequence
 
@@ -51,7 +51,7 @@ def claims_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> I
 
 
 def fleets_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
-    """The fleets that a template may be the recipe of."""
+    """The fleets whose `spec.image` may resolve to a template."""
     image = template.metadata.labels.get(IMAGE_LABEL, "")
     for fleet in lookup.list(Fleet, namespace=template.metadata.namespace):
         named = fleet.spec.image
@@ -71,7 +71,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class _ClaimHead(msgspec.Struct, frozen=True):
-    """The little of a claim that its owner looks at: decoded for every event, so kept small."""
+    """The fields of a claim that its owner uses; few, because every event is decoded."""
 
     status: _Status = _Status()
 
@@ -83,7 +83,7 @@ _GLANCE = msgspec.json.Decoder(_ClaimHead)
 def affects_owner(event: Event) -> bool:
     """Whether a change of a claim concerns its fleet or pool.
 
-    That is its phase, its health, its marks, its deletion, and what holds it up.
+    It does if phase, health, annotations or deletion change, or the reason why it waits.
     """
     if event.change is not Change.MODIFIED or event.old is None:
         return True

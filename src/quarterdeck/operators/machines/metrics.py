@@ -65,25 +65,25 @@ class MachineMetrics:
         )
 
     def record_call(self, cluster: str, operation: str, took_s: float) -> None:
-        """One call succeeded."""
+        """Record a successful call."""
         self._durations.labels(cluster, operation, "ok").observe(took_s)
 
     def record_failed_call(
         self, cluster: str, operation: str, *, error: HypervisorError, took_s: float
     ) -> None:
-        """One call failed."""
+        """Record a failed call."""
         self._durations.labels(cluster, operation, error.code.value).observe(took_s)
         self._errors.labels(cluster, class_of(error)).value += 1
 
     def record_provisioning(
         self, claim: MachineClaim, cluster: str, *, result: str, took_s: float
     ) -> None:
-        """A machine is ready for the first time, or failed."""
+        """Record that a machine became ready for the first time, or failed."""
         template = str(template_key_of(claim))
         self._provisioned.labels(cluster, template, result).observe(took_s)
 
     def set_capacity(self, cluster: str, nodes: Sequence[Node]) -> None:
-        """What the nodes of a cluster have."""
+        """Set total and free resources of a cluster from its nodes."""
         for resource, total, free in (
             ("cpu", sum(n.cpu_total for n in nodes), sum(n.cpu_free for n in nodes)),
             ("memory", sum(n.memory_total for n in nodes), sum(n.memory_free for n in nodes)),
@@ -94,33 +94,33 @@ class MachineMetrics:
         self._capacity.labels(cluster, "storage", "free").set(float(storage))
 
     def set_runners(self, pool: Key, counts: Mapping[str, int]) -> None:
-        """Runners of a pool by state."""
+        """Set the number of runners of a pool by state."""
         for state, count in counts.items():
             self._runners.labels(pool.namespace, pool.name, state).set(float(count))
 
     def forget_pool(self, pool: Key) -> None:
-        """A pool is gone."""
+        """Remove the series of a deleted pool."""
         for values in [each for each in self._runners.series() if each[:2] == tuple(pool)]:
             self._runners.remove(*values)
 
     def record_deletion(self, cluster: str, reason: str) -> None:
-        """A VM was removed."""
+        """Record the removal of a VM."""
         self._deleted.labels(cluster, reason).value += 1
 
     def set_breaker(self, cluster: str, *, is_open: bool) -> None:
-        """Whether calls are held back."""
+        """Set whether the circuit breaker of a cluster is open."""
         self._breaker.labels(cluster).set(float(is_open))
 
     def set_inventory(self, cluster: str, *, orphans: int, foreign: int) -> None:
-        """What a poll found."""
+        """Set the numbers of orphans and foreign VMs that a poll found."""
         self._orphans.labels(cluster).set(float(orphans))
         self._foreign.labels(cluster).set(float(foreign))
 
     def set_phases(self, cluster: str, counts: Mapping[str, int]) -> None:
-        """Claims by phase."""
+        """Set the number of claims by phase."""
         for phase, count in counts.items():
             self._phases.labels(cluster, phase).set(float(count))
 
     def record_webhook_event(self, action: str, result: str) -> None:
-        """One event of a CI system."""
+        """Record an event of a CI system."""
         self._webhooks.labels(action, result).value += 1

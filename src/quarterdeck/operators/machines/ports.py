@@ -1,4 +1,4 @@
-"""What the operator asks of a hypervisor. Every call may raise `errors.HypervisorError`.
+"""The port to a hypervisor. Every call may raise `errors.HypervisorError`.
 
 Rules that every provider keeps, and `tests/contract/hypervisor` checks:
 
@@ -7,7 +7,7 @@ Rules that every provider keeps, and `tests/contract/hypervisor` checks:
 - A call that returns a `TaskRef` has only begun; None means it has finished.
 - Calls are idempotent by owner and id: to repeat one after a lost answer is safe.
 - `delete_vm` of a VM that is gone succeeds. `get_vm` of one raises NOT_FOUND.
-- A TransientError says nothing about whether the call took effect: read the VM and see.
+- A TransientError does not imply that the call had no effect: read the VM to find out.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,21 +33,21 @@ from quarterdeck.operators.machines.machine import (
 
 
 class Inventory(Protocol):
-    """What there is."""
+    """Reads nodes, templates and VMs."""
 
     async def test_connection(self) -> ConnectionInfo:
-        """Prove that the endpoint answers and accepts the credentials.
+        """Check that the endpoint answers and accepts the credentials.
 
         Raises UNAVAILABLE, UNAUTHORIZED or TLS.
         """
         ...
 
     async def list_nodes(self) -> Sequence[Node]:
-        """Every node with what is free on it."""
+        """Every node with its free resources."""
         ...
 
     async def validate_template(self, template: TemplateRef) -> TemplateInfo:
-        """The one template meant. Raises TEMPLATE_NOT_FOUND, AMBIGUOUS or NOT_A_TEMPLATE."""
+        """Find a template. Raises TEMPLATE_NOT_FOUND, AMBIGUOUS or NOT_A_TEMPLATE."""
         ...
 
     async def list_vms(self) -> Sequence[VMInfo]:
@@ -60,7 +60,7 @@ class Inventory(Protocol):
 
 
 class Provisioning(Protocol):
-    """Making and removing VMs."""
+    """Creates, configures and removes VMs."""
 
     async def reserve_id(self, *, start: int, end: int, taken: frozenset[int]) -> int:
         """An id in the range that no VM has and that is not in `taken`. Raises IDS_EXHAUSTED."""
@@ -76,7 +76,7 @@ class Provisioning(Protocol):
         linked: bool,
         owner: Owner,
     ) -> TaskRef | None:
-        """Copy a template. The VM has the owner's name and description from the first moment.
+        """Clone a template; name and description of the owner are reported from the start.
 
         Raises ALREADY_EXISTS, STORAGE_UNSUPPORTED, RESOURCE_EXHAUSTED or LOCKED.
         """
@@ -91,9 +91,9 @@ class Provisioning(Protocol):
         ...
 
     async def detach_cloud_init(self, vmid: int, *, owner: Owner) -> None:
-        """Take the seed from a VM, running or not, and delete its image; none is no error.
+        """Detach the seed of a VM, running or not, and delete its image; succeeds without a seed.
 
-        A seed may hold a secret for the first start: afterwards neither guest nor storage has it.
+        A seed may hold a secret for the first start, which must not stay in guest or storage.
         """
         ...
 
@@ -103,24 +103,24 @@ class Provisioning(Protocol):
 
 
 class Operation(Protocol):
-    """Running VMs."""
+    """Controls the power of VMs, and reads their tasks and consoles."""
 
     async def power(self, vmid: int, action: PowerAction, *, owner: Owner) -> TaskRef | None:
-        """Start, stop, shut down or reboot; what is already so succeeds."""
+        """Start, stop, shut down or reboot; succeeds if the VM is in that state already."""
         ...
 
     async def task_status(self, task: TaskRef) -> TaskInfo:
-        """Where a task is. Raises TASK_UNKNOWN when the hypervisor has forgotten it."""
+        """The state of a task. Raises TASK_UNKNOWN when the hypervisor has forgotten it."""
         ...
 
     async def tag_vm(
         self, vmid: int, *, tags: Sequence[str], description: str, owner: Owner | None
     ) -> None:
-        """Replace tags and description. `owner` None is for a VM that nobody owns yet."""
+        """Replace tags and description. `owner` is None for a VM that has no owner yet."""
         ...
 
     async def console_url(self, vmid: int, *, owner: Owner) -> str:
-        """Where the console is. Raises NOT_SUPPORTED."""
+        """The URL of the console. Raises NOT_SUPPORTED."""
         ...
 
 
@@ -134,7 +134,7 @@ class Hypervisor(Inventory, Provisioning, Operation, Protocol):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What it can do beside the necessary."""
+        """The optional features that it supports."""
         ...
 
     async def aclose(self) -> None:
@@ -143,7 +143,7 @@ class Hypervisor(Inventory, Provisioning, Operation, Protocol):
 
 
 class ProviderSettings(NamedTuple):
-    """What a provider is opened with."""
+    """The settings that a provider is opened with."""
 
     cluster: str
     """namespace/name of the HypervisorCluster."""
@@ -156,14 +156,14 @@ class ProviderSettings(NamedTuple):
     is_insecure: bool = False
     """Whether any certificate is accepted."""
     ca_certificates: str = ""
-    """PEM; those of the system if empty."""
+    """Certificates to trust, in PEM; empty means those of the system."""
     timeout_s: float = 300.0
     max_concurrent_operations: int = 2
-    """Per node."""
+    """How many operations may run at once on each node."""
     folder: Path | None = None
-    """Where a provider that keeps files may keep them."""
+    """The data folder, for providers that store files; None if there is none."""
 
 
 OpenProvider = Callable[[ProviderSettings], Awaitable[Hypervisor]]
-"""What an entry point of the group `quarterdeck.hypervisors` names. Must not talk to the
-hypervisor yet: `test_connection` is the first call."""
+"""Opens a provider; entry points of the group `quarterdeck.hypervisors` name such functions. It
+must not call the hypervisor: `test_connection` is the first call."""

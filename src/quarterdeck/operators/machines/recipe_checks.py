@@ -1,7 +1,7 @@
-"""What is wrong with a machine's recipe, before a hypervisor is asked. Pure.
+"""Finds mistakes in templates and claims before a hypervisor is called. Pure.
 
-A schema cannot tell an address or a cloud-config document from any other text. Told here, a mistake
-is seen at the template; otherwise a VM is made first, and fails or has no network.
+A schema cannot tell an address or a cloud-config document from any other text. A mistake found here
+is reported on the template; otherwise a VM would be made first, and fail or have no network.
 """
 
 import re
@@ -21,7 +21,7 @@ _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def find_template_mistake(template: HypervisorMachineTemplate) -> str:
-    """The first mistake in a template's own texts; empty if there is none."""
+    """The first mistake in the fields of a template; empty if there is none."""
     spec = template.spec
     mistake = (
         find_resource_mistake(spec.resources, "spec.resources")
@@ -70,7 +70,7 @@ def find_server_mistake(servers: Iterable[str], field: str) -> str:
 
 
 def _find_attestation_mistake(attestation: Attestation | None) -> str:
-    """A register or a digest that no TPM has: every machine would be refused."""
+    """Find a PCR or digest that no TPM can have, so that every machine would be refused."""
     config = attestation.config if attestation is not None else None
     policy, field = config.tpm if config is not None else None, "spec.attestation.config.tpm"
     if policy is None:
@@ -85,7 +85,7 @@ def _find_attestation_mistake(attestation: Attestation | None) -> str:
 
 
 def _find_bootstrap_mistake(bootstrap: Bootstrap) -> str:
-    """A registration that no runner could get."""
+    """Find an invalid GitHub URL, with which no runner could register."""
     github = bootstrap.config.github if bootstrap.config is not None else None
     if bootstrap.method != "runner-token" or github is None:
         return ""

@@ -23,7 +23,7 @@ class SecretHead(Object, frozen=True, kw_only=True):
     KIND = Secret.KIND
 
     def __post_init__(self) -> None:
-        """Metadata alone comes under the name of another kind."""
+        """Skip the check of the kind: partial metadata is a PartialObjectMetadata."""
 
 
 class ConfigRecord(Object, frozen=True, kw_only=True):
@@ -35,5 +35,5 @@ class ConfigRecord(Object, frozen=True, kw_only=True):
 
     @property
     def purpose(self) -> str:
-        """What it is for."""
+        """The value of our label: features, simulator or jobs."""
         return self.metadata.labels.get(CONFIG_LABEL, "")

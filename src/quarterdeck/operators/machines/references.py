@@ -1,4 +1,4 @@
-"""Who refers to whom. Pure."""
+"""References between objects. Pure."""
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
@@ -8,7 +8,7 @@ from quarterdeck.meta.identity import Key
 
 
 def resolve(reference: ObjectReference, namespace: str) -> Key:
-    """The key that a reference means in a namespace."""
+    """The key of the referenced object; `namespace` applies if the reference names none."""
     return Key(reference.namespace or namespace, reference.name)
 
 

@@ -1,4 +1,4 @@
-"""Puts the operator into a manager: its controllers, what wakes them, and the poll."""
+"""Registers the operator with a manager: its controllers, their triggers, and the poll."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def register(
     folder: Path | None = None,
     config_namespace: str = "",
 ) -> Machines:
-    """Run the operator in a manager. `operator_uid` tells its VMs from those of others.
+    """Run the operator in a manager. `operator_uid` distinguishes its VMs from others.
 
     Feature flags are read from ConfigMaps of `config_namespace` only, if it is given.
     """
@@ -91,7 +91,7 @@ def register(
 
 
 def controllers() -> tuple[Controller[Any], ...]:
-    """The declarations alone, for the permissions they need."""
+    """The declarations without a manager, from which permissions are generated."""
     machines = Machines(operator_uid="", clock=SystemClock())
     return build_controllers(machines, claims=list, wake_users=lambda key: None)
 

@@ -1,4 +1,4 @@
-"""Revisions of a fleet: which recipe machines have, and which ones there were. Pure."""
+"""Revisions of a fleet: hashes of what defines its machines, and their history. Pure."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ _LONGEST_SPEC = 16 * 1024
 
 
 def overrides_of(fleet: Fleet) -> MachineOverrides | None:
-    """What the fleet changes of its template."""
+    """The overrides of the template in the fleet's spec."""
     return fleet.spec.template.spec if fleet.spec.template is not None else None
 
 
 def hash_revision(fleet: Fleet, templates: Sequence[HypervisorMachineTemplate]) -> str:
-    """The digest of everything that makes a machine: templates, image, overrides; not labels."""
+    """Hash everything that defines a machine: templates, image, overrides; not labels."""
     specs = [msgspec.structs.replace(each.spec, metadata=None) for each in templates]
     recipe = specs[0] if len(specs) == 1 else specs
     content = msgspec.json.encode((recipe, fleet.spec.image, overrides_of(fleet)))
@@ -29,7 +29,7 @@ def hash_revision(fleet: Fleet, templates: Sequence[HypervisorMachineTemplate]) 
 
 
 def record_template(templates: Sequence[HypervisorMachineTemplate]) -> msgspec.Raw:
-    """The spec of a fleet's template for the history; nothing of several, or of a large one."""
+    """The template's spec for the history; absent if there are several, or it is large."""
     content = json.encode(templates[0].spec) if len(templates) == 1 else b""
     return msgspec.Raw(content) if 0 < len(content) <= _LONGEST_SPEC else ABSENT
 
@@ -37,9 +37,9 @@ def record_template(templates: Sequence[HypervisorMachineTemplate]) -> msgspec.R
 def resolve_image(
     fleet: Fleet, templates: Iterable[HypervisorMachineTemplate]
 ) -> tuple[HypervisorMachineTemplate, ...] | str:
-    """The templates that a fleet's image stands for, one for each cluster, or why there is none.
+    """Resolve a fleet's image to templates, one for each cluster, or return why it fails.
 
-    There are several only if the placement says so: by its clusters, or by its spread over them.
+    Several are allowed only if the placement names clusters or spreads machines over them.
     """
     image, placement = fleet.spec.image, fleet.spec.placement
     clusters = placement.clusters if placement is not None else ()
@@ -85,7 +85,7 @@ def cluster_of(template: HypervisorMachineTemplate) -> str:
 def choose_template(
     templates: Sequence[HypervisorMachineTemplate], counts: Mapping[str, int]
 ) -> HypervisorMachineTemplate:
-    """The template of the next machine: one that is available, with the fewest machines."""
+    """Choose the template of the next machine: an available one, with the fewest machines."""
     return min(
         templates,
         key=lambda each: (not each.status.template_available, counts.get(each.metadata.name, 0)),
@@ -95,9 +95,9 @@ def choose_template(
 def remember_revision(
     history: Sequence[FleetRevision], newest: FleetRevision, *, used: frozenset[str], limit: int
 ) -> tuple[FleetRevision, ...]:
-    """The history with the newest recipe at its end; one that comes back gets a new number.
+    """Append a revision to the history; an earlier one that returns gets a new number.
 
-    Recipes that machines still have are kept beyond the limit.
+    Revisions that machines still have are kept beyond the limit.
     """
     if history and history[-1].hash == newest.hash:
         return tuple(history)

@@ -35,7 +35,7 @@ class Machines:
         self.expected_machines = ExpectedMachines()
         self.features = Features(namespace=config_namespace)
         self.inviter: Inviter | None = None
-        """The bootstrap service; without one, machines that must prove themselves wait."""
+        """The bootstrap service; without one, machines that must attest wait."""
         self.connections = Connections(
             providers=Providers(providers), clock=clock, metrics=self.metrics, folder=folder
         )

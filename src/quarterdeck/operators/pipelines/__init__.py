@@ -1,8 +1,8 @@
-"""The pipelines operator: a Pipeline becomes a pipeline of a fleet server, and stays as declared.
+"""The pipelines operator: syncs each Pipeline to a pipeline of a fleet server.
 
 Imports `runtime`, `telemetry`, `apis`, `meta`, `kit`. Start at `pipeline` (the steps), then
-`desired` (what is sent), `plan` (what to do about it) and `fleets` (which server, and what is
-known of it). `drivers` is the only code that talks to a server.
+`desired` (what is sent), `plan` (which action is needed) and `fleets` (the servers and their cached
+state). `drivers` is the only code that talks to a server.
 """
 
 from quarterdeck.operators.pipelines.address import (

@@ -1,7 +1,7 @@
 """The webhooks of the group: validation of every kind, defaults where a schema cannot have them.
 
-They read live, never from a cache: webhooks are served before the caches are filled, and a policy
-that was just written must already bind.
+They read from the API server, never from a cache: webhooks are served before the caches are filled,
+and a policy must be enforced as soon as it is written.
 """
 
 from typing import Any, Protocol, TypeVar
@@ -52,7 +52,7 @@ def add_webhooks(webhooks: Webhooks, reader: Reader) -> None:
 
 
 class Admission:
-    """Decides about writes."""
+    """Validates writes to kinds of the group."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -99,21 +99,21 @@ def _join(problems: list[str], limit: int = 10) -> str:
 
 
 def default_connection(review: Review[FleetConnection]) -> FleetConnection:
-    """The URL without the path of a service, which existing Secrets and guides carry."""
+    """Remove the path of a service from `spec.url`; existing Secrets and guides include it."""
     connection = review.object
     if not connection.spec.url:
         return connection
     try:
         url = normalize_url(connection.spec.url)
     except InvalidAddress:
-        return connection  # validation says what is wrong
+        return connection  # validation reports the error
     if url == connection.spec.url:
         return connection
     return replace(connection, spec=msgspec.structs.replace(connection.spec, url=url))
 
 
 def default_discovery(review: Review[Any]) -> Any:
-    """The namespace of the discovery itself, so that the object says where its mirrors are."""
+    """Set `spec.targetNamespace` to the discovery's own namespace if it is empty."""
     discovery = review.object
     if discovery.spec.target_namespace:
         return discovery

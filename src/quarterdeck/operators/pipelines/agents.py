@@ -1,7 +1,7 @@
-"""What is known of the collectors of a server: read seldom, shared by everybody who asks.
+"""The collectors of a server, cached for some seconds and shared by all reconcilers.
 
-A list of ten thousand collectors is ten megabytes, and the server allows a few calls a second: many
-objects that ask within some seconds share one answer.
+A list of ten thousand collectors is ten megabytes, and the server allows a few calls a second, so
+reconciles within some seconds share one response.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ T = TypeVar("T")
 LIST_AGE_S = 30.0
 """How old the list of collectors may be for a preview or a policy."""
 REPORT_AGE_S = 5.0
-"""How old reports of collectors may be: a rollout waits for them."""
+"""How old reports of collectors may be; short, because rollouts wait for them."""
 ABSENT_S = 600.0
-"""How long a server counts as one that does not tell, before it is asked again."""
+"""How long a server is taken as one without reports of collectors before it is asked again."""
 _ABSENT = (Code.UNIMPLEMENTED, Code.NOT_FOUND)
 
 
 class _Shared(Generic[T]):
-    """One call for all who ask within some seconds."""
+    """Caches the result of a call; concurrent readers wait for one call."""
 
     def __init__(self, ask: Callable[[], Awaitable[T]], clock: Clock) -> None:
         self._ask = ask
@@ -75,11 +75,11 @@ class Agents:
         return await self._collectors.get(max_age_s)
 
     def forget(self) -> None:
-        """The next who asks gets a new list: something was changed."""
+        """Drop the list after a change; the next call reads it again."""
         self._collectors.forget()
 
     async def get_deliveries(self, max_age_s: float = REPORT_AGE_S) -> Deliveries | None:
-        """What collectors report about pipelines; None on a server that does not tell."""
+        """What collectors report about pipelines; None if the server does not support it."""
         found = await self._ask_reports(self._deliveries, max_age_s)
         self._known = found if found is not None else self._known
         return found
@@ -97,7 +97,7 @@ class Agents:
         return frozenset(each for each in ids if before.get(each) != after.get(each))
 
     async def get_states(self, max_age_s: float = LIST_AGE_S) -> Mapping[str, CollectorState]:
-        """What each collector reports of itself; empty on a server that does not tell."""
+        """The state that each collector reports; empty if the server does not support it."""
         return await self._ask_reports(self._states, max_age_s) or {}
 
     async def _ask_reports(self, shared: "_Shared[T]", max_age_s: float) -> T | None:
@@ -107,7 +107,7 @@ class Agents:
             found = await shared.get(max_age_s)
         except CallFailed as error:
             if error.code not in _ABSENT or self._has_reports:
-                raise  # a server that told before still can: something else answered
+                raise  # the server served reports before: something else answered
             self._absent_until = self._clock.monotonic() + ABSENT_S
             return None
         self._has_reports = True

@@ -1,8 +1,8 @@
-"""Remote attributes of a collector: who wants which, who wins, and what to change. Pure.
+"""Remote attributes of a collector: claims, their precedence and the changes. Pure.
 
 Layers, strongest first: ExternalAttributeSync, the Collector itself, RemoteAttributePolicies by
-priority. Keys that nobody here set are left alone, and a key that is no longer wanted is removed
-only if it still has the value it was given.
+priority. Keys that were not set by this operator are left alone, and a key that is no longer wanted
+is removed only if it still has the value that was set.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from quarterdeck.telemetry.matchers import MatcherError, match_all, parse_all
 
 
 class Layer(NamedTuple):
-    """Attributes that one object wants."""
+    """The attributes that one object claims."""
 
     kind: str
     name: str
@@ -31,10 +31,10 @@ class Layer(NamedTuple):
 def select_collectors(
     selector: CollectorSelector, collectors: Sequence[RemoteCollector], *, empty_selects_all: bool
 ) -> list[RemoteCollector]:
-    """The collectors of the matchers and those of the ids.
+    """The collectors that satisfy the matchers, and those whose ids are listed.
 
-    Matchers see what a collector reports and its id, never what was set for it: a policy would
-    otherwise choose by its own result.
+    Matchers see the id and what a collector reports, not the attributes that were set for it:
+    otherwise a policy would select by its own result.
     """
     if not selector.matchers and not selector.collector_ids:
         return list(collectors) if empty_selects_all else []
@@ -57,7 +57,7 @@ def list_layers(
     policies: Iterable[RemoteAttributePolicy],
     syncs: Iterable[ExternalAttributeSync],
 ) -> list[Layer]:
-    """Everybody who wants attributes for a collector, strongest first."""
+    """The claims of attributes for a collector, highest precedence first."""
     found = []
     for sync in sorted(syncs, key=lambda each: str(each.key)):
         found += [
@@ -74,7 +74,7 @@ def list_layers(
 
 
 def resolve_owners(layers: Sequence[Layer]) -> tuple[AttributeOwner, ...]:
-    """Each attribute with the first who wants it, by key."""
+    """The winning claim of each attribute, by key."""
     found: dict[str, AttributeOwner] = {}
     for layer in layers:
         for key, value in layer.attributes.items():
@@ -88,7 +88,7 @@ def resolve_owners(layers: Sequence[Layer]) -> tuple[AttributeOwner, ...]:
 def plan_operations(
     wanted: Mapping[str, str], live: Mapping[str, str], owned: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The operations that lead from what is there to what is wanted, by path."""
+    """The operations that change the live attributes to the wanted ones, sorted by path."""
     found = []
     for key, value in wanted.items():
         if live.get(key) != value:

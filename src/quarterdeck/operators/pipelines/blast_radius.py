@@ -1,7 +1,7 @@
-"""Which collectors a change concerns, before anything is sent. Pure.
+"""Computes which collectors a change would affect, before anything is sent. Pure.
 
-Only pipelines that differ are looked at, through the index that the fleet server itself uses, so
-ten thousand collectors and hundreds of pipelines take a fraction of a second.
+Only pipelines that differ are matched, with the index that the fleet server uses, so ten thousand
+collectors and hundreds of pipelines take a fraction of a second.
 """
 
 import difflib
@@ -22,7 +22,7 @@ MAX_DIFF_LINES = 400
 
 
 class Planned(NamedTuple):
-    """A pipeline as it is, or as it would be."""
+    """A pipeline before or after the change."""
 
     name: str
     contents: str
@@ -32,11 +32,11 @@ class Planned(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Names are unique in a fleet."""
+        """The name serves as id, because names are unique in a fleet."""
         return self.name
 
     def parsed(self) -> tuple[Matcher, ...]:
-        """Its matchers; one that cannot be read matches nobody."""
+        """Its matchers; none if one is invalid, so that it matches no collector."""
         try:
             return parse_all(self.matchers)
         except MatcherError:
@@ -44,7 +44,7 @@ class Planned(NamedTuple):
 
     @classmethod
     def of(cls, pipeline: Remote | Desired) -> "Planned":
-        """The same from what a server has, or from what an object asks for."""
+        """Build it from a pipeline of the server, or from a desired one."""
         return cls(
             pipeline.name,
             pipeline.contents,
@@ -55,7 +55,7 @@ class Planned(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a change does to one pipeline."""
+    """How many collectors gain, lose or change one pipeline."""
 
     name: str
     gain: int = 0
@@ -78,7 +78,7 @@ class Impact(NamedTuple):
         return tuple(sorted({*self.gain, *self.lose, *self.change}))
 
     def summarize(self) -> status.Impact:
-        """The same as a status shows it."""
+        """Numbers and a sample of the affected collectors, for a status."""
         return status.Impact(
             collectors=self.collectors,
             gain=len(self.gain),
@@ -102,7 +102,7 @@ class Impact(NamedTuple):
 def plan_impact(
     collectors: Sequence[RemoteCollector], before: Iterable[Planned], after: Iterable[Planned]
 ) -> Impact:
-    """What collectors would notice if `before` became `after`."""
+    """The effect on collectors if the pipelines `before` became `after`."""
     old = {each.name: each for each in before}
     new = {each.name: each for each in after}
     changed = [name for name in old.keys() | new.keys() if _differs(old.get(name), new.get(name))]
@@ -171,7 +171,7 @@ def _differs(old: Planned | None, new: Planned | None) -> bool:
 
 
 def _reaches_the_same(old: Planned | None, new: Planned | None) -> bool:
-    """Whether a pipeline has another text for the same collectors: then it is matched once."""
+    """Whether only the text of a pipeline changes, so that matching once is enough."""
     if old is None or new is None or old.contents == new.contents:
         return False
     return not _differs(old._replace(contents=""), new._replace(contents=""))

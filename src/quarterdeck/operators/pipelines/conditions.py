@@ -1,4 +1,4 @@
-"""What a Pipeline and a FleetConnection say of themselves: condition types and reasons."""
+"""Condition types and reasons of the kinds of the group."""
 
 import enum
 
@@ -15,7 +15,7 @@ TYPES = (READY, SYNCED, DRIFTED, VALID, DELIVERED, ROLLOUT)
 
 
 class Reason(enum.StrEnum):
-    """Why a condition is as it is; events carry the same words."""
+    """Reasons of conditions; events use the same ones."""
 
     SYNCED = "Synced"
     """The pipeline on the server matches the spec."""

@@ -15,7 +15,7 @@ T = TypeVar("T", bound=Object)
 
 
 def count_reconciles(controller: Controller[T], metrics: FleetMetrics) -> Controller[T]:
-    """The same controller, whose successes and failures are counted."""
+    """Wrap a controller so that its successes and failures are counted."""
     reconcile, on_error = controller.reconcile, controller.on_error
     kind = controller.for_.KIND.kind
 

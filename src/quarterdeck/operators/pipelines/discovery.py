@@ -1,7 +1,7 @@
-"""The reconcilers of PipelineDiscovery and CollectorDiscovery: objects for what a server has.
+"""The reconcilers of PipelineDiscovery and CollectorDiscovery: mirror what a server has.
 
-Mirrors carry labels instead of owner references: deleting a discovery must not delete what it
-found. Read-only mirrors follow the server; what was adopted belongs to its author from then on.
+Mirrors have labels instead of owner references, because deleting a discovery must not delete them.
+Read-only mirrors are updated from the server; others keep their spec after they were created.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ class Discoveries:
     async def discover_pipelines(
         self, discovery: PipelineDiscovery, ctx: Context[PipelineDiscovery]
     ) -> RequeueAfter:
-        """Make a Pipeline for each pipeline of the server that has none."""
+        """Create a Pipeline for each pipeline of the server that has none."""
         fleet = await self._fleets.get_fleet(discovery, ctx)
         ctx.status.set(last_sync_time=rfc3339.format_time(ctx.now()))
         try:
@@ -80,7 +80,7 @@ class Discoveries:
     async def discover_collectors(
         self, discovery: CollectorDiscovery, ctx: Context[CollectorDiscovery]
     ) -> RequeueAfter:
-        """Make a Collector for each collector of the server that has none."""
+        """Create a Collector for each collector of the server that has none."""
         fleet = await self._fleets.get_fleet(discovery, ctx)
         ctx.status.set(last_sync_time=rfc3339.format_time(ctx.now()))
         try:
@@ -112,7 +112,7 @@ def _is_selected(remote: Remote, discovery: PipelineDiscovery) -> bool:
 
 
 def _is_free(remote: Remote, managed: set[str], existing: Mapping[str, Pipeline]) -> bool:
-    """Whether no other Pipeline of this cluster has written it."""
+    """Whether a pipeline on the server was not written for another Pipeline of this cluster."""
     mirrors = {each.metadata.uid for each in existing.values()}
     owner = remote.owner.removesuffix(OWNER_SUFFIX)
     return not owner or owner not in managed or remote.owner in mirrors

@@ -1,7 +1,7 @@
 """The reconciler of FleetConnection, and the sweep that finds drift.
 
-One call per connection and interval reads the whole server: it proves that the credentials work,
-and shows every pipeline that is not as it was left. Those, and no others, are reconciled.
+One call per connection and interval lists all pipelines of the server: it proves that the
+credentials work, and finds pipelines that changed there. Only those are reconciled.
 """
 
 import random
@@ -39,7 +39,7 @@ class Connections:
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        """`pipelines` are all that are known, `enqueue` has one of them reconciled."""
+        """`pipelines` lists the cached Pipelines; `enqueue` requests the reconcile of one."""
         self._fleets = fleets
         self._pipelines = pipelines
         self._enqueue = enqueue
@@ -65,7 +65,7 @@ class Connections:
         return RequeueAfter(self._jitter(fleet.address.interval_s))
 
     async def sweep(self, fleet: Fleet) -> None:
-        """Read a server by one call, and enqueue the pipelines that are not as they were.
+        """List a server, and enqueue Pipelines that changed there or can be retried.
 
         Raises:
             CallFailed, Paused: if it cannot be read.
@@ -79,7 +79,7 @@ class Connections:
                 self._enqueue(pipeline.key)
 
     async def sweep_default(self, log: Logger) -> None:
-        """Sweep the default server for ever; a failure is logged and tried again."""
+        """Sweep the default server periodically; a failure is logged and tried again."""
         fleet = self._fleets.default
         if fleet is None:
             return

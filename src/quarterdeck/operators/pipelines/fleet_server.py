@@ -1,4 +1,4 @@
-"""One fleet server as the operator uses it: its API, its limits and what is known of it."""
+"""One fleet server: its API, its rate limit, and the cached state of its pipelines."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from quarterdeck.telemetry.fleet.codes import Code
 
 
 class Fleet:
-    """One server, and what is known of it."""
+    """One server with the cached state of its pipelines and collectors."""
 
     def __init__(
         self, address: Address, api: FleetApi, view: View, *, limiter: Limiter, clock: Clock
@@ -27,26 +27,26 @@ class Fleet:
         self._first_look: Sequence[Remote] | None = None
         self._look_turn = asyncio.Lock()
         self.agents = Agents(api, clock)
-        """What is known of its collectors."""
+        """Its collectors, cached."""
 
     @property
     def name(self) -> str:
-        """What a status calls it."""
+        """The name of its connection, as `status.connection` has it."""
         return self.address.name
 
     def record_write(self, remote: Remote) -> None:
-        """Remember what the server answered to a write."""
+        """Record the answer to a write."""
         self.view.record_write(remote, self._clock.monotonic())
 
     def record_removal(self, identity: str) -> None:
-        """Remember that a pipeline is gone."""
+        """Record that a pipeline was deleted."""
         self.view.record_removal(identity, self._clock.monotonic())
 
     async def owned_by(self, uid: str) -> list[Remote]:
-        """The pipelines that were written for an object, also by a process before this one.
+        """The pipelines that were written for an object, also before a restart of the operator.
 
-        Until the first sweep the server is read once for all who ask; the view stays as it is, or
-        the sweep would not tell whom it concerns.
+        Until the first sweep, one listing of the server is shared by all callers. It is not
+        recorded in the view, because the first sweep must report every pipeline as changed.
         """
         known = {remote.id: remote for remote in self.view.owned_by(uid)}
         if self.view.is_complete:
@@ -59,9 +59,9 @@ class Fleet:
         return list({**seen, **known}.values())
 
     async def sweep(self) -> frozenset[str]:
-        """Read the whole server by one call; returns the ids that are not as they were.
+        """List the pipelines of the server; returns the ids of those that changed.
 
-        A second one tells their revisions, if something changed at all.
+        A second call reads the revisions, only if something changed.
         """
         asked_at = self._clock.monotonic()
         changed = self.view.record_list(await self.api.list(), asked_at)
@@ -72,7 +72,7 @@ class Fleet:
     async def read_revision(self, identity: str) -> None:
         """Read the revision of a pipeline just written, if the server is idle.
 
-        Under load the next sweep tells all revisions by one call.
+        Under load this is left to the next sweep, which reads all revisions by one call.
         """
         if not self._has_revisions or not self._limiter.is_idle:
             return
@@ -84,7 +84,7 @@ class Fleet:
             pass
 
     async def _read_reports(self) -> frozenset[str]:
-        """Read what collectors report, on a server that tells; what cannot be read can wait."""
+        """Read the reports of collectors where the server has them; the next sweep retries."""
         try:
             return await self.agents.refresh()
         except (CallFailed, Paused):

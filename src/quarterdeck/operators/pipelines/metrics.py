@@ -11,7 +11,7 @@ CALL_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class FleetMetrics:
-    """Calls, waits, results and drift; in a registry of its own unless one is given."""
+    """Calls, waits, results and drift; in a registry of their own unless one is given."""
 
     def __init__(self, registry: Registry | None = None) -> None:
         r = registry if registry is not None else Registry()
@@ -74,26 +74,26 @@ class FleetMetrics:
         self._waits.labels()
 
     def observe_call(self, operation: str, took_s: float, code: str) -> None:
-        """One call ended; `code` is empty if it went well."""
+        """Record the duration of a call, and count it; `code` is empty if it succeeded."""
         self._requests.labels(operation).value += 1
         self._durations.labels(operation).observe(took_s)
         if code:
             self._errors.labels(operation, code).value += 1
 
     def observe_wait(self, seconds: float) -> None:
-        """One call got its token."""
+        """Record how long a call waited for the rate limiter."""
         self._waits.labels().observe(seconds)
 
     def count_reconcile(self, kind: str, reason: str) -> None:
-        """One reconcile ended."""
+        """Count a reconcile by kind and resulting reason."""
         self._synced.labels(kind, reason).value += 1
 
     def count_drift(self, action: str) -> None:
-        """One pipeline was found changed."""
+        """Count a pipeline that was changed on the server, by the action taken."""
         self._drift.labels(action).value += 1
 
     def set_delivery(self, key: Key, delivery: Delivery | None) -> None:
-        """What collectors report about one pipeline."""
+        """Set the numbers of collectors by delivery state of one pipeline."""
         if delivery is None:
             return
         for state in STATES:
@@ -101,17 +101,17 @@ class FleetMetrics:
             found.value = float(getattr(delivery, state))
 
     def set_rollout(self, key: Key, weight: int, *, is_rollback: bool) -> None:
-        """How far the rollout of one pipeline has come."""
+        """Set the weight of a pipeline's rollout, and count a rollback."""
         self._rollouts.labels(key.namespace, key.name).value = float(weight)
         if is_rollback:
             self._rollbacks.labels().value += 1
 
     def set_owned_keys(self, key: Key, count: int) -> None:
-        """How many collectors an ExternalAttributeSync speaks of."""
+        """Set the number of collectors that an ExternalAttributeSync claims attributes for."""
         self._owned_keys.labels(key.namespace, key.name).value = float(count)
 
     def set_listed_collectors(self, key: Key, count: int) -> None:
-        """How many collectors a CollectorDiscovery was shown."""
+        """Set the number of collectors that the server listed for a CollectorDiscovery."""
         self._listed.labels(key.namespace, key.name).value = float(count)
 
     async def forget_external_sync(self, key: Key) -> None:

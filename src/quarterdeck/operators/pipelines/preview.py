@@ -1,4 +1,4 @@
-"""Dry runs: the server validates a pipeline, stores nothing; the status shows the difference."""
+"""Dry runs: the server validates a pipeline without storing it; the status shows a diff."""
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.meta.identity import Key
@@ -44,7 +44,7 @@ class Previews:
 
 
 async def _describe_impact(target: SyncTarget, remote: Remote | None) -> tuple[Impact | None, str]:
-    """Who would notice, with a diff of one merged configuration; None if nobody can be asked."""
+    """Describe the affected collectors, with a diff for one; None if they cannot be listed."""
     try:
         collectors = await target.fleet.agents.list()
         others = [each for each in await target.fleet.api.list() if _is_other(each, remote)]
@@ -65,7 +65,7 @@ def _is_other(each: Remote, remote: Remote | None) -> bool:
 
 
 async def _get_current(target: SyncTarget) -> Remote | None:
-    """What the server has under our id, or else under the name."""
+    """The pipeline on the server, by the id in the status, else by name."""
     api, identity = target.fleet.api, target.pipeline.status.id
     if identity:
         try:

@@ -1,6 +1,6 @@
-"""The reconciler of RemoteAttributePolicy: says which collectors a policy selects.
+"""The reconciler of RemoteAttributePolicy: reports the collectors that a policy selects.
 
-The attributes themselves are set by the Collector reconciler, which knows who else wants some.
+The attributes themselves are set by the Collector reconciler, which sees all claims.
 """
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import RemoteAttributePolicy

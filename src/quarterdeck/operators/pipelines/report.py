@@ -1,4 +1,4 @@
-"""What the status says after each outcome; the one place that sets conditions of a Pipeline."""
+"""The status after each outcome; the only module that sets conditions of a Pipeline."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,9 +41,9 @@ _MAX_MESSAGE = 4096
 def set_synced(
     target: SyncTarget, remote: Remote | None, ctx: Context[Pipeline], *, drift: str = ""
 ) -> None:
-    """Set the conditions of a synced pipeline; `remote` is None if nothing new is known of it.
+    """Set the conditions of a synced pipeline; `remote` is None if its state is not known.
 
-    `drift` says that it does not stay so.
+    `drift` is a warning that the pipeline is corrected repeatedly; empty if it is not.
     """
     if remote is not None:
         _set_remote(remote, target.fleet, ctx)
@@ -66,7 +66,7 @@ def _set_drift(text: str, ctx: Context[Pipeline]) -> None:
 
 
 def set_rollout(decision: Decision, ctx: Context[Pipeline]) -> None:
-    """Show how far a rollout has come; an event tells of every change of its phase."""
+    """Set the progress of a rollout; sends an event when its phase, step or candidate changes."""
     status = decision.status
     before = ctx.status.current.rollout
     ctx.status.set(rollout=status)
@@ -86,7 +86,7 @@ def set_rollout(decision: Decision, ctx: Context[Pipeline]) -> None:
 
 
 def set_delivery(delivery: PipelineDelivery | None, ctx: Context[Pipeline]) -> None:
-    """Show what collectors report about the pipeline, all of its texts together."""
+    """Set the delivery in the status: reports of collectors, summed over all texts."""
     if delivery is None:
         return
     parts = delivery.parts
@@ -206,7 +206,7 @@ def report_error(ctx: Context[Pipeline], error: Exception) -> str:
 def report_failure(
     ctx: Context[Any], error: Exception, types: Sequence[str] = (READY, SYNCED)
 ) -> None:
-    """Set these conditions to False for a failed reconcile; an event tells what is new.
+    """Set these conditions to False for a failed reconcile; sends an event for a new cause.
 
     For kinds without phases of their own: connections, sets, and what is about collectors.
     """
@@ -219,7 +219,7 @@ def report_failure(
 
 
 def _record_new(ctx: Context[Any], type_: str, reason: str, message: str) -> None:
-    """An event, unless the condition said the same before."""
+    """Record an event, unless the condition had the same reason and message before."""
     before, _ = ctx.status.get_transition(type_)
     if before is None or (before.reason, before.message) != (reason, message):
         ctx.event(reason, message, warning=True)

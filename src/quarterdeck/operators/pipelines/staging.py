@@ -1,7 +1,7 @@
-"""What is sent while a rollout is under way: the stable text, and the candidate beside it.
+"""Builds what is sent during a rollout: the stable text and the candidate.
 
-The stable text is read from the server, which is its only keeper. A new pipeline has none: it is
-sent switched off, with a candidate that is on.
+The stable text is read from the server, because it is stored nowhere else. A new pipeline has none:
+it is sent disabled, with an enabled candidate.
 """
 
 import hashlib
@@ -28,14 +28,14 @@ _FORGETFUL_RETRY_S = 30.0
 
 
 class Staged(NamedTuple):
-    """What to send now, and when to look again."""
+    """What to send now, and the decision of the rollout."""
 
     target: SyncTarget
     decision: Decision
 
 
 async def stage(target: SyncTarget, ctx: Context[Pipeline]) -> Staged:
-    """What the server should have at this point of a rollout.
+    """Build the target for the current state of a rollout.
 
     Raises:
         CallFailed, Paused: if the server cannot be read.
@@ -64,7 +64,7 @@ async def stage(target: SyncTarget, ctx: Context[Pipeline]) -> Staged:
 
 
 def _check_mechanism(pipeline: Pipeline, *, is_native: bool) -> None:
-    """A rollout under way keeps its way of dividing collectors: changing it would mix the two."""
+    """Wait if the server stopped dividing collectors itself: both mechanisms must not mix."""
     status = pipeline.status.rollout
     is_under_way = status is not None and status.phase not in ("Promoted", "RolledBack", "Direct")
     if is_under_way and status is not None and status.mechanism == "Native" and not is_native:
@@ -88,7 +88,7 @@ async def clean_up(target: SyncTarget, decision: Decision, ctx: Context[Pipeline
 
 
 def _name_mechanism(decision: Decision, pipeline: Pipeline, *, is_native: bool) -> Decision:
-    """How the collectors are divided; it stays until what it left behind is cleaned up."""
+    """Set `mechanism` in the status; after a rollout it is kept until `clean_up` is done."""
     if decision.status is None:
         return decision
     before = pipeline.status.rollout
@@ -100,7 +100,7 @@ def _name_mechanism(decision: Decision, pipeline: Pipeline, *, is_native: bool) 
 
 
 async def _ensure_divided(target: SyncTarget, decision: Decision, candidate: str) -> None:
-    """Send the candidate beside the stable text, before the stable one lets go of collectors."""
+    """Send the candidate as a second pipeline, before the stable one excludes its collectors."""
     if decision.send is not Send.STEP:
         return
     assert target.pipeline.spec.rollout is not None
@@ -109,7 +109,7 @@ async def _ensure_divided(target: SyncTarget, decision: Decision, candidate: str
 
 
 def hash_text(pipeline: Desired | Remote) -> str:
-    """What tells one configuration from another: everything that collectors notice."""
+    """Hash what changes the delivery to collectors: contents, matchers, switch and type."""
     document = (
         pipeline.contents,
         sorted(canonicalize(pipeline.matchers)),
@@ -120,7 +120,7 @@ def hash_text(pipeline: Desired | Remote) -> str:
 
 
 def _is_stable(target: SyncTarget, remote: Remote) -> bool:
-    """Whether a pipeline is more than the place that a first candidate is kept in."""
+    """Whether a pipeline has a stable text: not if it only carries its first candidate."""
     if remote.enabled or not target.desired.enabled:
         return True
     status = target.pipeline.status.rollout
@@ -129,7 +129,7 @@ def _is_stable(target: SyncTarget, remote: Remote) -> bool:
 
 
 async def _find_stable(target: SyncTarget) -> Remote | None:
-    """The pipeline as the server has it now, without what a rollout added to its matchers."""
+    """The pipeline on the server, without the matchers that a rollout added."""
     found = await _find_remote(target)
     return canary.strip_matchers(found) if found is not None else None
 
@@ -164,9 +164,9 @@ def _find_reports(
 
 
 def _find_doubt(target: SyncTarget, remote: Remote | None, deliveries: Deliveries | None) -> str:
-    """What shows that the server does not report on what it was sent.
+    """Why the reports do not match what was sent; empty if they do.
 
-    No report at all would otherwise look like a pipeline that no collector was chosen for.
+    Missing reports would otherwise look like a pipeline that no collector was chosen for.
     """
     if deliveries is None or remote is None:
         return ""

@@ -1,4 +1,4 @@
-"""The target of one sync: an object, what it asks for, and the server. Passed between steps."""
+"""The target of one sync: an object, its desired state, and the server."""
 
 from typing import NamedTuple
 

@@ -1,10 +1,10 @@
-"""What TenantPolicies require of an object that reaches collectors. Pure.
+"""Checks objects that reach collectors against TenantPolicies. Pure.
 
-A policy binds the requesters it names, or everybody who writes in the namespaces it selects: a
+A policy binds the requesters it names, or all who write in the namespaces it selects: a
 GitOps controller writes for all tenants, so a tenant is better bound by namespace than by user.
 Matchers are compared in their canonical form; since all matchers of a pipeline must hold, having
-one of the required matchers bounds its reach whatever else it has. A Collector is chosen by its id
-and not by matchers: a tenant may look at one, but not set what matchers of others see.
+one of the required matchers limits its reach, whatever else it has. A Collector is chosen by its id
+and not by matchers: a tenant may create one to read its status, but not to set something.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ def _is_subject(subject: TenantSubject, user: UserInfo) -> bool:
 
 
 def find_violations(obj: Object, policies: Sequence[TenantPolicy]) -> list[str]:
-    """What an object does that the policies of its requester do not allow."""
+    """Everything about an object that the policies do not allow."""
     if not policies:
         return []
     required = canonicalize(each for policy in policies for each in policy.spec.required_matchers)

@@ -1,7 +1,7 @@
-"""What is known of one server: the last listing of it, and our own writes since. Pure.
+"""The cached pipelines of one server: the last listing, and our own writes since. Pure.
 
-A listing that was asked for before a write and arrives after it must not undo the write, so
-each entry remembers when it was written.
+A listing that was requested before a write and arrives after it must not undo the write, so the
+time of each write is kept.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ class View:
         self._revisions: dict[str, str] = {}
         self._history: dict[str, list[RemoteRevision]] = {}
         self.has_news = False
-        """Whether something changed since the revisions were last told."""
+        """Whether something changed since the revisions were last read."""
         self.is_complete = False
         """Whether the server was listed at least once."""
 
@@ -35,16 +35,16 @@ class View:
         return self._by_id.get(self._names.get(name, ""))
 
     def owned_by(self, uid: str) -> list[Remote]:
-        """The pipelines that were written for an object: one, if nothing went wrong."""
+        """The pipelines that were written for an object; several if a response was lost."""
         return [self._by_id[identity] for identity in self._owners.get(uid, ())]
 
     def list_owners(self, identities: Iterable[str]) -> frozenset[str]:
-        """Whom some pipelines were written for."""
+        """The owners of some pipelines."""
         known = (self._by_id.get(identity) for identity in identities)
         return frozenset(remote.owner for remote in known if remote is not None)
 
     def answer(self, identity: str) -> Remote | None:
-        """What the server answered to our last write of a pipeline, as it had formatted it."""
+        """The response to our last write of a pipeline, with the server's formatting."""
         return self._answers.get(identity)
 
     def revision(self, identity: str) -> str:
@@ -56,7 +56,7 @@ class View:
         return self._history.get(identity, ())
 
     def record_revisions(self, revisions: Sequence[RemoteRevision]) -> frozenset[str]:
-        """Take over all revisions, oldest first; returns the ids whose newest is another one."""
+        """Replace all revisions, oldest first; returns the ids of pipelines with a new revision."""
         history: dict[str, list[RemoteRevision]] = {}
         for revision in revisions:
             if revision.snapshot.id and revision.id:
@@ -67,12 +67,12 @@ class View:
         return frozenset(id_ for id_, each in newest.items() if before.get(id_) != each)
 
     def record_history(self, identity: str, revisions: Sequence[RemoteRevision]) -> None:
-        """Take over the revisions of one pipeline, oldest first."""
+        """Record the newest of one pipeline's revisions, given oldest first."""
         if revisions and revisions[-1].id:
             self._revisions[identity] = revisions[-1].id
 
     def record_write(self, remote: Remote, at: float) -> None:
-        """We wrote a pipeline."""
+        """Record the response to our write of a pipeline."""
         self._forget(remote.id)
         self._put(remote)
         self._answers[remote.id] = remote
@@ -82,13 +82,13 @@ class View:
         self._removed.pop(remote.id, None)
 
     def record_removal(self, identity: str, at: float) -> None:
-        """We removed a pipeline."""
+        """Record that we deleted a pipeline."""
         self._forget(identity)
         self._answers.pop(identity, None)
         self._removed[identity] = at
 
     def record_list(self, pipelines: Iterable[Remote], asked_at: float) -> frozenset[str]:
-        """Take over a listing; returns the ids that appeared, vanished or changed by it."""
+        """Replace the pipelines by a listing; returns the ids that were added, gone or changed."""
         newer = {id_ for id_, at in self._written.items() if at >= asked_at}
         gone = {id_ for id_, at in self._removed.items() if at >= asked_at}
         before = self._by_id

@@ -9,16 +9,16 @@ _PARAMETER = re.compile(r'([a-zA-Z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
 
 
 class Challenge(msgspec.Struct, frozen=True):
-    """Who may be asked for a token, or that a password is wanted."""
+    """A parsed challenge: Basic, or Bearer with the address of the token server."""
 
     scheme: str
-    """`basic`, `bearer`, or whatever else was named, in lower case."""
+    """The authentication scheme in lower case: `basic`, `bearer` or another one."""
     realm: str = ""
     service: str = ""
     scope: str = ""
 
     def token_url(self, scope: str = "") -> str:
-        """Where a token is to be had."""
+        """The URL to request a token from, with the service and the scope as parameters."""
         wanted = {"service": self.service, "scope": scope or self.scope}
         query = urlencode({name: value for name, value in wanted.items() if value})
         joint = "&" if urlsplit(self.realm).query else "?"

@@ -1,4 +1,4 @@
-"""Puts a collector on a managed cluster by server-side apply, reads its token, and removes it."""
+"""Applies a collector to a managed cluster, reads its token, and deletes it."""
 
 import contextlib
 from collections.abc import Iterable
@@ -42,8 +42,8 @@ _REMOVED = (
     *(("Deployment", NAME), ("Secret", TOKEN_SECRET), ("ConfigMap", AUTHORITY)),
     *(("ClusterRoleBinding", NAME), ("ClusterRole", NAME), ("ServiceAccount", NAME)),
 )
-"""In this order: first what runs, then what it may do. The namespace stays, because the account of
-the hub may be in it."""
+"""Objects to delete, in order: the Deployment first, then its permissions. The namespace stays,
+because the service account of the hub may be in it."""
 
 
 class _SecretData(msgspec.Struct, frozen=True):
@@ -51,10 +51,10 @@ class _SecretData(msgspec.Struct, frozen=True):
 
 
 async def read_token(client: Client) -> Secret[str] | None:
-    """The token that the collector of a cluster has now; None if it has none.
+    """The token in the collector's Secret; None if there is none.
 
     Raises:
-        ApiError, ClientError: if the cluster does not say.
+        ApiError, ClientError: if the Secret cannot be read.
     """
     try:
         found = await client.raw.get(_PATHS["Secret"]._replace(name=TOKEN_SECRET))
@@ -65,7 +65,7 @@ async def read_token(client: Client) -> Secret[str] | None:
 
 
 async def apply_objects(client: Client, plan: CollectorPlan) -> None:
-    """Bring the collector of a cluster to the state of a plan; what is as planned is left alone.
+    """Apply the objects of a plan by server-side apply; what already matches does not change.
 
     Raises:
         ApiError, ClientError: if the cluster refuses.
@@ -79,7 +79,7 @@ async def find_pod_problem(client: Client) -> str:
     """What keeps the collector's pod from running; empty if nothing is known.
 
     Raises:
-        ApiError, ClientError: if the cluster does not say.
+        ApiError, ClientError: if the pods cannot be listed.
     """
     path = ResourcePath("", "v1", "pods", NAMESPACE)
     selector = f"app.kubernetes.io/name={NAME}"
@@ -99,7 +99,7 @@ async def find_pod_problem(client: Client) -> str:
 
 
 async def delete_objects(client: Client) -> None:
-    """Remove the collector from a cluster; what is gone already is fine.
+    """Delete the collector's objects from a cluster; objects that do not exist are skipped.
 
     Raises:
         ApiError, ClientError: if the cluster refuses.
@@ -111,7 +111,7 @@ async def delete_objects(client: Client) -> None:
 
 
 async def discover_resources(client: Client, sources: Iterable[MetricSource]) -> tuple[GVR, ...]:
-    """What MetricSources read on this cluster, as its discovery names it.
+    """The resources that MetricSources read, with the plural names from the cluster's discovery.
 
     Raises:
         ClientError: if the cluster does not answer.

@@ -1,6 +1,6 @@
-"""Clusters of targets: one adapter per way to get a cluster, all behind one Protocol.
+"""Clusters of targets: one adapter for each type of cluster, all with one Protocol.
 
-Adapters are pure: they build the object that requests a cluster and read what it says. The
+Adapters are pure: they build the object that requests a cluster and read its status. The
 reconciler creates, watches and deletes. Start at `adapter`.
 """
 
@@ -33,6 +33,6 @@ def adapters(settings: Settings) -> Mapping[str, Adapter]:
 
 
 def request_kinds(found: Mapping[str, Adapter]) -> tuple[type[ClusterRequest], ...]:
-    """Every kind that may stand for a requested cluster."""
+    """Every kind of object that requests a cluster."""
     own = [adapter.kind for adapter in found.values() if adapter.kind is not None]
     return tuple(dict.fromkeys((*CLAIMS, *own)))

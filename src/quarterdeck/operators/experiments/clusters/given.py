@@ -18,11 +18,11 @@ class Hub:
     max_name = naming.MAX_LABEL
 
     def namespace(self, experiment: Experiment) -> str:
-        """Nothing is created."""
+        """Empty: nothing is created."""
         return ""
 
     def build(self, experiment: Experiment, target: Target, name: str) -> Mapping[str, Any]:
-        """Nothing is created."""
+        """Raises `TypeError`: the cluster exists already."""
         raise TypeError(f"target {target.name} needs no request: its cluster exists")
 
     def observe(self, request: ClusterRequest) -> Observed:
@@ -30,7 +30,7 @@ class Hub:
         return Observed(is_ready=True)
 
     def shape(self, cluster: ClusterSpec) -> Shape:
-        """Not known here."""
+        """Empty: the size is not known."""
         return Shape()
 
 

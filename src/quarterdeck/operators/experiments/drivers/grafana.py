@@ -27,7 +27,7 @@ class GrafanaApi:
             await self._send("POST", "/api/datasources", body, accept=(200, 409))
 
     async def delete(self, uid: str) -> None:
-        """Delete it; absent is fine."""
+        """Delete the datasource; succeeds if it does not exist."""
         await self._send("DELETE", f"/api/datasources/uid/{uid}", None, accept=(200, 404))
 
     async def _send(

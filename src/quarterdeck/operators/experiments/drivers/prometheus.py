@@ -1,4 +1,4 @@
-"""Metrics stores that speak Prometheus' HTTP API."""
+"""Metrics stores with Prometheus' HTTP API."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode

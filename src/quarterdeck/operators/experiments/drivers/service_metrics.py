@@ -31,13 +31,13 @@ _MAX_PROBES = 5
 
 
 class ServiceMetrics:
-    """Finds a store by the names of Services, and asks it whether it is one."""
+    """Finds a metrics store by the names of Services, and probes the API of Prometheus there."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
 
     async def find(self, target: FinishedTarget) -> FoundStore | None:
-        """The first candidate that answers; None if none does."""
+        """Find the first candidate that answers; None if none does."""
         if target.kubeconfig is None:
             return None
         opener = _Opener(target.kubeconfig, self._clock)
@@ -62,7 +62,7 @@ class KubeletMetrics:
         self._clock = clock
 
     async def read(self, target: FinishedTarget, *, now: datetime) -> Mapping[str, Sequence[Point]]:
-        """CPU and memory of all nodes; empty if one cannot be asked."""
+        """Read CPU and memory of the pods on all nodes; empty if one node cannot be read."""
         if target.kubeconfig is None:
             return {}
         pages = []
@@ -78,7 +78,7 @@ class KubeletMetrics:
 
 
 class ProxiedStore:
-    """A Service that answers PromQL."""
+    """A Service with the API of Prometheus, queried through the API server's proxy."""
 
     def __init__(self, opener: "_Opener", candidate: Candidate) -> None:
         self._opener = opener
@@ -105,7 +105,7 @@ class ProxiedStore:
 
 
 class _Opener:
-    """Connects for each call, as targets come and go."""
+    """Opens a connection for each call, because targets come and go."""
 
     def __init__(self, text: bytes, clock: Clock) -> None:
         self._text = text

@@ -1,7 +1,7 @@
-"""Kinds of other projects, as far as the operator reads them; what it writes are plain documents.
+"""Kinds of other projects, with the fields that the operator reads; it writes plain documents.
 
-Only the members that decide something are declared. Everything else passes through untouched,
-because objects are written by server-side apply of exactly the fields we set.
+Other fields need no declaration: objects are written by server-side apply of exactly the fields
+that we set.
 """
 
 from quarterdeck.meta.objects import Object
@@ -75,4 +75,4 @@ FOREIGN: tuple[type[Object], ...] = (
     ClusterWorkflowTemplate,
     GrafanaDatasource,
 )
-"""The kinds an embedded server gets minimal definitions of."""
+"""Kinds for which an embedded server gets minimal CRDs."""

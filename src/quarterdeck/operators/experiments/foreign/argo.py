@@ -42,7 +42,7 @@ class AppResource(Struct, frozen=True, kw_only=True):
 
 
 class ArgoApplicationStatus(Struct, frozen=True, kw_only=True):
-    """What is read of an Application's status."""
+    """The fields of an Application's status that are read."""
 
     health: Annotated[Health, OPEN] = Health()
     sync: Annotated[Sync, OPEN] = Sync()
@@ -52,14 +52,14 @@ class ArgoApplicationStatus(Struct, frozen=True, kw_only=True):
 
 
 class Destination(Struct, frozen=True, kw_only=True):
-    """Where an Application installs."""
+    """The cluster and namespace that an Application installs into."""
 
     server: str = ""
     namespace: str = ""
 
 
 class ArgoApplicationSpec(Struct, frozen=True, kw_only=True):
-    """What is read of an Application's spec."""
+    """The fields of an Application's spec that are read."""
 
     destination: Annotated[Destination, OPEN] = Destination()
 
@@ -87,7 +87,7 @@ class OutputParameter(Struct, frozen=True, kw_only=True):
 
 
 class Outputs(Struct, frozen=True, kw_only=True):
-    """What a workflow exports."""
+    """The outputs of a workflow."""
 
     parameters: Annotated[tuple[OutputParameter, ...], Schema(items=OPEN)] = ()
 
@@ -104,7 +104,7 @@ class Node(Struct, frozen=True, kw_only=True):
 
 
 class ArgoWorkflowStatus(Struct, frozen=True, kw_only=True):
-    """What is read of a Workflow's status."""
+    """The fields of a Workflow's status that are read."""
 
     phase: str = ""
     started_at: str | None = None
@@ -116,7 +116,7 @@ class ArgoWorkflowStatus(Struct, frozen=True, kw_only=True):
 
 
 class ArgoWorkflowSpec(Struct, frozen=True, kw_only=True):
-    """What is read of a Workflow's spec."""
+    """The fields of a Workflow's spec that are read."""
 
     shutdown: str = ""
     suspend: bool | None = None

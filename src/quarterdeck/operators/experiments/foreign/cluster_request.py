@@ -1,4 +1,4 @@
-"""Claims of Crossplane and objects of Cluster API: what stands for a requested cluster."""
+"""Claims of Crossplane and objects of Cluster API that request clusters."""
 
 from typing import Annotated
 
@@ -22,14 +22,14 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class ClusterRequestSpec(Struct, frozen=True, kw_only=True):
-    """What is read of a claim's spec."""
+    """The fields of a request's spec that are read."""
 
     resource_ref: Annotated[ResourceRef, OPEN] | None = None
     control_plane_endpoint: Annotated[Endpoint, OPEN] | None = None
 
 
 class ClusterRequestStatus(Struct, frozen=True, kw_only=True):
-    """What claims and Cluster API objects say of themselves; each kind fills some of it."""
+    """The fields of a request's status that are read; each kind sets some of them."""
 
     conditions: Annotated[tuple[ForeignCondition, ...], Schema(items=OPEN)] = ()
     endpoint: str = ""
@@ -43,7 +43,7 @@ class ClusterRequestStatus(Struct, frozen=True, kw_only=True):
 
 
 class ClusterRequest(Object, frozen=True, kw_only=True):
-    """The root of everything that stands for a requested cluster."""
+    """The base class of every kind that requests a cluster."""
 
     KIND = KindInfo(group="", version="", kind="", plural="")
     spec: Annotated[ClusterRequestSpec, OPEN] = ClusterRequestSpec()

@@ -1,4 +1,4 @@
-"""The condition of other projects, and a schema that lets everything pass."""
+"""The condition type of other projects, and a schema that allows any field."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from quarterdeck.meta.markers import Schema
 from quarterdeck.meta.objects import Struct
 
 OPEN: Final = Schema(preserve_unknown=True)
-"""Fields that are not declared pass through."""
+"""A schema that preserves fields that are not declared."""
 
 
 class ForeignCondition(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ CAPI_SECRET_TYPE: Final = "cluster.x-k8s.io/secret"
 
 
 class _Head(Object, frozen=True, kw_only=True):
-    """Metadata alone, which comes under the name of another kind."""
+    """Metadata alone, which the API server sends with the kind PartialObjectMetadata."""
 
     KIND = ConfigMap.KIND
 
@@ -51,7 +51,7 @@ class OwnNamespaceHead(_Head, frozen=True, kw_only=True):
 
 
 class JobCounts(Struct, frozen=True, kw_only=True):
-    """What is read of a Job's status."""
+    """The fields of a Job's status that are read."""
 
     active: int = 0
     succeeded: int = 0

@@ -1,7 +1,7 @@
 """CPU and memory of pods from kubelets' cAdvisor pages, where no metrics store has them. Pure.
 
 CPU is a counter of seconds since a container started: divided by its age it is the average number
-of cores, which one reading can tell.
+of cores, for which one reading is enough.
 """
 
 import math
@@ -43,7 +43,7 @@ class _Container(NamedTuple):
 
 
 def parse(text: str) -> Iterator[Sample]:
-    """The samples of a page; lines that are none are skipped."""
+    """Parse the samples of a page; other lines are skipped."""
     for line in text.splitlines():
         match = _LINE.fullmatch(line)
         if match is not None:
@@ -55,7 +55,7 @@ def parse(text: str) -> Iterator[Sample]:
 
 
 def measure(text: str, *, now: datetime) -> dict[str, list[Point]]:
-    """Points of the default metrics, one per pod and one in total; empty if there are no pods."""
+    """Compute the default metrics, by pod and in total; empty if there are no pods."""
     cpu: dict[str, float] = {}
     memory: dict[str, float] = {}
     found = _group(text)
@@ -78,7 +78,7 @@ def measure(text: str, *, now: datetime) -> dict[str, list[Point]]:
 
 
 def _group(text: str) -> dict[_Container, dict[str, float]]:
-    """Values by container, without those of the system and of observability."""
+    """Group values by container, without system and observability pods."""
     found: dict[_Container, dict[str, float]] = {}
     for sample in parse(text):
         labels = sample.labels

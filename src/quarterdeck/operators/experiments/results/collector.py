@@ -1,4 +1,4 @@
-"""The order of things at the end of a run: collect, judge, price, gate, store."""
+"""Collects results at the end of a run: metrics, verdict, cost, quality gate, storage."""
 
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.redaction import redact
@@ -33,11 +33,11 @@ from quarterdeck.operators.experiments.results.window import parse_times
 
 CADVISOR = "target:cadvisor"
 PATIENCE_S = 60.0
-"""How long after the end of a run a metrics store that does not answer is asked again."""
+"""How long after the end of a run a metrics store that does not answer is retried."""
 
 
 class Collector:
-    """Collects results; the operator's `Results` port."""
+    """Implements the `Results` port of the operator."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Collector:
         self._nodes = nodes
 
     async def collect(self, run: FinishedRun) -> Collected:
-        """Collect, judge and store; again later if the quality gate wants more data."""
+        """Collect, evaluate and store; sets `retry_after_s` if the gate requires more data."""
         experiment, before = run.experiment, run.experiment.status.iteration_status
         wanted_gate = gate.gate_of(experiment)
         elapsed_s = (run.now - run.ended_at).total_seconds()
@@ -92,7 +92,7 @@ class Collector:
     # --- metrics
 
     async def _collect_metrics(self, run: FinishedRun, *, elapsed_s: float) -> Metrics:
-        """The workflow's own metrics, and those of stores for what it did not report."""
+        """Collect the metrics that the workflow reports, and query stores for the others."""
         experiment = run.experiment
         declared = {each.name: each for each in experiment.spec.metrics}
         own = outputs.read(experiment.status, declared)
@@ -115,7 +115,7 @@ class Collector:
         )
 
     async def _read_nodes(self, run: FinishedRun) -> dict[str, Metric]:
-        """The default metrics from kubelets, for targets whose metrics reached no store."""
+        """Read the default metrics from kubelets, used when no store has any."""
         points: dict[str, list[Point]] = {}
         if self._nodes is not None:
             for target in run.targets:
@@ -137,7 +137,7 @@ class Collector:
         }
 
     async def _find_places(self, run: FinishedRun) -> list[Place]:
-        """Stores on targets first, then the hub's."""
+        """Find metrics stores: those on targets first, then the hub's."""
         places: list[Place] = []
         for target in run.targets:
             found: FoundStore | None = None
@@ -154,7 +154,7 @@ class Collector:
 
 
 def _wait(run: FinishedRun, wait_s: float) -> Collected:
-    """Called early: say the same as last time."""
+    """Return the last outcome again, because the next collection is not due yet."""
     status = run.experiment.status
     assert status.iteration_status is not None
     return Collected(

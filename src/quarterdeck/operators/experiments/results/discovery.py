@@ -1,4 +1,4 @@
-"""Which Services of a target are metrics stores, by their names. Pure."""
+"""Finds Services of a target that may be metrics stores, by their names. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -26,12 +26,12 @@ class Candidate(NamedTuple):
 
     @property
     def proxy_path(self) -> str:
-        """Where the API server forwards requests to it."""
+        """Path of the API server's proxy to the Service."""
         return f"/api/v1/namespaces/{self.namespace}/services/{self.name}:{self.port}/proxy"
 
 
 def find_candidates(services: Sequence[Mapping[str, Any]], namespace: str) -> list[Candidate]:
-    """Services to try: those of the experiment's namespace first, then where stores usually are."""
+    """Find Services to try: in the experiment's namespace first, then in usual ones."""
     order = {name: rank for rank, name in enumerate((namespace, *_NAMESPACES))}
     found = []
     for service in services:
@@ -42,7 +42,7 @@ def find_candidates(services: Sequence[Mapping[str, Any]], namespace: str) -> li
 
 
 def port_of(name: str) -> int | None:
-    """The port on which a Service of this name answers PromQL; None if it is something else."""
+    """The PromQL port of a Service with this name; None if it is no metrics store."""
     if "prometheus" in name and not any(word in name for word in _NOT_PROMETHEUS):
         return 9090
     if any(word in name for word in _VICTORIA) and not any(word in name for word in _NOT_VICTORIA):

@@ -1,4 +1,4 @@
-"""`summary.json`: everything that is known about a finished run. Field names are a contract."""
+"""`summary.json`: the results of a finished run. Its field names are a public format."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -22,7 +22,7 @@ class Point(Struct, frozen=True, kw_only=True):
 
 
 class Metric(Struct, frozen=True, kw_only=True):
-    """What one query gave."""
+    """The result of one query."""
 
     query: str = ""
     type: str = "instant"
@@ -54,7 +54,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
 
 
 class Criterion(Struct, frozen=True, kw_only=True):
-    """A success criterion and what became of it."""
+    """A success criterion and its result."""
 
     metric: str
     operator: str
@@ -76,7 +76,7 @@ class HypothesisResult(Struct, frozen=True, kw_only=True):
 
 
 class TargetResult(Struct, frozen=True, kw_only=True):
-    """A target as it was."""
+    """A target as it was during the run."""
 
     name: str
     cluster_name: str = ""
@@ -134,12 +134,12 @@ class ResultError(ValueError):
 
 
 def encode(result: Result) -> bytes:
-    """The document, indented for people."""
+    """Encode the document as indented JSON."""
     return msgspec.json.format(json.encode(msgspec.to_builtins(result)), indent=2) + b"\n"
 
 
 def encode_metrics(result: Result) -> bytes:
-    """The metrics alone."""
+    """Encode the metrics alone."""
     return msgspec.json.format(json.encode(msgspec.to_builtins(result.metrics)), indent=2) + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""What collecting results asks of metrics stores and of storage, as Protocols."""
+"""Metrics stores and the storage of results, as Protocols."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,10 +19,10 @@ class StoreUnavailable(Exception):
 
 
 class MetricsStore(Protocol):
-    """A store that speaks PromQL."""
+    """A metrics store that answers PromQL queries."""
 
     async def query(self, query: str, window: Window, *, is_range: bool) -> Sequence[Point]:
-        """The values at the end of a window, or over all of it.
+        """Evaluate a query at the end of a window, or over all of it if `is_range`.
 
         Raises:
             QueryError: if the store refuses the query.
@@ -43,7 +43,7 @@ class TargetStores(Protocol):
     """Finds metrics stores on targets."""
 
     async def find(self, target: FinishedTarget) -> FoundStore | None:
-        """The store of a target; None if there is none, or it cannot be reached."""
+        """Find the metrics store of a target; None if there is none, or it cannot be reached."""
         ...
 
 
@@ -56,16 +56,16 @@ class NodeMetrics(Protocol):
 
 
 class ResultStore(Protocol):
-    """Where results are kept."""
+    """Stores the files of runs."""
 
     async def write(self, experiment: Experiment, files: Mapping[str, bytes]) -> str:
-        """Write files of a run, replacing earlier ones; where they are.
+        """Write the files of a run, replacing earlier ones; returns their URL.
 
         Raises:
-            StoreUnavailable: naming the place and the cause.
+            StoreUnavailable: naming the location and the cause.
         """
         ...
 
     async def read(self, url: str, name: str) -> bytes:
-        """A file that `write` wrote to this place. Raises the same."""
+        """Read a file at a URL that `write` returned. Raises `StoreUnavailable`."""
         ...

@@ -1,4 +1,4 @@
-"""Which metrics are asked for, and what their placeholders stand for. Pure."""
+"""The queries of an experiment, and their placeholders. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -64,6 +64,6 @@ def list_queries(experiment: Experiment) -> Sequence[MetricsQuery]:
 
 
 def expand(query: str, *, experiment: str, namespace: str, duration: str) -> str:
-    """A query with its placeholders replaced, `$NAME` and `${NAME}` alike."""
+    """Replace the placeholders of a query, `$NAME` and `${NAME}` alike."""
     values = {"EXPERIMENT": experiment, "NAMESPACE": namespace, "DURATION": duration}
     return _PLACEHOLDER.sub(lambda match: values[match[1] or match[2]], query)

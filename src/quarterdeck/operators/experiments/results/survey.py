@@ -1,4 +1,4 @@
-"""One collection: every query put to every store that may have its metric."""
+"""Queries the metrics stores of a run in one collection."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Survey:
-    """Asks stores; one that does not answer is not asked again in the same collection."""
+    """Queries stores; a store that does not answer is skipped for the rest of the collection."""
 
     def __init__(
         self, run: FinishedRun, places: Sequence[Place], window: Window, *, may_retry: bool
@@ -46,7 +46,7 @@ class Survey:
         self._duration = format_duration(query_duration_s(window.seconds, done))
 
     async def ask(self, query: MetricsQuery) -> Metric:
-        """The points of all targets that have some, else the hub's.
+        """Query the stores of all targets, and the hub's only if they have no points.
 
         Raises:
             ResultsUnavailable: if a store does not answer and it is early enough to try again.
@@ -104,7 +104,7 @@ def limit_points(points: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def with_target(point: Point, target: str) -> Point:
-    """A point that says which target it is of."""
+    """Add the target to a point."""
     if not target:
         return point
     labels: Mapping[str, str] = {**point.labels, "target": target}

@@ -1,4 +1,4 @@
-"""Whether a hypothesis holds, from metrics and success criteria. Pure."""
+"""Evaluates the hypothesis of an experiment by its metrics and success criteria. Pure."""
 
 import math
 import operator
@@ -21,7 +21,7 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 def judge(hypothesis: Hypothesis, metrics: Mapping[str, Metric]) -> HypothesisResult:
-    """Evaluate every criterion, then all of them together."""
+    """Evaluate every success criterion, and combine them to a verdict."""
     criteria = tuple(_evaluate(each, metrics) for each in hypothesis.success_criteria)
     return HypothesisResult(
         claim=hypothesis.claim,
@@ -33,9 +33,9 @@ def judge(hypothesis: Hypothesis, metrics: Mapping[str, Metric]) -> HypothesisRe
 
 
 def combine(outcomes: Sequence[bool | None]) -> Verdict:
-    """The verdict on criteria that hold, do not hold, or have no data (None).
+    """Combine criteria that hold, do not hold, or have no data (None).
 
-    One that does not hold decides. If none fails but data is missing, nothing is proved.
+    One that does not hold invalidates the hypothesis. Otherwise missing data is insufficient.
     """
     if not outcomes:
         return ""

@@ -1,4 +1,4 @@
-"""The time that metrics are collected for, and how queries write it. Pure."""
+"""The time range of metrics queries, and its PromQL form. Pure."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.operators.experiments.results.document import TimeRange
 
 MINIMUM_S = 30.0
-"""A shorter run has no metrics: collectors scrape every 15 to 30 seconds."""
+"""Shortest run that has metrics, because collectors scrape every 15 to 30 seconds."""
 _STEPS = ((300.0, 15), (3600.0, 60))
 _LAST_STEP = 300
 _NARROWED = {1: 600.0, 2: 300.0}
@@ -15,23 +15,23 @@ _NARROWEST_S = 120.0
 
 
 class Window(NamedTuple):
-    """From the creation of an experiment until its end."""
+    """The time from the creation of an experiment until its end."""
 
     start: datetime
     end: datetime
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The length of the window."""
         return (self.end - self.start).total_seconds()
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether metrics can be there."""
+        """Whether the run was long enough to have metrics."""
         return self.seconds >= MINIMUM_S
 
     def describe(self) -> TimeRange:
-        """As results show it."""
+        """Build the form that results have."""
         return TimeRange(
             start=rfc3339.format_time(self.start),
             end=rfc3339.format_time(self.end),
@@ -46,14 +46,14 @@ def step_s(seconds: float) -> int:
 
 
 def query_duration_s(seconds: float, iteration: int) -> float:
-    """`$DURATION` of a collection: all of it, then less, for series that came late."""
+    """`$DURATION` of a collection: the whole window first, then less, for late series."""
     if iteration <= 0:
         return seconds
     return _NARROWED.get(iteration, _NARROWEST_S)
 
 
 def format_duration(seconds: float) -> str:
-    """A duration as PromQL writes it, in whole seconds and without sign."""
+    """Format a duration for PromQL, in whole seconds and without sign."""
     rest = int(abs(seconds))
     if rest == 0:
         return "0s"
@@ -65,6 +65,6 @@ def format_duration(seconds: float) -> str:
 
 
 def parse_times(created: str, ended: datetime) -> Window:
-    """The window of an experiment."""
+    """Build the window from the creation of an experiment to its end."""
     start = rfc3339.parse(created) if created else ended
     return Window(min(start, ended), max(start, ended))

@@ -1,4 +1,4 @@
-"""The bootstrap service over HTTPS; where it is, it says itself in a ConfigMap."""
+"""The bootstrap service over HTTPS; it publishes its address in a ConfigMap."""
 
 import ssl
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _CREATED = 201
 
 
 class BootstrapClient:
-    """Implements `Inviter`; `read_token` gives the operator's own credential."""
+    """Implements `Inviter`; `read_token` returns the operator's own bearer token."""
 
     def __init__(self, client: Client, namespace: str, *, read_token: Callable[[], str]) -> None:
         self._client = client
@@ -33,10 +33,10 @@ class BootstrapClient:
     async def invite(
         self, claim: MachineClaim, *, needs_token: bool, lifetime_s: float
     ) -> Invitation:
-        """An invitation; an earlier token of the claim is void from now on.
+        """Build an invitation; a new token revokes an earlier one of the claim.
 
         Raises:
-            ServiceMissing: if there is no service.
+            ServiceMissing: if there is no service, or it fails.
         """
         try:
             found = await self._client.get(ConfigMap, CONFIG_MAP, self._namespace)

@@ -1,1 +1,1 @@
-"""What decides, without talking to anybody: placement, claims, fleets, pools, orphans. Pure."""
+"""Pure decisions, without I/O: placement, claims, fleets, pools, orphans."""

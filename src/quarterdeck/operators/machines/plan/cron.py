@@ -1,11 +1,11 @@
-"""When a cron schedule was last due. Pure; five fields, UTC, `*`, lists, ranges and steps."""
+"""Decides whether a cron schedule was due recently. Five fields, in UTC. Pure."""
 
 import functools
 from datetime import datetime, timedelta
 
 _LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 _LONGEST_GAP_S = 8 * 366 * 86400.0
-"""From one 29 February to the next over a year such as 2100; nothing is due more seldom."""
+"""Longest time between two due times: two 29 Februaries with a year such as 2100 between."""
 _NAMES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -56,7 +56,7 @@ def is_active(text: str, duration_s: float, now: datetime) -> bool:
 
 
 def _is_day(schedule: tuple[frozenset[int], ...], moment: datetime) -> bool:
-    """Days and weekdays both restricted: either one is enough, as cron has it."""
+    """Whether a day is due; if days and weekdays are both restricted, either one is enough."""
     _, _, days, months, weekdays = schedule
     if moment.month not in months:
         return False

@@ -1,11 +1,11 @@
-"""A fleet as the plan sees it: the machines there are, and what the fleet should be. Pure."""
+"""The input of a fleet's plan: its machines, and its desired state. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 
 class Member(NamedTuple):
-    """One machine as its fleet sees it."""
+    """The facts about one machine that the plan uses."""
 
     name: str
     revision: str
@@ -17,29 +17,29 @@ class Member(NamedTuple):
     """Its claim has failed: it never becomes ready again."""
     was_ready: bool = False
     unhealthy: str = ""
-    """Why it is to be replaced although it has not failed; empty if it is well."""
+    """Why it is to be replaced although it has not failed; empty if it is healthy."""
     is_marked: bool = False
-    """Somebody wants it to go first."""
+    """A user marked it to be removed first."""
     is_kept: bool = False
     """Kept for debugging; neither removed nor counted."""
     is_skipped: bool = False
-    """Never repaired."""
+    """Excluded from repair by a user."""
     expires_s: float | None = None
-    """Seconds until it is too old; None if it never is."""
+    """Seconds until it exceeds its lifetime; None if that has no limit."""
 
     @property
     def is_broken(self) -> bool:
-        """Whether it does not count as capacity."""
+        """Whether it has failed or is unhealthy, so that it is no capacity."""
         return self.is_failed or bool(self.unhealthy)
 
     @property
     def is_expired(self) -> bool:
-        """Whether it is too old."""
+        """Whether it has exceeded its lifetime."""
         return self.expires_s is not None and self.expires_s <= 0
 
 
 class DesiredFleet(NamedTuple):
-    """What the fleet should be."""
+    """The desired state of the fleet, and the limits on changes."""
 
     desired: int
     revision: str
@@ -53,15 +53,15 @@ class DesiredFleet(NamedTuple):
     max_in_flight: int = 1
     may_repair: bool = True
     budgets: Mapping[str, int] = {}
-    """Machines that may be missing at once, by reason; a reason that is not there has no limit."""
+    """Machines that may be missing at once, by reason; other reasons have no limit."""
     failures: int = 0
     """New machines that failed in a row."""
     last_failure_s: float | None = None
-    """How long ago the last one did."""
+    """Seconds since the last of them failed."""
 
 
 def is_available(member: Member, desired: DesiredFleet) -> bool:
-    """Whether a machine counts for the promise to users."""
+    """Whether a machine is healthy, not being deleted, and ready for at least `min_ready_s`."""
     return (
         not member.is_deleting
         and not member.is_broken

@@ -1,4 +1,4 @@
-"""VMs of ours that no claim wants. Pure."""
+"""VMs of this operator that have no claim. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.machine import Owner, Power, VMInfo
 
 GRACE_S = 600.0
-"""How long a VM without a claim is left alone: a claim may just not be known yet."""
+"""How long a VM without a claim is kept: its claim may not be reconciled yet."""
 
 
 class Orphan(NamedTuple):
@@ -18,16 +18,16 @@ class Orphan(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What a list of VMs shows."""
+    """The orphans and foreign VMs in a list of VMs."""
 
     orphans: tuple[Orphan, ...]
-    """All of them, also those within their grace."""
+    """All orphans, also those in their grace period."""
     due: tuple[Orphan, ...]
-    """Those whose grace is over."""
+    """Orphans whose grace period is over."""
     foreign: int
-    """VMs of other owners."""
+    """Number of VMs of other owners."""
     first_seen: Mapping[int, float]
-    """When each orphan was first seen, for the next time."""
+    """When each orphan was first seen, by VM id; an input of the next call."""
 
 
 def find_orphans(
@@ -38,9 +38,9 @@ def find_orphans(
     first_seen: Mapping[int, float],
     now: float,
 ) -> Findings:
-    """Sort out what belongs to nobody; `has_claim` knows which id each claim's VM has.
+    """Find VMs without a claim; `has_claim`: whether a claim of that UID has the VM of that id.
 
-    A second VM of one claim, left behind when an id was given up, belongs to nobody either.
+    A second VM of one claim, left behind when an id was given up, is an orphan too.
     """
     orphans, foreign, seen = [], 0, {}
     for vm in vms:

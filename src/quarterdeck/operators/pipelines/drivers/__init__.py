@@ -1,1 +1,1 @@
-"""What talks to a fleet server: the Connect client and the limiter all its calls go through."""
+"""The drivers of fleet servers: the Connect client, and the limiter of all its calls."""

@@ -1,7 +1,7 @@
-"""How often a server may be called: one bucket of tokens for everything that uses a connection.
+"""Limits the rate of calls to a server: one token bucket for all users of a connection.
 
-`Bucket` decides and is pure; `Limiter` waits. A server that answers 429 pauses the whole bucket:
-whoever waits or comes later is sent away with the time that is left, instead of queueing up.
+`Bucket` decides and is pure; `Limiter` waits. A response 429 pauses the whole bucket: callers that
+wait, and later ones, get `Paused` with the remaining time instead of queueing up.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from quarterdeck.operators.pipelines.ports import Paused
 
 
 class Bucket:
-    """Tokens that come back at a steady rate; times are on whatever scale the caller uses."""
+    """A token bucket; `now` may be of any clock, always the same."""
 
     def __init__(self, rate: float, burst: int, *, now: float) -> None:
         if rate <= 0 or burst < 1:
@@ -25,13 +25,13 @@ class Bucket:
         self._paused_until = now
 
     def configure(self, rate: float, burst: int, *, now: float) -> None:
-        """Change the rate; what was saved up stays, as far as the new burst allows."""
+        """Change rate and burst; tokens are kept up to the new burst."""
         self._refill(now)
         self._rate, self._burst = rate, burst
         self._tokens = min(self._tokens, float(burst))
 
     def pause(self, seconds: float, *, now: float) -> None:
-        """Give out nothing for so long; a longer pause that is under way stays."""
+        """Grant no tokens for some seconds; a longer pause in progress is not shortened."""
         self._paused_until = max(self._paused_until, now + seconds)
         self._tokens = min(self._tokens, 1.0)
 
@@ -50,7 +50,7 @@ class Bucket:
         return self.paused_s(now) == 0 and 2 * self._tokens >= self._burst
 
     def take(self, now: float) -> None:
-        """Use up one token; ask `wait_s` first."""
+        """Take one token; call it only when `wait_s` is 0."""
         self._refill(now)
         self._tokens -= 1.0
 
@@ -61,7 +61,7 @@ class Bucket:
 
 
 class Limiter:
-    """A bucket one can wait for, first come first served."""
+    """Waits for tokens of a bucket, in order of arrival."""
 
     def __init__(self, rate: float, burst: int, *, clock: Clock) -> None:
         self._clock = clock
@@ -85,7 +85,7 @@ class Limiter:
         return self._clock.monotonic() - started
 
     def pause(self, seconds: float) -> None:
-        """Stop everybody for so long."""
+        """Pause all callers for some seconds."""
         self._bucket.pause(seconds, now=self._clock.monotonic())
 
     @property
@@ -95,7 +95,7 @@ class Limiter:
 
     @property
     def is_idle(self) -> bool:
-        """Whether a call that could be left out takes nothing from others."""
+        """Whether an optional call would not delay others."""
         return not self._turn.locked() and self._bucket.is_idle(self._clock.monotonic())
 
     def configure(self, rate: float, burst: int) -> None:

@@ -1,7 +1,7 @@
 """Reads records of another system over HTTP: never from this host, the cluster or its networks.
 
 The name is resolved here, every address is checked, and the connection goes to the address that was
-checked: a name that resolves to something else a moment later changes nothing. Redirects are not
+checked, so a name that resolves to another address a moment later has no effect. Redirects are not
 followed.
 """
 
@@ -26,7 +26,7 @@ TIMEOUT_S = 30.0
 _INSIDE = (".svc", ".cluster.local", ".local", ".internal", ".localhost")
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""From a host name and a port to addresses."""
+"""Resolves a host name and a port to addresses."""
 IsAllowed = Callable[[str], bool]
 
 
@@ -68,7 +68,7 @@ class PinnedDialer:
         await self._inner.dial(origin._replace(host=self._address), protocol)
 
     def proxy_headers(self, origin: Origin) -> list[tuple[str, str]] | None:
-        """No proxy: it would resolve the name itself."""
+        """None: no proxy is used, because it would resolve the name itself."""
         return None
 
 
@@ -87,7 +87,7 @@ class RecordReader:
         self._tls = tls
 
     async def read(self, source: HttpSource, secret: Mapping[str, bytes]) -> list[dict[str, Any]]:
-        """The records that the address answers with.
+        """Request the records of a source.
 
         Raises:
             SourceError: naming what is wrong.

@@ -1,6 +1,6 @@
-"""Copies of templates that Proxmox VE is making: how one starts, and what is known of it meanwhile.
+"""Clones of templates: starts them, and fills in their owner until Proxmox VE has stored it.
 
-Proxmox VE writes name and description of a clone last. Until then its owner is known here only.
+Proxmox VE writes name and description of a clone last. Until then only this module has its owner.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ CLONE_LOCK = "clone"
 
 
 class CloneRequest(NamedTuple):
-    """The VM that a clone becomes."""
+    """A VM to be cloned."""
 
     spec: VMSpec
     vmid: int
@@ -25,11 +25,11 @@ class CloneRequest(NamedTuple):
     linked: bool
     owner: Owner
     storage: str
-    """Where the disk of a full clone goes; empty leaves it where the template's is."""
+    """The storage of a full clone's disk; empty for that of the template."""
 
 
 class Clones:
-    """Starts clones, as many at once as there are slots, and names those that are being made."""
+    """Starts clones, as many at once as there are slots, and has the names of unfinished ones."""
 
     def __init__(self, api: Api, inventory: Inventory, *, slots: Slots) -> None:
         self._api = api
@@ -39,7 +39,7 @@ class Clones:
         """Name and description of VMs that are being cloned."""
 
     async def start(self, source: Source, request: CloneRequest) -> str:
-        """Copy a template, when node and storage have a place for one more copy.
+        """Clone a template, once node and storage have a free slot.
 
         Returns the id of the task.
 
@@ -67,22 +67,22 @@ class Clones:
         return task
 
     def name_vm(self, vm: VMInfo) -> VMInfo:
-        """While it is locked, a clone of ours has the name that it will have."""
+        """Fill in name and description of a VM that we are cloning, which it does not have yet."""
         known = self._cloning.get(vm.id)
         if vm.lock != CLONE_LOCK or known is None or ownership.read_owner(vm) is not None:
             return vm
         return vm._replace(name=known[0], description=known[1])
 
     def forget(self, vmid: int) -> None:
-        """Drop what was known of a VM that is no clone in the making."""
+        """Remove the record of a clone that is not in progress any more."""
         self._cloning.pop(vmid, None)
 
     def note_end(self, task: str) -> None:
-        """Free the places of a task that was seen to have ended."""
+        """Free the slots of a clone whose task has ended."""
         self._slots.ended(task)
 
     async def _name_storage(self, source: Source, storage: str, node: str) -> str:
-        """A storage as a place for clones; one that is not shared is another one on each node."""
+        """Name the slots of a storage; local storage has slots of its own on each node."""
         is_shared = source.is_shared
         if storage != source.storage:
             rows = await self._inventory.storages(node)

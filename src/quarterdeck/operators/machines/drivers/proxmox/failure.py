@@ -1,4 +1,4 @@
-"""What a refusal of Proxmox VE means. Pure.
+"""Maps error responses of Proxmox VE to error codes. Pure.
 
 The server answers most failures with 500 and puts the cause into the reason phrase, so that the
 text decides; the status alone decides only where it is specific.
@@ -54,7 +54,7 @@ _BY_STATUS = {
 def read_failure(
     operation: str, status: int, reason: str, errors: Mapping[str, str]
 ) -> HypervisorError:
-    """The error of an answer that is none of 2xx."""
+    """Build the error for a response whose status is not 2xx."""
     parts = [reason.strip(), *(f"{name}: {text.strip()}" for name, text in sorted(errors.items()))]
     text = redact(" ".join("; ".join(filter(None, parts)).split()))[:_LONGEST]
     code = classify(status, text)
@@ -64,7 +64,7 @@ def read_failure(
 
 
 def classify(status: int, text: str) -> Code:
-    """The code of a failure."""
+    """Choose the error code by the HTTP status and the text of the failure."""
     if status in (401, 403, 413, 429):
         return _BY_STATUS[status]
     for pattern, code in _BY_TEXT:

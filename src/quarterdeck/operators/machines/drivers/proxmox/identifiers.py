@@ -1,7 +1,7 @@
-"""Free ids. `nextid` is no reservation: two who ask at once are told the same number.
+"""Reserves free VM ids, because `nextid` may return the same number to concurrent calls.
 
-Ids are given out under a lock, and not given out again for a while, so that those who ask at once
-get different ones. Another operator on the same range may still take one first; the clone then
+Ids are reserved under a lock, and not reserved again for a while, so that concurrent calls get
+different ones. Another operator on the same range may still take one first; the clone then
 fails with "already exists" and its claim chooses another.
 """
 
@@ -13,12 +13,12 @@ from quarterdeck.operators.machines.drivers.proxmox.inventory import Inventory
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 
 _KEEP_S = 30.0
-"""How long an id that was given out is left alone; by then its clone has begun."""
+"""How long an id stays reserved; its clone has started by then."""
 _TRIES = 32
 
 
 class Identifiers:
-    """Gives out ids."""
+    """Reserves VM ids."""
 
     def __init__(self, api: Api, inventory: Inventory, *, clock: Clock) -> None:
         self._api = api
@@ -28,7 +28,7 @@ class Identifiers:
         self._given: dict[int, float] = {}
 
     async def reserve(self, *, start: int, end: int, taken: frozenset[int]) -> int:
-        """The lowest id that is free.
+        """Reserve the lowest free id.
 
         Raises:
             ResourceError: IDS_EXHAUSTED.
@@ -54,7 +54,7 @@ class Identifiers:
         )
 
     async def _is_free(self, vmid: int) -> bool:
-        """Ask the server too: it knows VMs that our credentials may not see."""
+        """Whether the server reports an id as free; it also counts VMs that we may not list."""
         try:
             await self._api.get("/cluster/nextid", str, {"vmid": vmid})
         except HypervisorError as error:

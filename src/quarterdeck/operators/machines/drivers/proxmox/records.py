@@ -1,4 +1,4 @@
-"""What Proxmox VE answers: only the fields that are used. Numbers may come as texts."""
+"""Types of Proxmox VE's responses, with the fields that are used. Numbers may be strings."""
 
 from typing import Any
 
@@ -124,10 +124,10 @@ class Upid(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, text: str) -> "Upid":
-        """Read an id.
+        """Parse the id of a task.
 
         Raises:
-            TransientError: TASK_UNKNOWN if it is none, as if the task were forgotten.
+            TransientError: TASK_UNKNOWN if it is malformed, as for a forgotten task.
         """
         fields = text.split(":")
         if len(fields) != 9 or fields[0] != "UPID" or not fields[1]:

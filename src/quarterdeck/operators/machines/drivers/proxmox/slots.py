@@ -1,9 +1,9 @@
-"""How many clones run at once, per node and per storage.
+"""Limits how many clones run at once, per node and per storage.
 
 Clones take long and hold locks on the storage; too many at once end in `can't lock file ... got
 timeout`. A clone occupies its places from the request to the end of its task, not only while the
-request lasts. Whoever waits looks at the tasks that are in the way, so that places are freed even
-if nobody else asks for those tasks any more.
+request lasts. A call that waits for a place checks the tasks that occupy it, so that the place is
+freed even if no other call checks those tasks.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -17,7 +17,7 @@ IsRunning = Callable[[str], Awaitable[bool]]
 
 
 class Slots:
-    """Places for clones; each clone takes one on every place name it is given."""
+    """Slots for clones; a clone takes one slot of each place, which is a node or a storage."""
 
     def __init__(self, limit: int, *, clock: Clock, is_running: IsRunning) -> None:
         self._limit = max(1, limit)
@@ -26,7 +26,7 @@ class Slots:
         self._held: dict[int, tuple[frozenset[str], str]] = {}
 
     async def acquire(self, vmid: int, places: Iterable[str]) -> None:
-        """Take the places for a VM; whoever waits for one place holds up nobody at another.
+        """Acquire all places for a VM together: a clone that waits for one occupies no other.
 
         Raises:
             TransientError: LOCKED if they stay taken for a minute.
@@ -46,24 +46,24 @@ class Slots:
         self._held[vmid] = (wanted, "")  # nothing was awaited since the places were seen free
 
     def started(self, vmid: int, task: str) -> None:
-        """The task of the VM's clone; without a task the places are free again."""
+        """Record the task of a VM's clone; an empty task frees its slots."""
         if vmid in self._held and task:
             self._held[vmid] = (self._held[vmid][0], task)
         else:
             self.release(vmid)
 
     def release(self, vmid: int) -> None:
-        """Free the places of a VM."""
+        """Free the slots of a VM."""
         self._held.pop(vmid, None)
 
     def ended(self, task: str) -> None:
-        """Free the places of a task that was seen to have ended."""
+        """Free the slots of a clone whose task has ended."""
         for vmid, (_, held) in list(self._held.items()):
             if held == task:
                 self.release(vmid)
 
     def statistics(self) -> dict[str, int]:
-        """How many clones hold each place."""
+        """The number of clones that occupy each place."""
         counts: dict[str, int] = {}
         for places, _ in self._held.values():
             for place in places:
@@ -75,7 +75,7 @@ class Slots:
         return min((place for place in wanted if counts.get(place, 0) >= self._limit), default="")
 
     async def _free_ended(self, place: str) -> bool:
-        """Look at the tasks on a place; whether one of them has ended."""
+        """Free the slots of tasks on a place that have ended; returns whether there were any."""
         tasks = [task for places, task in self._held.values() if place in places and task]
         has_freed = False
         for task in tasks:

@@ -1,4 +1,4 @@
-"""Tasks of Proxmox VE: most changes only begin one, and its end says how it went."""
+"""Tasks of Proxmox VE: most changes only start one, and its exit status is the result."""
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.operators.machines.drivers.proxmox.api import Api, build_path
@@ -23,7 +23,7 @@ class Tasks:
         self._clock = clock
 
     async def read(self, task: str) -> TaskInfo:
-        """Where a task is.
+        """The state of a task; a failed start of a VM that runs counts as done.
 
         Raises:
             TransientError: TASK_UNKNOWN if the server has forgotten it.
@@ -45,10 +45,10 @@ class Tasks:
         return (await self._fetch(Upid.parse(task), task)).status == "running"
 
     async def finish(self, task: str) -> None:
-        """Wait for a short task inside a call; an empty id has nothing to wait for.
+        """Wait until a short task ends; returns at once for an empty id.
 
         Raises:
-            HypervisorError: in the class that the task's last words mean.
+            HypervisorError: in the class that the exit status of the task implies.
         """
         delay, deadline = _POLL_S, self._clock.monotonic() + _LONGEST_S
         while task:
@@ -72,7 +72,7 @@ class Tasks:
             raise
 
     async def _runs(self, upid: Upid) -> bool:
-        """What the VM itself says; a failed start may have started it."""
+        """Whether the VM of a task runs; a start that failed may have started it."""
         if not upid.id.isdigit():
             return False
         try:

@@ -1,8 +1,8 @@
-"""Whether KVM works here. `/dev/kvm` may be there and still be unusable, so that it is tried.
+"""Detects whether KVM works on this host, because `/dev/kvm` may exist and be unusable.
 
-A VM of one sector is booted: its three instructions write a number to a port that ends QEMU with
-an exit code made of it. Whatever else happens (a refusal, a crash, a hang) means that it does not
-work.
+A VM with a one-sector disk is booted: it writes a number to a port, which ends QEMU with an exit
+code derived from the number. Any other outcome (an error, a crash, a hang) means that KVM does
+not work.
 """
 
 import os
@@ -18,7 +18,7 @@ _TIMEOUT_S = 10.0
 _PORT, _NUMBER = 0xF4, 0x10
 _EXIT_CODE = _NUMBER << 1 | 1
 _DISK_BYTES = 1 << 20
-"""Smaller disks are not booted."""
+"""Size of the test disk; smaller ones are not booted."""
 _SECTOR = bytes((0xB0, _NUMBER, 0xE6, _PORT, 0xF4)).ljust(510, b"\0") + b"\x55\xaa"
 """mov al, NUMBER; out PORT, al; hlt"""
 
@@ -31,7 +31,7 @@ async def choose_accelerator(device: Path = DEVICE) -> Accelerator:
 
 
 async def runs_with(accelerator: Accelerator, *, timeout_s: float = _TIMEOUT_S) -> bool:
-    """Whether a VM of one sector gets to its third instruction."""
+    """Whether the test VM ends with the exit code that its program sets."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "disk").write_bytes(_SECTOR.ljust(_DISK_BYTES, b"\0"))

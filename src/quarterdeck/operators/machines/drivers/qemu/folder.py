@@ -1,4 +1,4 @@
-"""Where things are: a folder of images, and a folder for each VM with a record of what it is.
+"""The files of local QEMU: a folder of images, and a folder for each VM with its record.
 
     images/NAME.qcow2, NAME.kernel, NAME.initrd, NAME.json    what VMs are made from
     templates/ID.json                                         templates that were found valid
@@ -34,14 +34,14 @@ class Boot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """What VMs of a template are made from."""
+    """The image and boot settings that VMs of a template are made from."""
 
     image: str
     boot: Boot = Boot()
 
 
 class VmRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a VM is."""
+    """The stored description of a VM."""
 
     id: int
     name: str
@@ -56,7 +56,7 @@ class VmRecord(msgspec.Struct, frozen=True, kw_only=True):
     disk_bytes: int = 0
     has_tpm: bool = False
     ssh_port: int = 0
-    """Port of this host that leads to the guest's SSH since its last start."""
+    """Port of this host that is forwarded to the guest's SSH; new at each start."""
 
 
 class VmFolder(NamedTuple):
@@ -66,17 +66,17 @@ class VmFolder(NamedTuple):
 
     @property
     def record(self) -> Path:
-        """What the VM is."""
+        """The JSON file with the record of the VM."""
         return self.path / RECORD
 
     @property
     def disk(self) -> Path:
-        """The overlay or copy."""
+        """The disk: an overlay on the image, or a copy of it."""
         return self.path / "disk.qcow2"
 
     @property
     def seed(self) -> Path:
-        """What cloud-init reads."""
+        """The cloud-init seed."""
         return self.path / "seed.iso"
 
     @property
@@ -86,7 +86,7 @@ class VmFolder(NamedTuple):
 
     @property
     def pid(self) -> Path:
-        """The number of the process."""
+        """The file with the PID of the QEMU process."""
         return self.path / "qemu.pid"
 
     @property
@@ -96,12 +96,12 @@ class VmFolder(NamedTuple):
 
     @property
     def console_socket(self) -> Path:
-        """The serial console itself."""
+        """The socket of the serial console."""
         return self.path / "console.sock"
 
 
 class Folder:
-    """All VMs of one host; every method reads or writes files and is meant for a thread."""
+    """All VMs of one host; methods block on file I/O, so call them in a thread."""
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self.path = path.absolute()
@@ -111,7 +111,7 @@ class Folder:
         self.templates = self.path / "templates"
 
     def prepare(self) -> None:
-        """Make the folders, and remove what a crash left of VMs that came or went."""
+        """Create the folders, and remove what a crash left of VMs being created or removed."""
         for each in (self.images, self.vms, self.templates):
             each.mkdir(parents=True, exist_ok=True, mode=0o700)
         for each in self.vms.iterdir():
@@ -119,7 +119,7 @@ class Folder:
                 shutil.rmtree(each, ignore_errors=True)
 
     def _is_old(self, path: Path) -> bool:
-        """Whether nobody can still be making what is there; an operator beside us might."""
+        """Whether a folder is so old that no other operator can still be creating its VM."""
         try:
             return self._clock.now().timestamp() - path.stat().st_mtime > _OLD_S
         except FileNotFoundError:
@@ -136,7 +136,7 @@ class Folder:
         return VmFolder(self.vms / str(vmid))
 
     def read(self, vmid: int) -> VmRecord:
-        """What a VM is.
+        """Read the record of a VM.
 
         Raises:
             PermanentError: NOT_FOUND.
@@ -150,7 +150,7 @@ class Folder:
             raise make_error(Code.CONFLICT, text) from error
 
     def read_all(self) -> list[VmRecord]:
-        """What every VM is."""
+        """Read the records of all VMs."""
         found = []
         for vmid in self.list_ids():
             try:
@@ -184,17 +184,17 @@ class Folder:
         _write(self.at(record.id).record, msgspec.json.encode(record))
 
     def count_overlays(self, image: str) -> int:
-        """How many VMs need an image to stay what it is."""
+        """How many VMs have a disk that is an overlay on an image, so that it must not change."""
         records = self.read_all()
         return sum(record.is_linked and record.source.image == image for record in records)
 
     def keep_source(self, number: int, source: Source) -> None:
-        """Remember what a template is, for the clones that will name its number."""
+        """Record the source of a template, for clones that refer to its number."""
         self.prepare()
         _write(self.templates / f"{number}.json", msgspec.json.encode(source))
 
     def read_source(self, number: int) -> Source:
-        """What a template is.
+        """Read the recorded source of a template.
 
         Raises:
             ConfigurationError: TEMPLATE_NOT_FOUND.
@@ -217,7 +217,7 @@ class Folder:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file as a whole, or not at all."""
+    """Replace a file atomically."""
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -234,7 +234,7 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def erase(path: Path) -> None:
-    """Overwrite a file and remove it; whoever has it open reads zeros from then on."""
+    """Overwrite a file with zeros and remove it; a process that has it open reads zeros too."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -1,9 +1,9 @@
-"""What is known of a guest from outside, without an agent in it. Pure."""
+"""What QEMU reveals about a guest that has no agent. Pure."""
 
 from typing import Any
 
 USER_ADDRESS = "10.0.2.15"
-"""What QEMU's user network gives to its only guest."""
+"""The address that QEMU's user network assigns to its only guest."""
 
 
 def is_network_up(filters: Any) -> bool:

@@ -12,7 +12,7 @@ from quarterdeck.operators.machines.machine import Node
 
 
 def build_node(name: str, records: Sequence[VmRecord], folder: Path) -> Node:
-    """This host as a node, less what its VMs were promised."""
+    """This host as a node, less the capacity reserved for its VMs."""
     cpus, memory = os.cpu_count() or 1, read_memory()
     return Node(
         name,
@@ -35,7 +35,7 @@ def read_memory(path: Path = Path("/proc/meminfo")) -> int:
 
 
 def find_free_port() -> int:
-    """A port of this host that nobody listens on just now."""
+    """A loopback port that is free now; another process may still take it."""
     with socket.socket() as found:
         found.bind((LOOPBACK, 0))
         return int(found.getsockname()[1])

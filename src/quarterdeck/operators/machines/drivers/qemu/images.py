@@ -1,6 +1,6 @@
 """Images that VMs are made from, and the disks that are made of them.
 
-Only images in the images folder are used. Whoever may write a template could otherwise name any
+Only images in the images folder are used. The author of a template could otherwise name any
 file of the host and read it from inside a VM; for the same reason an image that itself refers to
 other files is refused. `quarterdeck machines template import` puts images there.
 """
@@ -30,7 +30,7 @@ from quarterdeck.operators.machines.machine import TemplateRef
 _SMALLEST_DISK = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _FIRST_ID = 1_000_000_000
-"""Numbers of images are derived from what they are, above the ids of VMs."""
+"""First id of images, which are hashes of their source; above the ids of VMs."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,12 +43,12 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> int:
-        """A number for it and the way it is booted, the same every time."""
+        """A stable id, derived from the name and the boot settings."""
         return _FIRST_ID + zlib.crc32(msgspec.json.encode(self.source)) % _FIRST_ID
 
     @property
     def source(self) -> Source:
-        """What VMs are made from."""
+        """The source that VMs of this image are made from."""
         return Source(image=self.name, boot=self.boot)
 
 
@@ -77,7 +77,7 @@ class Images:
         return Image(name=name, path=path, disk_bytes=size, boot=self._boot(name, wanted))
 
     async def named(self, name: str) -> Image:
-        """The image of a name."""
+        """Find an image by its name."""
         return await self.find(TemplateRef(image=name))
 
     def _name_of(self, text: str) -> str:
@@ -89,7 +89,7 @@ class Images:
         return name if _NAME.fullmatch(name) else ""
 
     def _boot(self, name: str, wanted: TemplateRef) -> Boot:
-        """What the template says, else what was imported with the image."""
+        """The boot settings of the template, else those of the imported image."""
         kept = Boot()
         sidecar = self._folder.images / f"{name}.json"
         if sidecar.is_file():
@@ -119,7 +119,7 @@ class Images:
     # --- disks
 
     async def ensure_disk(self, at: VmFolder, record: VmRecord) -> None:
-        """Make the disk of a VM, if an earlier try has not; it is complete or not there."""
+        """Create the disk of a VM atomically, unless an earlier attempt has done so."""
         if at.disk.exists():
             return
         image = await self.named(record.source.image)
@@ -144,9 +144,9 @@ class Images:
         """Copy an image into the folder, with its kernel if it needs one.
 
         Raises:
-            PermanentError: INVALID_SPEC if the name cannot be one, ALREADY_EXISTS if disks of
-                machines are overlays on the image that has it: they would be destroyed.
-            ConfigurationError: NOT_A_TEMPLATE if the file is no image.
+            PermanentError: INVALID_SPEC if the name is invalid, ALREADY_EXISTS if disks of machines
+                are overlays on the image of this name: replacing it would destroy them.
+            ConfigurationError: NOT_A_TEMPLATE if the file is not an image.
         """
         check_name(name)
         await asyncio.to_thread(self._folder.prepare)
@@ -179,7 +179,7 @@ def check_name(name: str) -> None:
 
 
 def _check_disk(path: Path, details: Mapping[str, Any]) -> None:
-    """Refuse what is only called raw because it is nothing else, such as a page of an error."""
+    """Refuse small files of no known format, which qemu-img reports as raw, such as HTML pages."""
     size = path.stat().st_size
     if details["format"] == "raw" and size < _SMALLEST_DISK:
         text = f"{path} is not a disk image: it is of no known format, {size} bytes"
@@ -187,10 +187,10 @@ def _check_disk(path: Path, details: Mapping[str, Any]) -> None:
 
 
 async def read_size(path: Path, *, may_have_backing: bool = False) -> int:
-    """Bytes of the disk in a qcow2 image.
+    """Read the virtual size of a qcow2 image, in bytes.
 
     Raises:
-        ConfigurationError: NOT_A_TEMPLATE if it is none, or refers to other files.
+        ConfigurationError: NOT_A_TEMPLATE if it is not qcow2, or refers to other files.
     """
     details = await _read_details(path, ("-f", "qcow2"))
     specific = details.get("format-specific", {}).get("data", {})

@@ -1,4 +1,4 @@
-"""How the process of a VM is started: its disk, its vTPM, its port, then QEMU."""
+"""Starts the process of a VM: its disk, its vTPM, its SSH port, then QEMU."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ class Launcher:
         self._accelerator: Accelerator | None = None
 
     async def start(self, at: VmFolder, record: VmRecord) -> None:
-        """Start a VM that does not run; its port for SSH is a new one each time."""
+        """Start a VM that does not run; it gets a new SSH port at each start."""
         await self._images.ensure_disk(at, record)
         if record.has_tpm:
             await self._tpms.ensure(at)
@@ -44,7 +44,7 @@ class Launcher:
             raise
 
     async def choose_accelerator(self) -> Accelerator:
-        """How this host runs guests; found out once."""
+        """Choose the accelerator of this host; the choice is cached."""
         if self._accelerator is None:
             self._accelerator = await choose_accelerator()
         return self._accelerator

@@ -16,10 +16,10 @@ _KILL_S = 10.0
 
 
 def find_pid(at: VmFolder, uuid: str) -> int:
-    """The number of the VM's process; 0 if it does not run.
+    """The PID of the VM's process; 0 if it does not run.
 
-    Numbers are reused, so that the process also has to have the VM's identity in its command line;
-    one that has ended and was not waited for has none.
+    PIDs are reused, so the command line of the process must also have the VM's UUID. A zombie has
+    an empty command line, so it does not count.
     """
     try:
         number = int(at.pid.read_text())
@@ -30,10 +30,10 @@ def find_pid(at: VmFolder, uuid: str) -> int:
 
 
 async def start(at: VmFolder, arguments: list[str]) -> None:
-    """Start a VM; returns when it runs on its own.
+    """Start a VM; returns when QEMU has gone into the background.
 
     Raises:
-        HypervisorError: with QEMU's own words.
+        HypervisorError: with the message of QEMU.
     """
     at.pid.unlink(missing_ok=True)
     done = await programs.run(programs.QEMU, arguments, folder=at.path)
@@ -44,7 +44,7 @@ async def start(at: VmFolder, arguments: list[str]) -> None:
 
 
 async def stop(at: VmFolder, uuid: str, clock: Clock) -> None:
-    """End a VM at once; returns when its process is gone.
+    """Stop a VM without asking its guest; returns when its process has ended.
 
     Raises:
         TransientError: TIMEOUT if it cannot be ended.
@@ -64,7 +64,7 @@ async def stop(at: VmFolder, uuid: str, clock: Clock) -> None:
 
 
 async def _wait_end(at: VmFolder, uuid: str, clock: Clock, limit_s: float) -> bool:
-    """Whether the process ends in time. It is not our child, so that nobody tells us."""
+    """Poll until a process ends, because it is not our child; returns whether it ended in time."""
     deadline, step_s = clock.monotonic() + limit_s, _STEP_S
     while find_pid(at, uuid):
         if clock.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Running the programs that VMs are made with."""
+"""Runs QEMU, qemu-img and swtpm."""
 
 import asyncio
 import shutil
@@ -23,19 +23,19 @@ _LONGEST_COMPLAINT = 500
 
 
 class Output(NamedTuple):
-    """How a program ended."""
+    """Exit code and output of a program."""
 
     code: int
     out: bytes
     text: str
-    """What it complained about."""
+    """What it wrote to stderr."""
 
 
 def find(program: str) -> str:
-    """The path of a program.
+    """Find the path of a program.
 
     Raises:
-        ConfigurationError: UNAVAILABLE in spirit; names the package that has it.
+        PermanentError: NOT_SUPPORTED if it is not installed; names the package to install.
     """
     path = shutil.which(program)
     if path is None:
@@ -47,14 +47,14 @@ def find(program: str) -> str:
 
 
 def has(*programs: str) -> bool:
-    """Whether all of these programs are there."""
+    """Whether all of these programs are installed."""
     return all(shutil.which(program) for program in programs)
 
 
 async def run(
     program: str, arguments: Sequence[str], *, folder: Path, timeout_s: float = _LONGEST_S
 ) -> Output:
-    """Run a program to its end, or to the moment it has gone into the background.
+    """Run a program until it ends or goes into the background.
 
     Raises:
         TransientError: TIMEOUT if it does not end.
@@ -92,7 +92,7 @@ async def check(program: str, arguments: Sequence[str], *, folder: Path) -> byte
     """Run a program that must succeed; returns what it printed.
 
     Raises:
-        HypervisorError: RESOURCE_EXHAUSTED if the disk is full, else CONFLICT, with its complaint.
+        HypervisorError: RESOURCE_EXHAUSTED if the disk is full, else CONFLICT, with its stderr.
     """
     done = await run(program, arguments, folder=folder)
     if done.code:

@@ -16,11 +16,11 @@ _LONGEST_LINE = 1 << 20
 
 
 class Gone(Exception):
-    """Raised when nobody answers at the socket."""
+    """Raised when QEMU cannot be reached at its socket, because its process has ended."""
 
 
 async def execute(folder: Path, command: str, arguments: Mapping[str, object] | None = None) -> Any:
-    """Send one command to the VM in a folder; returns its answer, None if it ended without one.
+    """Send one command to the VM in a folder; returns its answer; None if QEMU ends without one.
 
     Raises:
         Gone: if the process has ended.
@@ -72,7 +72,7 @@ async def _ask(
 
 
 async def _read(reader: asyncio.StreamReader, key: str) -> Any:
-    """The next message that is an answer; events in between are skipped."""
+    """Read until a message with `key` or an error arrives; events are skipped."""
     while line := await reader.readline():
         message = msgspec.json.decode(line)
         if key in message:

@@ -1,6 +1,6 @@
-"""A vTPM for each VM: manufactured once, with an endorsement certificate of an authority of ours.
+"""A vTPM for each VM, with an endorsement certificate that a local authority signs.
 
-The authority is kept beside the VMs; its certificates are what attestation has to trust.
+The authority is stored beside the VMs; attestation has to trust its certificates.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from quarterdeck.operators.machines.drivers.qemu.folder import Folder, VmFolder
 AUTHORITY = "tpm-authority"
 _PID = "swtpm.pid"
 _CERTIFICATES = ("swtpm-localca-rootca-cert.pem", "issuercert.pem")
-"""As swtpm_localca names them: the root, and what signs endorsement keys."""
+"""File names of swtpm_localca: the root, and the certificate that signs endorsement keys."""
 
 
 class Tpms:
@@ -29,7 +29,7 @@ class Tpms:
 
     @property
     def is_supported(self) -> bool:
-        """Whether the programs are there."""
+        """Whether the programs are installed."""
         return programs.has(programs.SWTPM, programs.SWTPM_SETUP)
 
     async def ensure(self, at: VmFolder) -> None:
@@ -45,7 +45,7 @@ class Tpms:
         os.replace(fresh, at.tpm)
 
     async def read_roots(self) -> str:
-        """The certificates of the authority, in PEM; it is made if there was no vTPM yet."""
+        """The certificates of the authority, in PEM; it is created if it does not exist yet."""
         state = self._authority / "state"
         paths = [state / name for name in _CERTIFICATES]
         if not all(each.is_file() for each in paths):
@@ -55,7 +55,7 @@ class Tpms:
         return "".join([await asyncio.to_thread(each.read_text) for each in paths])
 
     async def start(self, at: VmFolder) -> None:
-        """Start the vTPM's process; it ends with the VM's."""
+        """Start the process of the vTPM, which ends with that of the VM."""
         self.stop(at)
         (at.path / TPM_SOCKET).unlink(missing_ok=True)
         options = ["socket", "--tpm2", "--tpmstate", f"dir={at.tpm}", "--terminate", "--daemon"]

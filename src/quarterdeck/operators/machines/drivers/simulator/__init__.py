@@ -1,8 +1,8 @@
 """A hypervisor that exists only in memory: seeded, on any clock, with failures on demand.
 
-`world` holds nodes, VMs and tasks; `faults` decides what goes wrong in `calls`; `journal` remembers
-them; `provider` is the Hypervisor that the operator talks to; `controls` are actions behind its
-back. Several operators may share one world.
+`world` holds nodes, VMs and tasks; `faults` decides which `calls` fail; `journal` records them;
+`provider` is the Hypervisor that the operator uses; `controls` are changes that others make.
+Several operators may share one world.
 """
 
 from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule, FaultKind

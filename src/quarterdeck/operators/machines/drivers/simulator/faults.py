@@ -1,4 +1,4 @@
-"""What goes wrong, and when: rules that are asked before every call. Seeded, so repeatable."""
+"""Failure rules, evaluated before every call. Seeded, so repeatable."""
 
 import enum
 import random
@@ -10,20 +10,20 @@ from quarterdeck.operators.machines.errors import Code
 
 
 class FaultKind(enum.StrEnum):
-    """How a call goes wrong."""
+    """How a call fails."""
 
     ERROR = "error"
-    """An error, and nothing happened."""
+    """The call returns an error and has no effect."""
     TIMEOUT = "timeout"
-    """No answer for a while, and nothing happened."""
+    """The call times out after `delay_s` and has no effect."""
     HANG = "hang"
-    """No answer for an hour, and nothing happened."""
+    """The call times out after an hour and has no effect."""
     PARTIAL = "partial"
-    """It happens in part: the task fails and leaves something behind, or reports a failure."""
+    """The call or its task fails, but takes effect in part or as a whole."""
     LOST_RESPONSE = "lost_response"
-    """It happens, and the answer is lost."""
+    """The call takes effect, and its response is lost."""
     STALE_READ = "stale_read"
-    """A read shows what was before the last change."""
+    """A read returns the state before the last change."""
     AUTH_EXPIRED = "auth_expired"
     """The credentials are refused."""
     LOCK = "lock"
@@ -31,7 +31,7 @@ class FaultKind(enum.StrEnum):
 
 
 class FailureRule(msgspec.Struct, frozen=True, kw_only=True):
-    """When a call goes wrong. All that is set must match."""
+    """Which calls fail, and how. All fields that are set must match."""
 
     op: str = "*"
     """Operation, such as clone_vm; * for every one."""
@@ -42,7 +42,7 @@ class FailureRule(msgspec.Struct, frozen=True, kw_only=True):
     nth: int = 0
     """Only the n-th matching call, counted from 1; 0 for every one."""
     times: int = 1
-    """How often; 0 for ever."""
+    """How many calls fail; 0 for no limit."""
     probability: float = 1.0
     code: Code = Code.UNAVAILABLE
     """Code of an error."""
@@ -51,7 +51,7 @@ class FailureRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(NamedTuple):
-    """A call as rules see it."""
+    """The fields of a call that rules match."""
 
     operation: str
     name: str = ""
@@ -59,7 +59,7 @@ class Call(NamedTuple):
 
 
 class Faults:
-    """The rules in force, and how often each has matched."""
+    """The failure rules, and how often each has matched."""
 
     def __init__(self, rng: random.Random) -> None:
         self._random = rng
@@ -69,22 +69,22 @@ class Faults:
 
     @property
     def rules(self) -> tuple[FailureRule, ...]:
-        """The rules in force."""
+        """All rules, in the order in which they are tried."""
         return tuple(self._rules)
 
     def add(self, *rules: FailureRule) -> None:
-        """Put rules in force, behind those there are."""
+        """Append rules to those that exist."""
         for rule in rules:
             self._rules.append(rule)
             self._seen.append(0)
             self._done.append(0)
 
     def clear(self) -> None:
-        """Let nothing go wrong any more."""
+        """Remove all rules."""
         self._rules, self._seen, self._done = [], [], []
 
     def choose(self, call: Call) -> FailureRule | None:
-        """The rule that the call meets, if any; the first one wins."""
+        """The first rule that makes the call fail; None if it succeeds."""
         for index, rule in enumerate(self._rules):
             if _matches(rule, call) and self._fires(index, rule):
                 return rule

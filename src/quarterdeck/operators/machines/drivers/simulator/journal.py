@@ -30,18 +30,18 @@ class Journal:
         self.counts: Counter[str] = Counter()
 
     def add(self, entry: Entry) -> None:
-        """Note a call."""
+        """Record a call."""
         self.entries.append(entry)
         self.counts[entry.operation] += 1
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear the journal."""
         self.entries.clear()
         self.counts.clear()
 
 
 class Destroyed(NamedTuple):
-    """A VM that was removed through the API, as it was, and who asked."""
+    """A VM that was deleted through the API, and the owner that the call named."""
 
     vmid: int
     name: str

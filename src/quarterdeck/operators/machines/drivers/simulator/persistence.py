@@ -1,4 +1,4 @@
-"""A simulated hypervisor on disk, so that its VMs outlive the process as real ones do."""
+"""Saves a simulated hypervisor, so that its VMs outlive the process as real ones do."""
 
 import dataclasses
 from typing import Any
@@ -12,7 +12,7 @@ _LONG_AGO_S = 1e6
 
 
 def dump(world: Simulator) -> bytes:
-    """Everything but tasks: a hypervisor that restarts has none."""
+    """Encode everything but tasks, which a restarted hypervisor does not have."""
     world.settle()
     vms = [
         {**dataclasses.asdict(vm), "previous": None}
@@ -25,7 +25,7 @@ def dump(world: Simulator) -> bytes:
 
 
 def load(world: Simulator, data: bytes) -> None:
-    """Put into a fresh world what another one had.
+    """Restore what `dump` has encoded into a new world.
 
     Raises:
         msgspec.DecodeError: if the data is not what `dump` wrote.

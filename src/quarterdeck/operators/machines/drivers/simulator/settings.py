@@ -1,4 +1,4 @@
-"""How a simulated hypervisor is built."""
+"""Settings of a simulated hypervisor."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ LATENCIES: Mapping[str, tuple[float, float]] = {
     "power_shutdown": (1.0, 3.0),
     "delete_vm": (0.5, 2.0),
 }
-"""Seconds that tasks take, from and to; operations that are not named end at once."""
+"""Least and most seconds that tasks take; operations not listed here end at once."""
 
 
 class SimulatorSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,12 +29,12 @@ class SimulatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     storage_gib: int = 8192
     """Storage of each node."""
     templates: Mapping[str, int] = msgspec.field(default_factory=lambda: {"simulated": 9000})
-    """Templates by name."""
+    """Ids of templates, by name."""
     latencies: Mapping[str, tuple[float, float]] = msgspec.field(
         default_factory=lambda: dict(LATENCIES)
     )
-    """Seconds that tasks take."""
+    """Least and most seconds that tasks take, by operation."""
     scale: float = 1.0
-    """Factor of all latencies; 0 lets everything but booting end at once."""
+    """Factor of all latencies but the boot time; with 0 every task ends at once."""
     boot_s: tuple[float, float] = (2.0, 5.0)
     """Seconds from the start of a VM until its address is seen."""

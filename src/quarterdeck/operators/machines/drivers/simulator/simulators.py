@@ -11,7 +11,7 @@ from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 
 
 class Simulators:
-    """Simulated hypervisors by endpoint: whoever names the same endpoint shares one."""
+    """Simulated hypervisors by endpoint; clusters with the same endpoint share one."""
 
     def __init__(
         self,
@@ -20,14 +20,14 @@ class Simulators:
         *,
         folder: Path | None = None,
     ) -> None:
-        """`folder` is where machines write their consoles; None keeps nothing."""
+        """`folder` is where consoles are written; None writes none."""
         self._clock = clock
         self._settings = settings
         self._folder = folder
         self.worlds: dict[str, Simulator] = {}
 
     def get(self, endpoint: str) -> Simulator:
-        """The hypervisor at an endpoint, made at first use."""
+        """The hypervisor at an endpoint, created at first use."""
         if endpoint not in self.worlds:
             world = self.worlds[endpoint] = Simulator(self._clock, self._settings)
             if self._folder is not None:
@@ -35,11 +35,11 @@ class Simulators:
         return self.worlds[endpoint]
 
     async def open(self, settings: ProviderSettings) -> Hypervisor:
-        """An `OpenProvider`."""
+        """Open the provider of an endpoint; implements `OpenProvider`."""
         token = settings.access.token_secret.reveal() or settings.access.password.reveal()
         return SimulatorProvider(self.get(settings.endpoint), token=token)
 
 
 async def open_provider(settings: ProviderSettings) -> Hypervisor:
-    """A simulated hypervisor of its own, for `provider: mock` where nobody shares one."""
+    """Open a new simulated hypervisor for `provider: mock`, which is not shared."""
     return await Simulators(settings.clock).open(settings)

@@ -1,4 +1,4 @@
-"""Tasks of a simulated hypervisor: what takes time, and happens when somebody looks after it."""
+"""Tasks of a simulated hypervisor; they take effect on the first call after their delay."""
 
 import dataclasses
 import heapq
@@ -12,7 +12,7 @@ from quarterdeck.operators.machines.machine import TaskInfo, TaskRef, TaskState
 
 @dataclasses.dataclass(slots=True)
 class SimulatedTask:
-    """Something that takes time."""
+    """A task: its effect happens when it ends."""
 
     ref: TaskRef
     effect: Callable[[], None]
@@ -32,7 +32,7 @@ class Tasks:
     def begin(
         self, operation: str, node: str, effect: Callable[[], None], *, failure: str, delay_s: float
     ) -> TaskRef:
-        """Start a task that ends after a delay, at once without one."""
+        """Start a task that ends after a delay; with a delay of 0 it ends at once."""
         ref = TaskRef(f"SIM:{node}:{next(self._numbers):08X}:{operation}:", node, operation)
         task = SimulatedTask(ref, effect, failure)
         self._by_id[ref.id] = task
@@ -41,7 +41,7 @@ class Tasks:
         return ref
 
     def schedule(self, delay_s: float, effect: Callable[[], None]) -> None:
-        """Let something happen later that nobody asks for."""
+        """Schedule an effect that no caller waits for, such as the end of a boot."""
         self._push(delay_s, SimulatedTask(TaskRef(""), effect))
 
     def settle(self) -> None:
@@ -53,7 +53,7 @@ class Tasks:
             task.state = TaskState.FAILED if task.failure else TaskState.OK
 
     def read(self, ref: TaskRef) -> TaskInfo:
-        """Where a task is. Raises TASK_UNKNOWN."""
+        """The state of a task. Raises TASK_UNKNOWN."""
         self.settle()
         task = self._by_id.get(ref.id)
         if task is None:
@@ -61,7 +61,7 @@ class Tasks:
         return TaskInfo(task.state, task.failure if task.state is TaskState.FAILED else "")
 
     def forget_ended(self) -> None:
-        """Lose the records of tasks that have ended."""
+        """Drop the records of tasks that have ended."""
         self.settle()
         self._by_id = {
             key: task for key, task in self._by_id.items() if task.state is TaskState.RUNNING
