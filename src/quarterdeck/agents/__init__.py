@@ -1,5 +1,5 @@
-"""What runs beside a workload, or pretends to: agents that call the network services.
+"""Agents that run on machines and managed clusters and call the services, and a simulated one.
 
-Imports what stands below, never an operator or a service: an agent knows a protocol and an
+Imports lower layers only, never an operator or a service: an agent needs only a protocol and an
 address.
 """

@@ -1,7 +1,7 @@
-"""A simulated collector: asks a fleet server for its configuration as Alloy does, and runs nothing.
+"""A simulated collector: polls a fleet server for its configuration as Alloy does, runs nothing.
 
-It registers by POST, polls by protobuf GET with the hash it has, and reports whether it could
-read what it got. For demonstrations, and for load.
+It registers by POST, polls by protobuf GET with its current hash, and reports whether it could
+parse the configuration. For demonstrations and load tests.
 """
 
 import base64
@@ -18,12 +18,12 @@ from quarterdeck.telemetry.fleet import protobuf
 
 SERVICE = "collector.v1.CollectorService"
 POLL_S = 10.0
-"""As often as Alloy may at most."""
+"""The shortest poll interval that Alloy allows."""
 _MAX_CONFIG = 16 * 1024 * 1024
 
 
 class PollFailed(Exception):
-    """Raised when the fleet server did not answer as it should."""
+    """Raised when the fleet server cannot be reached, or answers with an error."""
 
 
 class CollectorSim:
@@ -49,7 +49,7 @@ class CollectorSim:
         self._authorization = Secret(f"Basic {base64.b64encode(pair).decode()}")
 
     async def register(self) -> None:
-        """Introduce itself.
+        """Register with the fleet server.
 
         Raises:
             PollFailed: if the server refuses.
@@ -59,7 +59,7 @@ class CollectorSim:
         await self._send("POST", f"{self._url}/RegisterCollector", body)
 
     async def poll(self) -> bool:
-        """Ask for the configuration; True if it is another one than before.
+        """Request the configuration; True if it has changed.
 
         Raises:
             PollFailed: if the server refuses or cannot be reached.
@@ -85,7 +85,7 @@ class CollectorSim:
         failed: Callable[["CollectorSim", PollFailed], None],
         poll_s: float = POLL_S,
     ) -> None:
-        """Poll for ever; tell about every new configuration and every failure."""
+        """Poll until cancelled; calls `changed` at a new configuration, `failed` at a failure."""
         is_registered = False
         while True:
             try:
@@ -125,7 +125,7 @@ class CollectorSim:
 
 
 def _load(config: str) -> dict[str, str]:
-    """What a real collector would report after loading it."""
+    """Parse a configuration, and build the status that a real collector would report."""
     try:
         parser.parse(config)
     except AlloyError as error:

@@ -1,7 +1,7 @@
-"""State and history of watched clusters: two ports, their drivers, and what is collected.
+"""State and history of watched clusters: two ports, their drivers, and the collection.
 
-Start at `ports`: a `StateStore` keeps what is known now, in Redis' own data model and under fixed
-keys, so that every reader of the original finds its data; a `History` keeps samples over time.
-Which keys a cluster, a registry or a metric source has is decided in pure modules; drivers only
-carry out writes.
+Start at `ports`: a `StateStore` keeps the current state, in Redis' own data model and under the
+keys of the original ClusterPulse, so that its existing readers find their data; a `History` keeps
+samples over time. Pure modules decide the keys of a cluster, a registry or a MetricSource; drivers
+only apply the writes.
 """

@@ -1,6 +1,6 @@
-"""Since when alert rules hold on a cluster: `cluster:{name}:alerts`. Pure.
+"""The times since when alert rules have held on a cluster: `cluster:{name}:alerts`. Pure.
 
-Only moments are kept: values and texts are computed anew for each viewer, from what they may see.
+Only times are stored: values and texts are computed for each viewer, from what the viewer may see.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ class AlertKey(NamedTuple):
 
 
 class AlertState(msgspec.Struct, frozen=True, kw_only=True):
-    """Since when a rule has held at every reading."""
+    """The time since when a rule has held at every reading."""
 
     source: str
     rule: str
@@ -32,17 +32,17 @@ class AlertState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> AlertKey:
-        """What it is about."""
+        """Source, rule and group."""
         return AlertKey(self.source, self.rule, self.group)
 
 
 def get_key(cluster: str) -> str:
-    """Where the states of a cluster are."""
+    """The key of a cluster's alert states."""
     return keys.cluster(cluster, "alerts")
 
 
 def decode_states(data: bytes | None) -> dict[AlertKey, AlertState]:
-    """Stored states; what has another shape counts as none."""
+    """Decode stored states; empty if they cannot be decoded."""
     try:
         found = msgspec.json.decode(data or b"[]", type=list[AlertState])
     except msgspec.DecodeError:
@@ -53,7 +53,7 @@ def decode_states(data: bytes | None) -> dict[AlertKey, AlertState]:
 def advance(
     before: Mapping[AlertKey, AlertState], holding: Iterable[AlertKey], now: datetime
 ) -> list[AlertState]:
-    """The states after a reading: what still holds keeps its moment, what does not is dropped."""
+    """The states after a reading: rules that still hold keep their time, others are dropped."""
     text = rfc3339.format_time(now)
     return [
         before.get(key) or AlertState(source=key.source, rule=key.rule, group=key.group, since=text)
@@ -62,10 +62,10 @@ def advance(
 
 
 def plan_states(cluster: str, states: list[AlertState], ttl_s: int) -> Write:
-    """Keep the states of a cluster."""
+    """Plan the write of a cluster's alert states."""
     return SetValue(get_key(cluster), json.encode(states), ttl_s)
 
 
 def is_due(state: AlertState, *, for_s: int, now: datetime) -> bool:
-    """Whether a rule has held for as long as it must before it is an alert."""
+    """Whether a rule has held for at least `for_s` seconds, and so is an alert."""
     return (now - rfc3339.parse(state.since)).total_seconds() >= for_s

@@ -1,4 +1,4 @@
-"""What is kept of a reading of a cluster, whoever read it: writes and samples. Pure."""
+"""The records of one reading of a cluster, by pull or push: writes and samples. Pure."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from quarterdeck.kit import rfc3339
 def plan_collected(
     name: str, collected: Collected, before: frozenset[str], stay: Stay
 ) -> Iterator[Write]:
-    """Everything that was read, as writes."""
+    """Plan the writes of everything that was read."""
     at, now = collected.at, rfc3339.format_time(collected.at)
     yield from cluster_writes.plan_nodes(name, collected.nodes, before=before, at=at, stay=stay)
     yield from cluster_writes.plan_info(name, collected.info, stay)
@@ -31,7 +31,7 @@ def plan_collected(
 
 
 def build_samples(name: str, collected: Collected) -> Iterator[Sample]:
-    """Everything that was read, as samples."""
+    """Build the samples of everything that was read."""
     at = collected.at
     yield from series.build_cluster_samples(name, collected.totals, at)
     yield from series.build_node_samples(name, collected.nodes, at)

@@ -1,4 +1,4 @@
-"""What is kept of a collection from one cluster: rows, aggregations and meta. Pure."""
+"""The records of a collection from one cluster: rows, aggregations and meta. Pure."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from quarterdeck.kit import rfc3339
 
 
 def plan_collection(identity: str, cluster: str, result: SourceResult, ttl_s: int) -> list[Write]:
-    """Everything that was collected, and the notice of it: to be committed together."""
+    """Plan the writes of a collection and its event; commit them together."""
     now = rfc3339.format_time(result.at)
     count = len(result.resources)
     rows = ResourceCollection(
@@ -44,7 +44,7 @@ def plan_collection(identity: str, cluster: str, result: SourceResult, ttl_s: in
 
 
 def plan_failure(identity: str, cluster: str, text: str, *, at: datetime, ttl_s: int) -> Write:
-    """That a cluster could not be read: its rows stay, and its meta says why."""
+    """Record that a cluster could not be read: its rows stay, and its meta has the cause."""
     meta = CollectionMeta(
         source_id=identity,
         cluster_name=cluster,

@@ -1,7 +1,7 @@
 """What can go wrong with the hub's state.
 
 HubStateError
-├── StoreUnavailable     nobody answers; the same call may work later
+├── StoreUnavailable     no answer; the same call may work later
 ├── StoreRefused         the store answered and refused: full, read-only, wrong type
 └── HistoryUnavailable   the history back end does not answer or refused
 """

@@ -1,6 +1,6 @@
-"""Samples on their way to the history: gathered, written in batches, bounded.
+"""Writes samples to the history in the background: in batches, with a bounded buffer.
 
-Whoever measures never waits for the history. While it does not answer, samples wait; when too many
+Callers never wait for the history. While it does not answer, samples wait; when too many
 wait, the oldest are dropped and counted.
 """
 
@@ -16,7 +16,7 @@ BATCH = 20_000
 MAX_WAITING = 500_000
 PAUSE_S = 5.0
 GATHER_S = 0.5
-"""How long samples of other clusters are waited for."""
+"""How long to wait for more samples before a batch is written."""
 
 
 class HistoryWriter:
@@ -49,7 +49,7 @@ class HistoryWriter:
         return len(self._waiting)
 
     async def run(self) -> None:
-        """Write for ever; cancel it to stop, then `flush`."""
+        """Write buffered samples; cancel it to stop, then `flush`."""
         while True:
             await self._news.wait()
             await self._clock.sleep(GATHER_S)
@@ -59,7 +59,7 @@ class HistoryWriter:
                     await self._clock.sleep(PAUSE_S)
 
     async def flush(self) -> None:
-        """Try once to write all that waits."""
+        """Try once to write all buffered samples."""
         while self._waiting and await self._write_batch():
             pass
 

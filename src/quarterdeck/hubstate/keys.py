@@ -25,22 +25,22 @@ def node(name: str, node: str, part: str = "") -> str:
 
 
 def custom(cluster: str, source_id: str, part: str) -> str:
-    """What a source collected from a cluster: resources, aggregations or meta."""
+    """The key of what a source collected from a cluster: resources, aggregations or meta."""
     return f"cluster:{cluster}:custom:{source_id}:{part}"
 
 
 def source(namespace: str, name: str) -> str:
-    """The compiled definition of a source."""
+    """The key of a source's compiled definition."""
     return f"metricsource:{namespace}:{name}"
 
 
 def source_id(namespace: str, name: str) -> str:
-    """What a source is called inside other keys."""
+    """The identity of a source inside other keys: `namespace/name`."""
     return f"{namespace}/{name}"
 
 
 def sources_of_type(resource_type: str) -> str:
-    """The sources whose objects policies call by this name."""
+    """The key of the set of sources with this resourceTypeName."""
     return f"metricsources:by:resourcetype:{resource_type}"
 
 
@@ -50,20 +50,20 @@ def registry(name: str, part: str) -> str:
 
 
 def events(name: str) -> str:
-    """What happened to a cluster or registry, newest first."""
+    """The key of the events of a cluster or registry, newest first."""
     return f"events:{name}"
 
 
 def policy(namespace: str, name: str) -> str:
-    """A compiled policy."""
+    """The key of a compiled policy."""
     return f"policy:{namespace}:{name}"
 
 
 def policies_of(kind: str, subject: str) -> str:
-    """The policies of a user, group, sa or customtype."""
+    """The key of the set of policies of a user, group, sa or customtype."""
     return f"policy:{kind}:{subject}"
 
 
 def policies_by_effect(effect: str) -> str:
-    """The policies that allow, or those that deny."""
+    """The key of the set of policies with an effect: Allow or Deny."""
     return f"policies:effect:{effect.lower()}"

@@ -1,4 +1,4 @@
-"""How long keys live. A key outlives three intervals of whoever writes it, whatever the setting."""
+"""Lifetimes of keys. A key lasts at least three intervals of its writer, whatever the setting."""
 
 import msgspec
 
@@ -16,10 +16,10 @@ class Lifetimes(msgspec.Struct, frozen=True, kw_only=True):
     retention_s: int = 3600
 
     def cached(self, interval_s: float) -> int:
-        """For what is written every interval: it must not vanish between two writes."""
+        """The lifetime of what is written every interval: it must not expire between two writes."""
         return extend_lifetime(self.cache_s, interval_s)
 
 
 def extend_lifetime(ttl_s: int, interval_s: float) -> int:
-    """The lifetime, or longer if it were shorter than three intervals."""
+    """The lifetime, but at least three intervals."""
     return max(ttl_s, int(interval_s * _INTERVALS))

@@ -1,4 +1,4 @@
-"""Messages on channels and the list of what happened: one JSON shape for both. Pure."""
+"""Events of clusters, registries and sources, as messages and as stored lists. Pure."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from quarterdeck.kit import json, rfc3339
 
 
 def plan_notice(type_: str, name: str, at: datetime, data: Mapping[str, Any]) -> Iterator[Write]:
-    """Say what happened to a cluster or registry, and keep it in its list."""
+    """Plan an event of a cluster or registry: store it in its list, and publish it."""
     body = json.encode(
         {"type": type_, "cluster": name, "timestamp": rfc3339.format_time(at), "data": dict(data)}
     )
@@ -20,7 +20,7 @@ def plan_notice(type_: str, name: str, at: datetime, data: Mapping[str, Any]) ->
 
 
 def build_farewell(type_: str, name: str, at: datetime) -> Publish:
-    """Say that a cluster or registry is gone; nothing of it is kept."""
+    """Build the message that a cluster or registry was deleted; it is not stored."""
     body = {"type": type_, "cluster": name, "timestamp": rfc3339.format_time(at), "data": {}}
     return Publish(keys.CLUSTER_EVENTS, json.encode(body))
 
@@ -28,7 +28,7 @@ def build_farewell(type_: str, name: str, at: datetime) -> Publish:
 def build_source_notice(
     type_: str, source_id: str, at: datetime, data: Mapping[str, Any]
 ) -> Publish:
-    """Say that a source was collected or deleted."""
+    """Build the message that a source was collected or deleted."""
     body = {
         "type": type_,
         "sourceId": source_id,

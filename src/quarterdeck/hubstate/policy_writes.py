@@ -1,4 +1,4 @@
-"""What is kept of an access policy, as writes: the policy, and indexes by subject. Pure."""
+"""Plans the writes of an access policy and of its indexes by subject. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -26,7 +26,7 @@ def plan_policy(
     at: datetime,
     event: str,
 ) -> Iterator[Write]:
-    """The policy and its indexes; `before` is what the store has of it."""
+    """Plan the writes of a policy and its indexes; `before` is the stored policy."""
     key = keys.policy(policy.namespace, policy.policy_name)
     fields = {
         "data": json.encode(policy).decode(),
@@ -54,7 +54,7 @@ def plan_policy(
 def plan_deletion(
     namespace: str, name: str, before: CompiledPolicy | None, at: datetime
 ) -> Iterator[Write]:
-    """Delete a policy and all that points to it."""
+    """Plan the deletion of a policy and of its entries in indexes."""
     key = keys.policy(namespace, name)
     yield DeleteKeys((key,))
     yield RemoveMembers(keys.POLICIES, (key,))
@@ -65,7 +65,7 @@ def plan_deletion(
 
 
 def _list_indexes(policy: CompiledPolicy) -> Iterator[str]:
-    """The sets a policy is in; one that is switched off is in none of its subjects'."""
+    """The index sets that contain a policy; none if it is disabled."""
     if not policy.enabled:
         return
     yield keys.ENABLED_POLICIES

@@ -1,4 +1,4 @@
-"""The two ports of the hub: what is known now, and what was measured over time."""
+"""The two ports of the hub: the current state, and samples over time."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -10,18 +10,18 @@ import msgspec
 from quarterdeck.hubstate.writes import Write
 
 Reduction = Literal["avg", "min", "max", "last"]
-"""How the samples of one step become one point."""
+"""How the samples of one step are reduced to one point."""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What was published on a channel."""
+    """A message that was published on a channel."""
 
     channel: str
     data: bytes
 
 
 class StateReader(Protocol):
-    """Read what is known now. An absent key reads as None or as empty.
+    """Reads the current state. An absent key reads as None or as empty.
 
     Raises:
         StoreUnavailable: if the store cannot be reached.
@@ -60,13 +60,13 @@ class StateReader(Protocol):
 
 
 class StateStore(StateReader, Protocol):
-    """Read and change what is known now."""
+    """Reads and changes the current state."""
 
     async def commit(self, writes: Sequence[Write]) -> None:
-        """Carry out all writes, or none; acknowledged means kept.
+        """Apply all writes, or none; returning means that they are durable.
 
-        On Redis Cluster each key is written for itself: a server that fails meanwhile leaves the
-        writes of the others.
+        On Redis Cluster each key is written separately: if a server fails meanwhile, the writes
+        to the other servers remain.
 
         Raises:
             StoreUnavailable: if the store cannot be reached.
@@ -83,15 +83,15 @@ class StateStore(StateReader, Protocol):
         ...
 
     def subscribe(self, *channels: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
-        """Messages published on the channels from now on.
+        """Subscribe to messages that are published on the channels from now on.
 
-        A subscriber that does not keep up loses the oldest messages: they say that something
-        changed, never what.
+        A subscriber that is too slow loses the oldest messages: a message only says that
+        something changed, and the current state is read from the store.
         """
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections and files."""
+        """Close connections and files."""
         ...
 
 
@@ -113,7 +113,7 @@ class Series(msgspec.Struct, frozen=True):
 
 
 class RangeQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which series, over which time, at which resolution.
+    """A query for series: which ones, over which time range, at which resolution.
 
     `labels` give the values a label may have; a label that is not named may have any.
     """
@@ -130,10 +130,10 @@ class History(Protocol):
     """Samples over time."""
 
     async def write(self, samples: Sequence[Sample]) -> None:
-        """Keep samples; NaN and infinities are skipped.
+        """Store samples; NaN and infinities are skipped.
 
         Raises:
-            HistoryUnavailable: if they could not be kept after the driver's own retries.
+            HistoryUnavailable: if they could not be stored after the driver's own retries.
         """
         ...
 
@@ -146,5 +146,5 @@ class History(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Write what is still buffered, then let go."""
+        """Write buffered samples, then close."""
         ...

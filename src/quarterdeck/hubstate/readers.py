@@ -1,7 +1,7 @@
-"""Reads what belongs together: rows, aggregations and meta of one collection.
+"""Reads rows, aggregations and meta of one collection, so that they are consistent.
 
-On one server they are written by one transaction. On Redis Cluster each key is written for itself,
-so a reader may meet two collections: it tries again until all three are of the same moment.
+On one server they are written in one transaction. On Redis Cluster each key is written separately,
+so a reader may see parts of two collections: it tries again until all three have the same time.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ PAUSE_S = 0.02
 
 
 class StoredCollection(msgspec.Struct, frozen=True, kw_only=True):
-    """What a source has of a cluster; `meta` may be newer than the rest after a failure."""
+    """One source's collection from one cluster; after a failure `meta` is newer than the rest."""
 
     resources: ResourceCollection
     aggregations: AggregationResults
     meta: CollectionMeta
     is_consistent: bool
-    """Whether all parts are of the same moment; False only if that did not come about in time."""
+    """Whether all parts have the same time; False if they still differed after all retries."""
 
 
 async def read_collection(
@@ -50,7 +50,7 @@ async def read_collection(
 
 
 class StoredSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a source has of a cluster, without its rows."""
+    """One source's collection from one cluster, without its rows."""
 
     aggregations: AggregationResults
     meta: CollectionMeta

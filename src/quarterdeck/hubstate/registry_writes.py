@@ -1,4 +1,4 @@
-"""What is kept of a registry, as writes. Pure."""
+"""Plans the writes of a registry's data. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ from quarterdeck.kit import json, rfc3339
 
 
 class RegistrySpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user declared, in the shape of `registry:{r}:spec`."""
+    """The declared spec, in the shape of `registry:{r}:spec`."""
 
     display_name: str
     endpoint: str
@@ -33,11 +33,11 @@ class RegistrySpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegistryFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check found, in the shape of `registry:{r}:status`."""
+    """The result of a check, in the shape of `registry:{r}:status`."""
 
     available: bool
     response_time: int
-    """Milliseconds until the head of the answer was there."""
+    """Milliseconds until the response head was received."""
     version: str = ""
     repository_count: int = 0
     features: Mapping[str, bool] = {}
@@ -47,7 +47,7 @@ class RegistryFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_spec(name: str, spec: RegistrySpec) -> Iterator[Write]:
-    """What a user declared."""
+    """Plan the write of the declared spec."""
     yield SetValue(keys.registry(name, "spec"), json.encode(spec))
 
 
@@ -59,7 +59,7 @@ def plan_check(
     lifetimes: Lifetimes,
     interval_s: float,
 ) -> Iterator[Write]:
-    """What a check found, and one point of history."""
+    """Plan the writes of a check's result, and of one point of history."""
     ttl_s, second = lifetimes.cached(interval_s), int(at.timestamp())
     now = rfc3339.format_time(at)
     yield AddMembers(keys.REGISTRIES, (name,))
@@ -85,7 +85,7 @@ def plan_check(
 def plan_notice(
     name: str, facts: RegistryFacts, *, health: str, spec: RegistrySpec, at: datetime
 ) -> Iterator[Write]:
-    """Say that a registry was checked."""
+    """Plan the event that a registry was checked."""
     data = {
         "health": health,
         "available": facts.available,
@@ -97,7 +97,7 @@ def plan_notice(
 
 
 def plan_deletion(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:
-    """Delete everything of a registry; `found` are the keys that begin with `registry:{r}:`."""
+    """Plan the deletion of a registry; `found` are the keys that begin with `registry:{r}:`."""
     yield DeleteKeys((*found, keys.events(name)))
     yield RemoveMembers(keys.REGISTRIES, (name,))
     yield notices.build_farewell("registry.deleted", name, at)

@@ -68,7 +68,7 @@ def build_operator_samples(
     cluster_operators: Sequence[ClusterOperatorFacts],
     at: datetime,
 ) -> Iterator[Sample]:
-    """Which operators there are, and how they fare; nothing where there are none."""
+    """Gauges of installed operators and of the conditions of ClusterOperators, if there are any."""
     if not operators and not cluster_operators:
         return
     own = (("cluster", cluster),)
@@ -86,7 +86,7 @@ def build_operator_samples(
 def build_aggregation_samples(
     cluster: str, source_id: str, values: Mapping[str, AggregationValue], at: datetime
 ) -> Iterator[Sample]:
-    """One gauge an aggregation, or one a group; what is null or not finite is left out."""
+    """One gauge per aggregation, or one per group; null and non-finite ones are left out."""
     for name, value in values.items():
         metric = CUSTOM + sanitize(name)
         labels = (("cluster", cluster), ("source", source_id))

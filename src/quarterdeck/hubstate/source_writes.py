@@ -1,4 +1,4 @@
-"""What is kept of a MetricSource and of what it collects, as writes. Pure."""
+"""Plans the writes of a MetricSource and of what it collects. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -41,7 +41,7 @@ def plan_definition(
     head: SourceHead,
     before: str,
 ) -> Iterator[Write]:
-    """The compiled source, its spec and its indexes; `before` is the resource type it had."""
+    """Plan the writes of a source and its indexes; `before` is the resource type it had."""
     identity = keys.source_id(namespace, name)
     key = keys.source(namespace, name)
     yield SetValue(key, json.encode(definition))
@@ -64,14 +64,14 @@ def plan_collection(
     *,
     ttl_s: int,
 ) -> Iterator[Write]:
-    """Rows, aggregations and meta of one cluster: to be committed together."""
+    """Plan the writes of rows, aggregations and meta of one cluster; commit them together."""
     cluster, source_id = resources.cluster_name, resources.source_id
     for part, value in zip(PARTS, (resources, aggregations, meta), strict=True):
         yield SetValue(keys.custom(cluster, source_id, part), json.encode(value), ttl_s)
 
 
 def plan_failure(meta: CollectionMeta, *, ttl_s: int) -> Write:
-    """That a collection failed: rows and aggregations stay as they are."""
+    """Plan the write of a failed collection's meta; rows and aggregations stay as they are."""
     return SetValue(
         keys.custom(meta.cluster_name, meta.source_id, "meta"), json.encode(meta), ttl_s
     )
@@ -80,7 +80,7 @@ def plan_failure(meta: CollectionMeta, *, ttl_s: int) -> Write:
 def plan_deletion(
     namespace: str, name: str, *, found: Sequence[str], resource_type: str, at: datetime
 ) -> Iterator[Write]:
-    """Delete a source and all it collected; `found` are the keys of its collections."""
+    """Plan the deletion of a source and its data; `found` are the keys of its collections."""
     identity, key = keys.source_id(namespace, name), keys.source(namespace, name)
     yield DeleteKeys((key, f"{key}:meta", f"{key}:spec", *found))
     for index in (keys.SOURCES, keys.ENABLED_SOURCES):
@@ -91,6 +91,6 @@ def plan_deletion(
 
 
 def find_collections(found: Sequence[str], source_id: str) -> list[str]:
-    """Of keys that begin with `cluster:`, those that a source collected."""
+    """The keys of a source's collections, among keys that begin with `cluster:`."""
     suffixes = tuple(f":custom:{source_id}:{part}" for part in PARTS)
     return [key for key in found if key.endswith(suffixes)]

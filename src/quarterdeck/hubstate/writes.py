@@ -41,7 +41,7 @@ class RemoveMembers(msgspec.Struct, frozen=True):
 
 
 class ReplaceMembers(msgspec.Struct, frozen=True):
-    """Make a set consist of exactly these members; an empty one is no key at all."""
+    """Make a set consist of exactly these members; an empty set has no key."""
 
     key: str
     members: tuple[str, ...]
@@ -87,7 +87,7 @@ class ProlongKeys(msgspec.Struct, frozen=True):
 
 
 class Publish(msgspec.Struct, frozen=True):
-    """Send a message to whoever subscribes to the channel when the writes take effect."""
+    """Send a message to the subscribers of a channel when the writes take effect."""
 
     channel: str
     message: bytes

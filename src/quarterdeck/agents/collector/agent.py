@@ -58,7 +58,7 @@ class CollectorAgent:
             await tasks.wait_failed()
 
     def statistics(self) -> dict[str, int]:
-        """What waits, what was sent, and what was given up."""
+        """Numbers of buffered, dropped and sent batches, and of MetricSources."""
         return {
             "buffered": len(self._buffer),
             "dropped": self._buffer.dropped,
@@ -87,7 +87,7 @@ class CollectorAgent:
             await self._wait_due()
 
     async def _wait_due(self) -> None:
-        """Until something is due, or other sources come."""
+        """Wait until something is due, or the configuration changes."""
         self._wake.clear()
         pause_s = max(0.1, self._reader.next_due() - self._clock.monotonic())
         with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""One cycle as messages that are small enough to send. Pure."""
+"""Splits the batch of a cycle into messages that are small enough to send. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,13 +13,13 @@ from quarterdeck.inventory.push.messages import (
 )
 
 MAX_BYTES = 1024 * 1024
-"""What a chunk may have, about; the hub takes four times as much."""
+"""Approximate limit of a chunk's size; the hub accepts four times as much."""
 _ROW_BYTES = 64
 _NODES = 100
 
 
 def encode_chunks(batch: MetricsBatch, *, max_bytes: int = MAX_BYTES) -> list[bytes]:
-    """A batch as encoded requests, each with its place among them."""
+    """Encode a batch as requests, each with its index and their number."""
     pieces = list(_split(batch, max_bytes))
     head = {
         "cluster_name": batch.cluster_name,
@@ -38,7 +38,7 @@ def encode_chunks(batch: MetricsBatch, *, max_bytes: int = MAX_BYTES) -> list[by
 
 
 def _split(batch: MetricsBatch, max_bytes: int) -> Iterator[MetricsBatch]:
-    """Nodes by the hundred, rows of sources by their size, all else in the first piece."""
+    """Split nodes by the hundred and rows of sources by size; the rest is in the first chunk."""
     yield msgspec.structs.replace(
         batch, node_metrics=batch.node_metrics[:_NODES], custom_resources=()
     )
@@ -71,5 +71,5 @@ def _estimate(row: CustomCollectedResource) -> int:
 
 
 def describe_source_failure(identity: str, text: str) -> CustomResourceBatch:
-    """That a source could not be collected."""
+    """Build the report that a source could not be collected."""
     return CustomResourceBatch(source_id=identity, failure=text)

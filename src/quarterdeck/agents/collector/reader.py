@@ -1,4 +1,4 @@
-"""One cycle: whatever is due now, read with the hub's own readers."""
+"""Reads one cycle: everything that is due now, with the readers of the hub."""
 
 import secrets
 import uuid
@@ -26,7 +26,7 @@ _LIMIT_S = 120.0
 
 
 class CycleReader:
-    """Reads one cluster, cycle after cycle; numbers the batches of this run."""
+    """Reads one cluster in cycles; numbers the batches of this process."""
 
     def __init__(self, client: Client, settings: CollectorSettings, *, clock: Clock) -> None:
         self._client = client
@@ -41,11 +41,11 @@ class CycleReader:
         self.last_duration_ms = 0
 
     def next_due(self) -> float:
-        """When the next cycle is, on the monotonic clock."""
+        """Monotonic time of the next cycle."""
         return self.schedule.next_due([self._cluster_due])
 
     async def read(self) -> MetricsBatch | None:
-        """Read what is due; None if nothing could be read at all."""
+        """Read what is due; None if nothing was due or could be read."""
         began, at = self._clock.monotonic(), self._clock.now()
         batch = MetricsBatch()
         if began >= self._cluster_due - 1.0:

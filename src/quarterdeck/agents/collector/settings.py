@@ -19,7 +19,7 @@ class BadSetting(ValueError):
 
 
 class CollectorSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a collector is told."""
+    """The settings of a collector."""
 
     cluster_name: str
     """CLUSTER_NAME: the name of the ClusterConnection on the hub."""

@@ -26,7 +26,7 @@ class Scheduled(msgspec.Struct):
 
 
 class SourceSchedule:
-    """Replaced as a whole by the hub; sources that did not change keep their rhythm."""
+    """The MetricSources that the hub has sent; unchanged ones keep their schedule."""
 
     def __init__(self) -> None:
         self._known: dict[str, Scheduled] = {}
@@ -35,7 +35,7 @@ class SourceSchedule:
         return len(self._known)
 
     def replace(self, documents: Sequence[bytes], now: float) -> list[str]:
-        """Take a new set; returns what is wrong with sources that cannot be used."""
+        """Replace all sources; returns why some cannot be used."""
         problems: list[str] = []
         fresh: dict[str, Scheduled] = {}
         for data in documents:
@@ -55,12 +55,12 @@ class SourceSchedule:
         return problems
 
     def take_due(self, now: float) -> list[Scheduled]:
-        """Sources to collect now; each is due again after its interval."""
+        """Return the sources to collect now, and schedule each again after its interval."""
         due = [each for each in self._known.values() if each.due_at <= now + _SLACK_S]
         for each in due:
             each.due_at = now + each.source.spec.collection.interval_seconds
         return due
 
     def next_due(self, others: Iterable[float]) -> float:
-        """When the next thing is due."""
+        """Earliest due time of the sources and of `others`."""
         return min([*(each.due_at for each in self._known.values()), *others])

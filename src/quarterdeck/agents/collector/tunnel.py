@@ -2,7 +2,7 @@
 
 A passthrough route finds the hub by the name in the handshake (SNI), which must be the host that
 was dialled; the certificate is that of the Service behind it. gRPC can only use one name for both.
-So gRPC speaks plain HTTP/2 to a port on loopback, and this module carries the bytes over TLS: SNI
+So gRPC uses plain HTTP/2 to a port on loopback, and this module carries the bytes over TLS: SNI
 is the host, and the certificate is checked against the given name.
 """
 
@@ -30,7 +30,7 @@ class WrongName(ssl.SSLError):
 async def open_tunnel(
     address: str, context: ssl.SSLContext, *, server_name: str
 ) -> AsyncIterator[str]:
-    """Carry connections to an address while the block runs; yields the target for gRPC."""
+    """Forward loopback connections to an address over TLS; yields the target for gRPC."""
     host, port = split_address(address)
     open_writers: set[asyncio.StreamWriter] = set()
 
@@ -97,7 +97,7 @@ async def _carry_both(
     far_reader: asyncio.StreamReader,
     far_writer: asyncio.StreamWriter,
 ) -> None:
-    """Carry bytes in both directions until one side ends."""
+    """Copy bytes in both directions until one side ends."""
     try:
         async with Supervisor("tunnel") as tasks:
             directions = (

@@ -20,11 +20,11 @@ STATE = "/run/hyperfleet"
 POWER_OFF = (
     "systemctl poweroff || shutdown -h now || poweroff -f || halt -p || echo o >/proc/sysrq-trigger"
 )
-"""What works on most systems, the gentlest first."""
+"""Commands that power off most systems, the cleanest first."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the agent; the exit code."""
+    """Run the agent; returns the exit code."""
     parser = argparse.ArgumentParser(prog="machine-agent", description=__doc__)
     parser.add_argument("--config", default=CONFIG, help="settings file written by cloud-init")
     parser.add_argument("--state-dir", default=STATE, help="folder of key and certificate")
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_agent(config: str, state_dir: str, *, tcti: str, power_off: str) -> int:
-    """Run until a signal or a directive; 0, 1 for a bad file, 5 for a refused machine."""
+    """Run until a signal or a directive; returns 1 for an invalid file, else as `Agent.run`."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

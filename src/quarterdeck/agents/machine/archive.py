@@ -1,4 +1,4 @@
-"""Unpacks the runner's archive, and nothing outside of the folder that is meant for it."""
+"""Unpacks the runner's archive, and refuses members outside of its folder."""
 
 import os
 import shutil
@@ -7,17 +7,17 @@ from pathlib import Path
 
 
 class ArchiveError(Exception):
-    """Raised when an archive cannot be unpacked, or a member would land elsewhere; names it."""
+    """Raised when an archive cannot be unpacked, or a member is outside of the folder."""
 
 
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a tar archive, compressed or not.
 
     A member may be a file, a folder, or a link to something inside. Each one is checked against
-    the files that are there by then: an earlier member may have been a link.
+    the files unpacked so far, because an earlier member may be a link.
 
     Raises:
-        ArchiveError: at the first member that is none of these; nothing of it is written.
+        ArchiveError: at the first invalid member, which is not written.
     """
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     root = folder.resolve()
@@ -43,13 +43,13 @@ def _check(member: tarfile.TarInfo, root: Path) -> None:
 
 
 def _is_inside(path: Path, root: Path) -> bool:
-    """Whether a path is inside, by the links that exist now."""
+    """Whether a path is inside of a folder, after links that exist now are resolved."""
     found = os.path.realpath(path)
     return found == str(root) or found.startswith(f"{root}{os.sep}")
 
 
 def _write(opened: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
-    """Make one member that was checked; without special bits, owned by whoever unpacks it."""
+    """Write one checked member: owned by the unpacking user, writable by no other, never setuid."""
     place = root / member.name
     if member.isdir():
         place.mkdir(parents=True, exist_ok=True)

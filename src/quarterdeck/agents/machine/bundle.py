@@ -1,4 +1,4 @@
-"""The agent as one file that any Python runs: a zipapp of this package alone."""
+"""Builds the agent as one file that any Python can run: a zipapp of this package alone."""
 
 import shutil
 import tempfile
@@ -9,7 +9,7 @@ _MAIN = "quarterdeck.agents.machine.__main__:main"
 
 
 def write_zipapp(target: Path) -> None:
-    """Write the file; nothing else of the project is in it."""
+    """Write the zipapp; it has no other code of the project."""
     package = Path(__file__).parent
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "quarterdeck", "agents", "machine")

@@ -1,4 +1,4 @@
-"""What the machine says of itself: a token may be bound to its hardware address."""
+"""Facts that a machine reports about itself; a token may be bound to its MAC address."""
 
 import socket
 from pathlib import Path

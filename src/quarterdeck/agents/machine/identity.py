@@ -23,18 +23,18 @@ class Identity:
         self._state = folder / "credentials.json"
 
     def ensure_request(self) -> str:
-        """The request for the key; the same key again after a lost answer."""
+        """The certificate request; uses an existing key, so that a lost answer is repeated."""
         if not self.key.exists():
             self._make_key(self.key)
         return self._request(self.key)
 
     def start_renewal(self) -> str:
-        """A request for a new key, which `store` puts in place of the old one."""
+        """A request for a new key, which replaces the old one in `store`."""
         self._make_key(self._next)
         return self._request(self._next)
 
     def store(self, credentials: dict[str, Any]) -> None:
-        """Keep a certificate; with the next key, if a renewal was started."""
+        """Store a certificate, and the new key if a renewal was started."""
         if self._next.exists():
             os.replace(self._next, self.key)
         chain = credentials["certificate"] + "".join(credentials["chain"])
@@ -43,7 +43,7 @@ class Identity:
         _write(self._state, json.dumps(times))
 
     def read_times(self) -> tuple[datetime, datetime] | None:
-        """When to renew, and when the certificate ends; None without one."""
+        """When to renew, and when the certificate expires; None without a certificate."""
         try:
             state = json.loads(self._state.read_text())
             return _parse(state["renewAfter"]), _parse(state["notAfter"])
@@ -55,7 +55,7 @@ class Identity:
         return self.folder / "next-key.pem"
 
     def _make_key(self, path: Path) -> None:
-        """Complete or not there at all: an agent that was killed starts again."""
+        """Create a key file atomically, so that a killed agent leaves no incomplete one."""
         fresh = path.with_suffix(".new")
         fresh.touch(mode=0o600)
         parameters = ("-name", "prime256v1", "-genkey", "-noout")
@@ -63,7 +63,7 @@ class Identity:
         os.replace(fresh, path)
 
     def _request(self, key: Path) -> str:
-        """A request; with settings of our own, because small images have no openssl.cnf."""
+        """Create a request with our own settings, because small images have no openssl.cnf."""
         settings = self.folder / "openssl.cnf"
         _write(settings, _OPENSSL_SETTINGS)
         made = run(

@@ -1,4 +1,4 @@
-"""Programs of the machine: run one, and say which failed and why."""
+"""Runs programs of the machine, with errors that name the program and the cause."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ _TIMEOUT_S = 60.0
 
 
 class ProgramError(Exception):
-    """Raised when a program is absent or fails; says which and its last words."""
+    """Raised when a program is absent or fails; the message has its name and the cause."""
 
 
 def run(*command: str, folder: Path, environment: Mapping[str, str] | None = None) -> bytes:

@@ -38,7 +38,7 @@ class RunnerError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerConfig:
-    """What the bootstrap service, or a file, says of the runner."""
+    """The configuration of the runner, from the bootstrap service or a file."""
 
     token: str = field(repr=False)
     registration_url: str
@@ -53,7 +53,7 @@ class RunnerConfig:
 
 
 def parse_runner_config(document: dict[str, Any]) -> RunnerConfig | None:
-    """The runner of a configuration; None if the machine runs none.
+    """Parse the configuration of a runner; None if the machine has none.
 
     Raises:
         ValueError: naming the member that is wrong.
@@ -119,7 +119,7 @@ class Runner:
             raise RunnerError(CONFIGURE_FAILED, f"cannot register the runner: {text}") from None
 
     def start(self) -> None:
-        """Start it; it ends after one job.
+        """Start the runner, which ends after one job.
 
         Raises:
             RunnerError: if it cannot be started.
@@ -141,14 +141,14 @@ class Runner:
         return self._process.poll() if self._process is not None else 0
 
     def is_busy(self) -> bool:
-        """Whether it works on a job: GitHub's runner has a process of its own for that."""
+        """Whether it runs a job, for which GitHub's runner starts a separate process."""
         if self._process is None or self._process.poll() is not None:
             return False
         group = self._process.pid
         return any(_WORKER in command for command in _list_commands(group))
 
     def stop(self) -> None:
-        """Ask it to take its leave from GitHub and to end; only when it is not busy."""
+        """Send SIGINT, so that it disconnects from GitHub and ends; call it only when not busy."""
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
 

@@ -1,4 +1,4 @@
-"""What the seed tells the agent: where to prove the machine, how, and whom to trust."""
+"""The settings in the seed of a machine: where and how to attest, and which CA to trust."""
 
 import json
 import os
@@ -12,7 +12,7 @@ RUNNER_METHOD = "runner-token"
 
 
 class SettingsError(Exception):
-    """Raised when the file cannot be used; says which member and why, never a secret."""
+    """Raised when the file cannot be used; the message names member and cause, never a secret."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ def load_settings(path: Path) -> Settings:
 
 
 def read_runner_file(path: Path) -> dict[str, Any] | None:
-    """A file that describes a runner and needs no bootstrap service; None if it is not one.
+    """Read a file that describes a runner without a bootstrap service; None if it does not.
 
     Raises:
         SettingsError: if it can be read by others, because it holds a token.
@@ -69,7 +69,7 @@ def read_runner_file(path: Path) -> dict[str, Any] | None:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None  # `load_settings` says what is wrong
+        return None  # `load_settings` reports the error
     if not isinstance(document, dict) or document.get("method") != RUNNER_METHOD:
         return None
     if path.stat().st_mode & 0o077:
@@ -78,7 +78,7 @@ def read_runner_file(path: Path) -> dict[str, Any] | None:
 
 
 def remove_token(path: Path) -> None:
-    """Overwrite the file by one without the token, once it is spent."""
+    """Overwrite the file without the token, after it was used."""
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if document.pop("token", None) is None:
         return
@@ -94,7 +94,7 @@ def remove_token(path: Path) -> None:
 
 
 def _read_bundle(document: dict[str, Any], path: Path) -> str:
-    """The certificates to trust; without one no call could ever succeed."""
+    """Read and check the trusted certificates, without which every call would fail."""
     bundle = _read(document, "trustBundle", path)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=bundle)

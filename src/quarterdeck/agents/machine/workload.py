@@ -1,4 +1,4 @@
-"""What the machine is for: nothing of ours, or one job of a CI system and then the end."""
+"""The workload of a machine: none, or a runner that ends the machine after one job."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,9 @@ from quarterdeck.agents.machine.runner import (
 )
 
 LOOK_S = 1.0
-"""How often the runner is looked at."""
+"""Seconds between two checks of the runner."""
 FAREWELL_S = 2.0
-"""How long reports may take to leave the machine before it is switched off."""
+"""How long to wait after the last report before the machine is powered off."""
 
 
 def run_alone(
@@ -24,7 +24,7 @@ def run_alone(
     log: Callable[[str], None],
     power_off: Callable[[], None],
 ) -> int:
-    """Run the runner of a file, without a bootstrap service; the exit code."""
+    """Run the runner of a file, without a bootstrap service; returns the exit code."""
 
     def end() -> int:
         power_off()
@@ -42,7 +42,7 @@ def run_alone(
 
 
 class Workload:
-    """The runner of the machine, if it has one; without one there is only waiting."""
+    """The runner of the machine, if it has one."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class Workload:
         self._is_stopping = False
 
     def prepare(self, document: dict[str, Any]) -> None:
-        """Install and start what the service says.
+        """Install and start the workload that the service has configured.
 
         Raises:
-            RunnerError: if it cannot be done.
+            RunnerError: if the configuration is invalid, or a step fails.
         """
         try:
             config = parse_runner_config(document)
@@ -81,7 +81,7 @@ class Workload:
         self._log(f"runner {config.name} is waiting for a job")
 
     def follow(self, directive: str) -> None:
-        """Take no new work when told to drain; work under way goes on."""
+        """Start to drain if the directive is `drain`: the current job ends, and no other starts."""
         if directive != "drain" or self._is_draining:
             return
         self._is_draining = True
@@ -90,7 +90,7 @@ class Workload:
             self._report("Idle")
 
     def rest(self, seconds: float) -> int | None:
-        """Wait; the exit code of the agent if the machine is done, or told to stop."""
+        """Wait; returns an exit code if the runner has ended or the agent stops, else None."""
         while seconds > 0:
             if self._runner is not None and (code := self._look()) is not None:
                 return code
@@ -116,7 +116,7 @@ class Workload:
         return None
 
     def _finish(self, runner: Runner, code: int) -> int:
-        """The job is done: remove what was installed, say so, and end the machine."""
+        """Remove the ended runner, report its result, and end the machine."""
         runner.remove()
         self._runner = None
         self._log(f"the runner exited with code {code}")

@@ -1,4 +1,4 @@
-"""What is asked of a cluster, and what was read: the input and output of a collection."""
+"""The input and the output of a collection from a cluster."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits | None = Limits()
     """None leaves the short lists out."""
     keeps_namespace: Callable[[str], bool] | None = None
-    """Which namespaces the short lists are about; None means all."""
+    """Whether the short lists include a namespace; None means all."""
     scans_operators: bool = True
     """Whether to read OLM's operators, and to look for APIs that were absent before."""
 

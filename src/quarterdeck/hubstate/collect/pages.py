@@ -1,4 +1,4 @@
-"""Lists of objects, page by page, decoded to the parts that are looked at."""
+"""Lists objects page by page, and decodes only the parts that are needed."""
 
 import contextlib
 from collections.abc import AsyncGenerator
@@ -54,7 +54,7 @@ async def read_all(
 
 
 async def count_all(api: Reader, gvr: GVR) -> int:
-    """How many objects there are, without reading them where the server tells."""
+    """Count the objects, without reading them all where the server returns the number."""
     page = await api.list(ResourcePath(*gvr), ListOptions(limit=1), form=Form.METADATA)
     if page.remaining is not None or not page.continue_:
         return len(page.items) + (page.remaining or 0)

@@ -1,4 +1,4 @@
-"""What a collector may read on its cluster: what it reads, and never Secrets. Pure."""
+"""The permissions of a collector on its cluster: exactly what it reads, never Secrets. Pure."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ _LISTED = (
     *(kinds.NODE_USAGE, kinds.CLUSTER_OPERATORS, kinds.SUBSCRIPTIONS),
 )
 _READ = (kinds.CLUSTER_VERSIONS, kinds.ROUTES, kinds.SERVICE_VERSIONS)
-"""Read by name."""
+"""Resources of which single objects are read by name."""
 
 
 def build_rules(sources: Iterable[GVR] = ()) -> list[dict[str, Any]]:

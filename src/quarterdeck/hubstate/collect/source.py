@@ -43,7 +43,7 @@ _MAX_PAUSE_S = 5.0
 
 
 class SourceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one cluster has of a source."""
+    """The result of collecting a source from one cluster."""
 
     at: datetime
     duration_ms: int
@@ -106,7 +106,7 @@ class SourceCollector:
         )
 
     async def _find_resource(self) -> _Listed:
-        """The resource the source names, or the one discovery knows for its kind."""
+        """The resource that the source names, else that of its kind by discovery, else a guess."""
         target = self._source.target
         if target.resource:
             gvr = GVR(target.group, target.version, target.resource)
@@ -131,7 +131,7 @@ class SourceCollector:
         rows: list[Resource],
         errors: list[str],
     ) -> None:
-        """Several namespaces at a time; one that cannot be read does not stop the others."""
+        """Read several namespaces concurrently; one that fails does not stop the others."""
         gate = asyncio.Semaphore(self._limits.parallelism)
         failures: list[ApiError | ClientError] = []
 
@@ -177,7 +177,7 @@ class SourceCollector:
             options = msgspec.structs.replace(options, continue_=page.continue_)
 
     async def _retry(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Try again what may work the next time, as often as the source says."""
+        """Retry transient failures, as often as the source allows."""
         pause_s = _FIRST_PAUSE_S
         for left in range(self._limits.retry_attempts, -1, -1):
             try:

@@ -1,4 +1,4 @@
-"""Channels inside one process; a subscriber that does not keep up loses the oldest messages."""
+"""Channels inside one process; a subscriber that is too slow loses the oldest messages."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ BUFFER = 1000
 
 
 class Subscription:
-    """Messages of some channels that wait for one reader."""
+    """Buffers the messages of some channels for one reader."""
 
     def __init__(self, channels: frozenset[str]) -> None:
         self.channels = channels
@@ -21,7 +21,7 @@ class Subscription:
         self._is_closed = False
 
     def put(self, message: Message) -> None:
-        """Keep a message, at the cost of the oldest."""
+        """Buffer a message; a full buffer drops the oldest."""
         self._waiting.append(message)
         self._news.set()
 
@@ -31,7 +31,7 @@ class Subscription:
         self._news.set()
 
     async def messages(self) -> AsyncGenerator[Message, None]:
-        """Messages as they come."""
+        """Iterate over the messages until the subscription is closed."""
         while True:
             while self._waiting:
                 yield self._waiting.popleft()
@@ -42,20 +42,20 @@ class Subscription:
 
 
 class Broker:
-    """Hands each message to those who subscribe to its channel."""
+    """Delivers each message to the subscriptions of its channel."""
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
 
     def publish(self, message: Message) -> None:
-        """Hand a message on."""
+        """Deliver a message."""
         for each in self._subscriptions:
             if message.channel in each.channels:
                 each.put(message)
 
     @contextlib.asynccontextmanager
     async def subscribe(self, *channels: str) -> AsyncIterator[AsyncIterator[Message]]:
-        """Messages of the channels from now on."""
+        """Subscribe to messages of the channels from now on."""
         subscription = Subscription(frozenset(channels))
         self._subscriptions.add(subscription)
         try:

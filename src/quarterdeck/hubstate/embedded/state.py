@@ -32,13 +32,13 @@ from quarterdeck.storage import (
 
 _RESOURCE = "hub"
 _RETAIN = 16
-"""Past writes kept: nobody watches or reads at a revision here."""
+"""Past revisions kept; few, because nothing watches or reads at a revision here."""
 
 
 def open_embedded(
     path: Path | None, *, clock: Clock, max_bytes: int | None = None
 ) -> "EmbeddedState":
-    """Open the store in a file, or one that keeps nothing; blocks while it loads.
+    """Open the store in a file, or in memory without a path; blocks while it loads.
 
     Raises:
         StoreUnavailable: if the file cannot be used.
@@ -67,7 +67,7 @@ class EmbeddedState:
         self._broker = Broker()
         self._deadlines: list[tuple[float, str]] = []
         self._entries: dict[str, Entry] = {}
-        """What is durable, by key: the store is sorted, and most reads know the key."""
+        """The durable entries by key, because a dict is faster to read than the sorted store."""
         for entry in store.snapshot().range(_RESOURCE):
             self._entries[entry.key.name] = entry
             self._note_deadline(entry.key.name, _value(entry.facts))
@@ -136,21 +136,21 @@ class EmbeddedState:
                 self._broker.publish(Message(write.channel, write.message))
 
     async def ping(self) -> None:
-        """The store is in this process: it answers while it is open."""
+        """Does nothing: the store is in this process."""
 
     def subscribe(self, *channels: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
         """Messages published on the channels from now on."""
         return self._broker.subscribe(*channels)
 
     async def aclose(self) -> None:
-        """Let decided writes become durable and close the file."""
+        """Wait until decided writes are durable, and close the file."""
         self._broker.close()
         await self._store.close()
 
     # --- how a commit is planned and decided
 
     def _plan(self, writes: Sequence[Write]) -> dict[str, Value | None]:
-        """The value of every key that changes, after all writes; None where it goes."""
+        """The value of every changed key after all writes; None where it is deleted."""
         now = self._now()
         planned: dict[str, Value | None] = dict.fromkeys(self._find_expired(now))
         for write in writes:
@@ -214,7 +214,7 @@ class EmbeddedState:
         return values.drop_expired(_value(entry.facts), self._now()) if entry is not None else None
 
     def _on_writes(self, events: Sequence[StoreEvent]) -> None:
-        """Follow the store: called in order, before whoever wrote goes on."""
+        """Update the entries; the store calls this in order, before a commit returns."""
         for event in events:
             if event.after is not None:
                 self._entries[event.key.name] = event.after

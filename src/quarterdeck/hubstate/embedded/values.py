@@ -1,7 +1,7 @@
-"""Redis' types as immutable values, and what a write makes of one: pure.
+"""Redis' types as immutable values, and the effects of writes on them. Pure.
 
-A key without members does not exist, an expired one neither; a write that meets a value of another
-type is refused, as Redis refuses it.
+Keys without members and expired keys do not exist. A write to a value of another type is refused,
+as Redis does.
 """
 
 from collections.abc import Mapping
@@ -75,12 +75,12 @@ _decoder = msgspec.msgpack.Decoder(Value)
 
 
 def encode(value: Value) -> bytes:
-    """A value as it is kept on disk."""
+    """Encode a value for the disk."""
     return _encoder.encode(value)
 
 
 def decode(data: bytes) -> Value:
-    """The value that was kept."""
+    """Decode a value from the disk."""
     value: Value = _decoder.decode(data)
     return value
 
@@ -93,10 +93,10 @@ def drop_expired(value: Value | None, now: float) -> Value | None:
 
 
 def expect(value: Value | None, kind: type[V], key: str) -> V | None:
-    """The value as one of a type.
+    """Check that a value has a type; returns the value.
 
     Raises:
-        StoreRefused: if it is of another.
+        StoreRefused: if it has another type.
     """
     if value is None or isinstance(value, kind):
         return value
@@ -106,7 +106,7 @@ def expect(value: Value | None, kind: type[V], key: str) -> V | None:
 
 
 def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
-    """What a key holds after a write; None if it is gone.
+    """The value of a key after a write; None if the write removes the key.
 
     Raises:
         StoreRefused: if the key holds another type.
@@ -132,7 +132,7 @@ def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
 
 
 def prolong(value: Value, deadline: float) -> Value:
-    """A value that lives at least until then; one without a deadline stays as it is."""
+    """Extend the deadline of a value; a value without a deadline stays as it is."""
     if value.expires_at is None or value.expires_at >= deadline:
         return value
     return msgspec.structs.replace(value, expires_at=deadline)

@@ -1,7 +1,7 @@
-"""Readings of a cluster to and from the batches that collectors send. Pure.
+"""Converts readings of a cluster to and from the batches that collectors send. Pure.
 
-`build_batch` and `read_cluster`/`read_source` are inverse: what the hub stores of a pushed cluster
-is what it would have stored after reading the cluster itself.
+`read_cluster` and `read_source` are the inverse of `build_cluster_batch` and `build_source_batch`:
+the hub stores the same for a pushed cluster as if it had read the cluster itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,14 +33,14 @@ _COUNTS = tuple(
 
 
 class BadBatch(ValueError):
-    """Raised when a batch can be read but not be stored: it would never be accepted."""
+    """Raised when a batch can be decoded but never be stored, so that a retry is useless."""
 
 
 # --- what a collector sends
 
 
 def build_cluster_batch(collected: Collected) -> MetricsBatch:
-    """The part of a batch that is about the cluster itself."""
+    """Build the part of a batch that is about the cluster itself."""
     parts = {
         NAMESPACES: collected.namespaces,
         OPERATORS: collected.operators,
@@ -63,7 +63,7 @@ def build_cluster_batch(collected: Collected) -> MetricsBatch:
 
 
 def build_source_batch(identity: str, result: SourceResult) -> CustomResourceBatch:
-    """What one source collected."""
+    """Build the part of a batch for what one source collected."""
     plain = {
         name: float(value)
         for name, value in result.values.items()
@@ -95,7 +95,7 @@ def _build_row(row: Resource) -> CustomCollectedResource:
 
 
 def merge_chunks(chunks: Sequence[MetricsBatch]) -> MetricsBatch:
-    """One batch from its chunks: lists are joined, rows of one source too."""
+    """Merge the chunks of a batch: lists are joined, and so are the rows of each source."""
     if len(chunks) == 1:
         return chunks[0]
     merged: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def _merge_sources(pieces: Iterable[CustomResourceBatch]) -> list[CustomResource
 
 
 def read_cluster(batch: MetricsBatch, at: datetime) -> Collected | None:
-    """What a batch says about the cluster itself; None if nothing.
+    """Read the cluster's own part of a batch; None if it has none.
 
     Raises:
         BadBatch: if a part is not what it should be.
@@ -157,7 +157,7 @@ def read_cluster(batch: MetricsBatch, at: datetime) -> Collected | None:
 
 
 def read_source(batch: CustomResourceBatch, at: datetime) -> SourceResult:
-    """What a batch says about one source.
+    """Read the part of a batch for one source.
 
     Raises:
         BadBatch: if a row or an aggregation is not what it should be.
@@ -207,6 +207,6 @@ def _decode(data: bytes, type_: Any) -> Any:
 
 
 def _check_name(name: str) -> None:
-    """Names become parts of keys."""
+    """Refuse invalid object names, because names become parts of keys."""
     if not name or ":" in name or len(name) > 253 or check_path_segment(name):
         raise BadBatch(f"{name[:80]!r} is not a valid object name")

@@ -8,14 +8,14 @@ from quarterdeck.hubstate.writes import DeleteKeys, SetValue, Write
 from quarterdeck.kit import json
 
 LEASE_S = 90
-"""Three heartbeats."""
+"""Lifetime of a lease in seconds: three heartbeats."""
 
 
 class CollectorLease(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a connected collector."""
+    """The lease of a connected collector."""
 
     session: str
-    """One stream; a newer stream of the same cluster takes the lease over."""
+    """Identifies one stream; a newer stream of the same cluster takes over the lease."""
     version: str
     agent_id: str = ""
     connected_at: str
@@ -25,17 +25,17 @@ class CollectorLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def get_key(cluster: str) -> str:
-    """Where the lease of a cluster's collector is."""
+    """The key of the lease of a cluster's collector."""
     return keys.cluster(cluster, "collector:lease")
 
 
 def plan_renewal(cluster: str, lease: CollectorLease) -> Write:
-    """Keep the lease for another while."""
+    """Plan the write that renews the lease for LEASE_S."""
     return SetValue(get_key(cluster), json.encode(lease), LEASE_S)
 
 
 def plan_release(cluster: str) -> Write:
-    """Let go of the lease."""
+    """Plan the release of the lease."""
     return DeleteKeys((get_key(cluster),))
 
 
@@ -49,7 +49,7 @@ async def find_lease(state: StateReader, cluster: str) -> CollectorLease | None:
 
 
 def decode_lease(data: bytes | None) -> CollectorLease | None:
-    """A stored lease; what has another shape counts as none."""
+    """Decode a stored lease; None if it cannot be decoded."""
     if data is None:
         return None
     try:

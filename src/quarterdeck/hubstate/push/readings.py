@@ -1,4 +1,4 @@
-"""What a collector has pushed, read back: the operator judges it as if it had read the cluster."""
+"""Reads what a collector pushed from the store, in the form of the hub's own readings."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from quarterdeck.kit import rfc3339
 
 
 async def read_pushed(state: StateReader, cluster: str) -> Collected | None:
-    """The newest reading; None if there is none, or it cannot be understood.
+    """The newest reading; None if there is none, or it cannot be decoded.
 
     Raises:
         HubStateError: if the store cannot be asked.

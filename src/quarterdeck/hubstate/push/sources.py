@@ -1,7 +1,7 @@
 """The MetricSources that collectors use, read from the store.
 
-A collector compiles the spec itself, with the engine of the hub; the compiled definition goes along
-for collectors that expect that shape.
+A collector compiles the spec itself, with the same engine as the hub; the compiled definition is
+included for collectors that expect it.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _Json = dict[str, msgspec.Raw]
 
 
 def get_spec_key(namespace: str, name: str) -> str:
-    """Where the spec of a source is, as its author wrote it."""
+    """The key of a source's spec as declared."""
     return f"{keys.source(namespace, name)}:spec"
 
 
@@ -37,7 +37,7 @@ async def read_sources(state: StateReader) -> tuple[bytes, ...]:
 
 
 def hash_sources(sources: tuple[bytes, ...]) -> str:
-    """Changes with any of the sources."""
+    """A hash that changes with any of the sources."""
     return hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
 
 

@@ -1,6 +1,6 @@
 """Tokens of collectors: one a cluster, bound to its name, kept as a hash.
 
-A token has 256 random bits, so one round of SHA-256 is enough: there is nothing to guess.
+A token has 256 random bits, so one round of SHA-256 is enough: it cannot be guessed.
 """
 
 import hashlib
@@ -17,18 +17,18 @@ from quarterdeck.kit import json, rfc3339
 from quarterdeck.kit.redaction import Secret
 
 PREFIX = "qdc_"
-"""What tokens begin with, so that scanners for leaked secrets can find them."""
+"""Prefix of all tokens, so that scanners for leaked secrets can find them."""
 
 
 class TokenRecord(msgspec.Struct, frozen=True):
-    """What is kept of a token."""
+    """The stored record of a token: its hash, and when it was issued."""
 
     hash: str
     issued_at: str
 
 
 def get_key(cluster: str) -> str:
-    """Where the token's hash is; it goes when the cluster goes."""
+    """The key of the token's hash; it is deleted with the cluster."""
     return keys.cluster(cluster, "collector:token")
 
 
@@ -38,7 +38,7 @@ def hash_token(cluster: str, token: str) -> str:
 
 
 async def issue_token(state: StateStore, cluster: str, *, at: datetime) -> Secret[str]:
-    """Make a new token; the one before is refused from now on.
+    """Issue a new token; the previous one is no longer accepted.
 
     Raises:
         HubStateError: if it could not be stored.
@@ -59,7 +59,7 @@ async def check_token(state: StateReader, cluster: str, token: str) -> bool:
 
 
 def matches(record: bytes | None, hashed: str) -> bool:
-    """Whether a hash is the one on record; takes as long for a cluster without any."""
+    """Whether a hash equals the recorded one; takes the same time if there is no record."""
     try:
         known = msgspec.json.decode(record, type=TokenRecord).hash if record else ""
     except msgspec.DecodeError:

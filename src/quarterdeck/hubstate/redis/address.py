@@ -1,4 +1,4 @@
-"""Where Redis is: one server, Sentinel, or Cluster, written as a URL; pure.
+"""The address of Redis as a URL: one server, Sentinel or Cluster. Pure.
 
     redis://[user:password@]host[:6379][/db]
     redis+sentinel://[user:password@]host[:26379],host.../master[/db]
@@ -23,7 +23,7 @@ _OPTIONS = ("ca", "cert", "key", "verify", "replicas")
 
 
 class Mode(enum.StrEnum):
-    """How the servers stand to each other."""
+    """How Redis is deployed."""
 
     SINGLE = "single"
     SENTINEL = "sentinel"
@@ -31,11 +31,11 @@ class Mode(enum.StrEnum):
 
 
 class BadAddress(ValueError):
-    """Raised when a URL does not say where Redis is; the message never contains the password."""
+    """Raised when a Redis URL is invalid; the message never contains the password."""
 
 
 class Tls(msgspec.Struct, frozen=True, kw_only=True):
-    """How the server's certificate is checked, and which one we show."""
+    """How the server's certificate is verified, and the client certificate."""
 
     ca: str = ""
     cert: str = ""
@@ -54,8 +54,8 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
     password: Secret[str] = Secret("")
     tls: Tls | None = None
     replicas: int = 0
-    """How many replicas must have a write before it is acknowledged: a failover loses none of it.
-    Not for Redis Cluster."""
+    """How many replicas must have a write before it is acknowledged, so that a failover does not
+    lose it. Not for Redis Cluster."""
 
     def __str__(self) -> str:
         """The address without its credentials."""
@@ -67,7 +67,7 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Read a URL.
+        """Parse a URL.
 
         Raises:
             BadAddress: saying what is wrong with it.

@@ -1,4 +1,4 @@
-"""Makes the library's client of an address; the only module that configures it."""
+"""Creates the library's client for an address; the only module that configures it."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Credentials in requests to the plain port.
 
-The port acts with rights of its own. Whoever sends credentials means to act with others, so they
-are honoured by the API server or refused here, and never ignored.
+The port uses the credentials of its process. A client that sends its own credentials expects to act
+with those, so they are passed to the API server or refused, never ignored.
 """
 
 from quarterdeck.kit.http import Request
@@ -12,12 +12,12 @@ _IMPERSONATION = "impersonate-"
 
 
 def are_given(request: Request) -> bool:
-    """Whether a request says who it is from."""
+    """Whether a request has credentials."""
     return bool(_find(request))
 
 
 def build_refusal(request: Request) -> Forbidden:
-    """The 403 that names the headers and says what to do."""
+    """Build the 403 that names the headers and the fix."""
     names = ", ".join(_find(request))
     return Forbidden(
         f"this port uses the credentials of its own process and accepts no others ({names}): "

@@ -1,7 +1,6 @@
-"""The bootstrap service: a machine proves what it is, and gets a short-lived identity.
+"""The bootstrap service: attests machines, and issues short-lived certificates to them.
 
-It holds no credential of a hypervisor, and the operator that asks it for tokens cannot mint
+It holds no credential of a hypervisor, and the operator that requests tokens cannot issue
 certificates. Start at `service` (the endpoints), then `join_tokens` and `tpm` (the two proofs),
-`issuer` and `authority` (what machines get); `ports` is what the service needs, `drivers` has it
-over the Kubernetes API.
+`issuer` and `authority` (certificates); `drivers` implements `ports` over the Kubernetes API.
 """

@@ -4,7 +4,7 @@ import msgspec
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """One claim; the UID tells it from an earlier one of the same name."""
+    """One claim; the UID distinguishes it from an earlier one of the same name."""
 
     namespace: str
     name: str

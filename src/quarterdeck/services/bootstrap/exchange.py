@@ -1,4 +1,4 @@
-"""Requests and answers of the service as bytes: read with a limit, answered in one form."""
+"""Decodes requests with a size limit, and encodes answers and errors."""
 
 import base64
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ Message = TypeVar("Message", bound=msgspec.Struct)
 
 
 async def read_message(request: http.Request, kind: type[Message]) -> Message:
-    """The body as a message; what is wrong with it is no secret."""
+    """Decode the body; the error names what is invalid, which is no secret."""
     body = await request.read(MAX_BODY)
     try:
         return msgspec.json.decode(body, type=kind)
@@ -29,13 +29,13 @@ async def read_message(request: http.Request, kind: type[Message]) -> Message:
 
 
 def respond(status: int, message: Any) -> http.Response:
-    """An answer in JSON that no proxy keeps."""
+    """Build a JSON response that no proxy caches."""
     headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
     return http.Response(status, headers, json.encode(message))
 
 
 def hide_reason(refused: Refused, endpoint: str) -> CallError:
-    """What a machine may know: whether to come back, and nothing of the reason."""
+    """Build the error for the caller, which tells whether to retry but not the reason."""
     match refused.why:
         case Why.LIMITED:
             return CallError(*errors.LIMITED)

@@ -16,12 +16,12 @@ _KEPT = 4096
 
 
 def build_spiffe_id(trust_domain: str, claim: Claim) -> str:
-    """The identity of a machine; the UID makes it unique for all time."""
+    """Build the SPIFFE id of a machine; the UID keeps it unique when names are reused."""
     return f"spiffe://{trust_domain}/vm/{claim.namespace}/{claim.name}/{claim.uid}"
 
 
 def parse_spiffe_id(trust_domain: str, text: str) -> Claim | None:
-    """The claim of an identity; None if it is not that of a machine of ours."""
+    """The claim that a SPIFFE id names; None if it names none of our machines."""
     prefix = f"spiffe://{trust_domain}/"
     parts = text.removeprefix(prefix).split("/")
     if not text.startswith(prefix) or len(parts) != _PARTS or parts[0] != "vm" or not all(parts):
@@ -30,10 +30,12 @@ def parse_spiffe_id(trust_domain: str, text: str) -> Claim | None:
 
 
 def authenticate_machine(peer: http.Peer, trust_domain: str, *, now: datetime) -> Claim:
-    """Whose certificate TLS has verified; a kept connection may outlive it, so look again.
+    """The claim in the client certificate, which TLS has verified.
+
+    Its expiry is checked again: a connection may stay open longer than the certificate is valid.
 
     Raises:
-        Refused: if there is none, it has expired, or it names no machine.
+        Refused: if the certificate is absent, has expired, or names no machine.
     """
     if peer.certificate is None:
         raise Refused(Why.WRONG_IDENTITY, "no client certificate")
@@ -48,6 +50,6 @@ def authenticate_machine(peer: http.Peer, trust_domain: str, *, now: datetime) -
 
 @functools.lru_cache(maxsize=_KEPT)
 def _read_certificate(encoded: bytes) -> tuple[datetime, str]:
-    """When a certificate ends, and whose it is: the same at every heartbeat of a machine."""
+    """Expiry and SPIFFE id of a certificate; cached, because every heartbeat has the same."""
     parsed = x509.load_der_x509_certificate(encoded)
     return parsed.not_valid_after_utc, read_spiffe_id(encoded)

@@ -1,4 +1,4 @@
-"""Issues credentials: keeps the authority in a store that replicas share, and rotates it."""
+"""Issues credentials; the authority is in a store that replicas share, and is rotated."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -45,9 +45,9 @@ class Issuer:
         self._known: StoredAuthority | None = None
 
     async def open_authority(self) -> AuthorityState:
-        """The authority in force: made if there is none, rotated if it is time.
+        """The current authority: created if there is none, rotated when due.
 
-        Replicas race for both; whoever loses takes what the winner has written.
+        Replicas race for both; the losers use what the winner has written.
         """
         for _ in range(_TRIES):
             known = self._known or await self._store.read()
@@ -69,7 +69,7 @@ class Issuer:
     async def issue(
         self, claim: Claim, request: bytes, *, selectors: tuple[str, ...] = ()
     ) -> tuple[Credentials, Issued]:
-        """Credentials for a machine; nothing of its request is believed but the key.
+        """Issue credentials to a machine; only the key of its request is used.
 
         Raises:
             Refused: if the request cannot be signed.
@@ -85,11 +85,11 @@ class Issuer:
         return _describe(state, issued, spiffe_id, selectors), issued
 
     async def read_bundle(self) -> str:
-        """What peers trust, in PEM."""
+        """The certificates that peers trust, in PEM."""
         return b"".join(build_bundle(await self.open_authority())).decode()
 
     def now(self) -> datetime:
-        """The time by which certificates are issued."""
+        """The current time, by the clock that certificates are issued with."""
         return self._clock.now()
 
 

@@ -1,4 +1,4 @@
-"""Join tokens: issued to the operator, used once by a machine, revoked, forgotten in the end."""
+"""Join tokens: issued to the operator, used once by a machine or revoked, deleted later."""
 
 from datetime import timedelta
 from typing import Final
@@ -43,7 +43,7 @@ _TRIES = 5
 
 
 class JoinTokens:
-    """The life of join tokens."""
+    """Issues, checks, uses up, revokes and deletes join tokens."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class JoinTokens:
         self._clock = clock
 
     async def create(self, request: TokenRequest, caller: Caller) -> TokenAnswer:
-        """A new token for a claim that waits for its machine.
+        """Issue a token for a claim.
 
         Raises:
             CallError: if there is no such claim, it has a live token, or the lifetime is invalid.
@@ -84,7 +84,7 @@ class JoinTokens:
         )
 
     async def revoke(self, identity: str, caller: Caller) -> None:
-        """Withdraw a token; one that is unknown or was used stays as it is."""
+        """Revoke a token; does nothing if it is unknown or was used."""
         for _ in range(_TRIES):
             stored = await self._store.read(identity)
             if stored is None or revoke_token(stored.record) == stored.record:
@@ -97,7 +97,7 @@ class JoinTokens:
             return
 
     async def forget_obsolete(self) -> int:
-        """Remove records that nobody will ask for; how many."""
+        """Remove obsolete records; returns their number."""
         now = self._clock.now()
         old = [each.record for each in await self._store.list_all() if each.record.is_obsolete(now)]
         for record in old:
@@ -124,7 +124,7 @@ class JoinTokens:
             try:
                 return await self._consume(stored, known, csr, key_hash=key_hash, caller=caller)
             except Changed:
-                continue  # somebody used it in the meantime: decide again
+                continue  # it was changed in the meantime: decide again
         raise Refused(
             Why.REUSED, f"conflict: token {token.id} was changed at every attempt; try again"
         )
@@ -132,7 +132,7 @@ class JoinTokens:
     async def check_unspent(
         self, text: str, claim: Claim, csr: bytes, *, facts: MachineFacts, caller: Caller
     ) -> str:
-        """Check a token that accompanies another proof; its id. It is not spent yet.
+        """Check a token that accompanies another proof, without using it up; returns its id.
 
         Raises:
             Refused: if it may not be used, or is of another claim.
@@ -148,10 +148,10 @@ class JoinTokens:
         return token.id
 
     async def spend(self, identity: str, csr: bytes, caller: Caller) -> None:
-        """Use a token that was presented with another proof, which holds by now.
+        """Use up a token that accompanied another proof, after that proof was verified.
 
         Raises:
-            Refused: if somebody else used it meanwhile.
+            Refused: if it was used or revoked, or has expired, meanwhile.
         """
         key_hash = hash_request_key(csr)
         for _ in range(_TRIES):
@@ -187,7 +187,7 @@ class JoinTokens:
         )
 
     async def _make_room(self, claim: Claim, caller: Caller, *, rotate: bool) -> None:
-        """One live token for each claim."""
+        """Revoke live tokens of a claim, or refuse: a claim has at most one."""
         now = self._clock.now()
         live = [each for each in await self._store.list_of(claim.uid) if each.record.is_live(now)]
         if live and not rotate:
@@ -208,7 +208,7 @@ class JoinTokens:
         key_hash: str,
         caller: Caller,
     ) -> bool:
-        """Whether this is the first use; who has the secret pays for no failures of others."""
+        """Whether this is the first use; failures are counted, but never block a valid token."""
         record = stored.record if stored is not None else None
         try:
             is_first = check_token(
@@ -257,7 +257,7 @@ class JoinTokens:
         return credentials
 
     async def _repeat(self, record: TokenRecord, known: KnownClaim) -> Credentials:
-        """The same answer again; the status may have missed the first one."""
+        """Return the stored answer; record the attestation if the first call did not."""
         credentials, serial = msgspec.json.decode(record.answer, type=tuple[Credentials, str])
         if not known.certificate_serial:
             await self._note(known, credentials, serial)

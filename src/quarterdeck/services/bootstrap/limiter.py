@@ -1,7 +1,7 @@
 """Rate limits of attestations: for each address, for failures on a claim, and for all.
 
-Failures are counted for each claim and each network that they come from: the id of a claim or of a
-token is no secret, and who knows one must not be able to keep the machine of that claim out.
+Failures are counted by claim and by the network that they come from. Ids of claims and tokens are
+not secret, so failures from elsewhere must not lock out the machine of a claim.
 """
 
 import ipaddress
@@ -15,14 +15,14 @@ from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 _KEPT = 10_000
-"""Peers and claims that are remembered; beyond that the one not seen for longest goes."""
+"""Most peers and claims in memory; beyond that the least recently seen is dropped."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is allowed."""
+    """The rates and numbers that are allowed."""
 
     per_address_s: float = 1.0
     address_burst: int = 5
@@ -37,7 +37,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Bucket:
-    """Tokens that come back over time."""
+    """A token bucket."""
 
     __slots__ = ("at", "left")
 
@@ -55,7 +55,7 @@ class _Bucket:
 
 
 class _Failures:
-    """Failed tries of one peer for one claim."""
+    """Failed attempts of one peer for one claim."""
 
     __slots__ = ("locked_until", "times")
 
@@ -65,7 +65,7 @@ class _Failures:
 
 
 def find_network(address: str) -> str:
-    """What one peer can choose its address from: a /64 of IPv6, a single address of IPv4."""
+    """The network that counts as one peer: a /64 of IPv6, a single address of IPv4."""
     found = parse_address(address.partition("%")[0])
     if found is None:
         return address
@@ -75,7 +75,7 @@ def find_network(address: str) -> str:
 
 
 class AttestationLimiter:
-    """Counts tries; one for all requests of a service."""
+    """Counts attempts; all requests of a service share one."""
 
     def __init__(self, *, clock: Clock, limits: Limits | None = None) -> None:
         self._clock = clock
@@ -86,10 +86,10 @@ class AttestationLimiter:
         self._failures: OrderedDict[tuple[str, str], _Failures] = OrderedDict()
 
     def check_address(self, address: str) -> None:
-        """Count a try from an address.
+        """Count an attempt from an address.
 
         Raises:
-            Refused: if it, or everybody together, comes too often.
+            Refused: if the address exceeds its rate, or all addresses together exceed theirs.
         """
         now, limits, address = self._clock.monotonic(), self._limits, find_network(address)
         bucket = _keep(self._addresses, address, _Bucket(limits.address_burst, now))
@@ -99,7 +99,7 @@ class AttestationLimiter:
             raise Refused(Why.LIMITED, "too many attempts by all machines together")
 
     def check_failures(self, claim: str, address: str) -> None:
-        """Find out whether a peer has failed too often for a claim; others are not concerned.
+        """Check that a peer has not failed too often for a claim; other peers are not affected.
 
         Raises:
             Refused: if it has.
@@ -109,7 +109,7 @@ class AttestationLimiter:
             raise Refused(Why.LIMITED, f"claim {claim}: too many failed attempts from {address}")
 
     def count_failure(self, claim: str, address: str) -> bool:
-        """Count a failed try of a peer for a claim; true if it had failed too often before."""
+        """Count a failed attempt of a peer for a claim; True if the peer was locked out already."""
         now, limits = self._clock.monotonic(), self._limits
         found = _keep(self._failures, (claim, find_network(address)), _Failures())
         if now < found.locked_until:
@@ -123,9 +123,9 @@ class AttestationLimiter:
         return False
 
     def take_record(self, claim: str) -> bool:
-        """Count a refusal that should be written down in a claim; false if there were many.
+        """Whether a refusal may be written into the status of a claim; counts it.
 
-        Peers without number may fail for one claim, and each record is a write to the API server.
+        Any number of peers may fail for one claim, and each record is a write to the API server.
         """
         now, limits = self._clock.monotonic(), self._limits
         bucket = _keep(self._records, claim, _Bucket(limits.records, now))
@@ -133,7 +133,7 @@ class AttestationLimiter:
 
 
 def _keep(known: OrderedDict[K, V], key: K, new: V) -> V:
-    """The value of a key, which is the youngest now; the oldest goes if there are too many."""
+    """Get or add the value of a key, as the newest; beyond `_KEPT` the oldest is dropped."""
     found = known.setdefault(key, new)
     known.move_to_end(key)
     if len(known) > _KEPT:

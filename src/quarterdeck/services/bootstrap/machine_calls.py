@@ -1,4 +1,4 @@
-"""What an attested machine may ask, by its certificate: only about its own claim."""
+"""Calls of attested machines; a certificate allows only calls for its own claim."""
 
 from datetime import timedelta
 
@@ -30,13 +30,13 @@ from quarterdeck.services.bootstrap.workload import (
 
 HEARTBEAT_S = 15
 RECORDED = timedelta(seconds=60)
-"""How often heartbeats are written down: each of them would be too many writes."""
+"""Shortest time between two recorded heartbeats, to limit writes to the API server."""
 _RENEWALS = Limits(per_address_s=1 / 60, address_burst=3, all_s=500, all_burst=500)
 _CALLS = Limits(per_address_s=1, address_burst=10, all_s=1000, all_burst=2000)
 
 
 class MachineCalls:
-    """Renewal, configuration, reports and heartbeats."""
+    """Serves renewal, configuration, reports and heartbeats."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class MachineCalls:
         self._configs = AttestationLimiter(clock=clock, limits=_RENEWALS)
 
     async def renew(self, peer: http.Peer, csr: bytes, caller: Caller) -> Credentials:
-        """Another certificate for a machine whose claim lives.
+        """Renew the certificate of a machine whose claim exists.
 
         Raises:
-            Refused: if the claim is gone or leaving, or the machine comes too often.
+            Refused: if the claim is gone or being deleted, or the machine renews too often.
         """
         claim = self._authenticate(peer)
         self._renewals.check_address(claim.uid)
@@ -77,11 +77,11 @@ class MachineCalls:
         return credentials
 
     async def read_config(self, peer: http.Peer, caller: Caller) -> dict[str, object]:
-        """What the machine has to run, with a registration token that was fetched just now.
+        """Build the configuration of a machine, with a newly fetched registration token.
 
         Raises:
             CallError: if it cannot be prepared; the reason is in the status of the claim.
-            Refused: if the claim is gone or leaving.
+            Refused: if the claim is gone or being deleted, or the machine asks too often.
         """
         claim = self._authenticate(peer)
         self._configs.check_address(claim.uid)
@@ -114,7 +114,7 @@ class MachineCalls:
         )
 
     async def report(self, peer: http.Peer, request: StatusRequest) -> Directive:
-        """Take what a machine says of itself; what it should do next."""
+        """Record the report of a machine; returns its next directive."""
         claim = self._authenticate(peer)
         self._calls.check_address(claim.uid)
         known = await self._find(claim)
@@ -125,7 +125,7 @@ class MachineCalls:
         return known.directive
 
     async def beat(self, peer: http.Peer) -> Directive:
-        """A machine lives; what it should do next."""
+        """Record a heartbeat, unless one was recorded just before; returns the next directive."""
         claim = self._authenticate(peer)
         self._calls.check_address(claim.uid)
         found, now = await self._claims.instruct(claim), self._clock.now()

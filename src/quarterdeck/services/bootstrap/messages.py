@@ -1,4 +1,4 @@
-"""Bodies of requests and answers, as they are on the wire."""
+"""Bodies of requests and answers, with the names and encodings of the wire."""
 
 from typing import Annotated, Any, Literal
 
@@ -32,7 +32,7 @@ class TokenRequest(_Message, frozen=True, kw_only=True):
 
 
 class TokenAnswer(_Message, frozen=True, kw_only=True):
-    """The only place where a token is seen."""
+    """A new token; no other answer has it."""
 
     id: str
     token: str
@@ -40,7 +40,7 @@ class TokenAnswer(_Message, frozen=True, kw_only=True):
 
 
 class MachineFacts(_Message, frozen=True, kw_only=True):
-    """What a machine says of itself; nothing of it is believed."""
+    """The facts that a machine reports; they are not trusted."""
 
     hostname: Text = ""
     machine_id: Text = ""
@@ -73,7 +73,7 @@ class ChallengeRequest(_Message, frozen=True, kw_only=True):
 
 
 class ChallengeAnswer(_Message, frozen=True, kw_only=True):
-    """What the TPM has to open and to sign."""
+    """The challenge: what the TPM has to decrypt and to sign."""
 
     session_id: str
     credential_blob: str
@@ -106,11 +106,11 @@ class MethodRequest(_Message, frozen=True, kw_only=True):
     claim_uid: Text
     csr: Encoded
     evidence: dict[str, Any] = {}
-    """What the method wants to see first."""
+    """The evidence that the method needs before its challenge."""
 
 
 class MethodAnswer(_Message, frozen=True, kw_only=True):
-    """What the machine has to answer."""
+    """The challenge of such a method."""
 
     session_id: str
     challenge: dict[str, Any]
@@ -131,7 +131,7 @@ class RenewRequest(_Message, frozen=True, kw_only=True):
 
 
 class Credentials(_Message, frozen=True, kw_only=True):
-    """What an attested machine gets; it holds no secret."""
+    """The certificate of an attested machine, and its chain; it holds no secret."""
 
     spiffe_id: str
     certificate: str

@@ -1,4 +1,4 @@
-"""Attestation methods of other packages: a Protocol, and how they are found.
+"""Attestation methods of other packages: their Protocol, and loading them by entry point.
 
 A package names a function without arguments that returns an `AttestationMethod` as entry point of
 the group `quarterdeck.attestation`; its name is what templates give as `attestation.method`.
@@ -17,33 +17,33 @@ BUILT_IN = ("join-token", "tpm", "tpm+token")
 
 
 class Unproved(Exception):
-    """Raised by a method when the evidence proves nothing; the text is for the audit log only."""
+    """Raised by a method when the evidence is not valid; the text is for the audit log only."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a method asks of a machine."""
+    """The challenge of a method to a machine."""
 
     challenge: Mapping[str, Any] = {}
-    """Sent to the machine; values that JSON has."""
+    """Sent to the machine as JSON."""
     state: bytes = b""
     """Kept by the service until the machine answers, at most a minute."""
 
 
 class Proved(msgspec.Struct, frozen=True, kw_only=True):
-    """What a method found out about a machine."""
+    """The result of a successful attestation."""
 
     selectors: tuple[str, ...] = ()
     """Facts that become part of the credentials, such as `cloud:instance:i-1`."""
 
 
 class AttestationMethod(Protocol):
-    """One way to prove a machine, in two steps."""
+    """A way to attest a machine, in two steps."""
 
     async def begin(self, claim: Claim, evidence: Mapping[str, Any], request_hash: bytes) -> Asked:
-        """Look at what a machine sent first, and ask it something that only it can answer.
+        """Check the first evidence of a machine, and build a challenge that only it can answer.
 
-        `request_hash` is SHA-256 of its certificate request. Have it signed with the answer:
-        otherwise whoever steals the answer can use it with a key of his own.
+        `request_hash` is SHA-256 of its certificate request. The answer should sign it: otherwise
+        a stolen answer could be used with another key.
 
         Raises:
             Unproved: if the machine is refused.
@@ -52,17 +52,17 @@ class AttestationMethod(Protocol):
     async def finish(
         self, claim: Claim, asked: Asked, evidence: Mapping[str, Any], request_hash: bytes
     ) -> Proved:
-        """Judge the answer; a machine gets one try for each challenge.
+        """Verify the answer; each challenge can be answered once.
 
         Raises:
-            Unproved: if it proves nothing.
+            Unproved: if the answer is not valid.
         """
 
 
 def load_methods(
     found: Iterable[EntryPoint] | None = None, *, warn: Callable[[str, str], None]
 ) -> dict[str, AttestationMethod]:
-    """Every installed method, by name; `warn` hears which cannot be used, and why."""
+    """Load every installed method, by name; calls `warn` with each unusable one and why."""
     methods: dict[str, AttestationMethod] = {}
     for each in entry_points(group=GROUP) if found is None else found:
         if each.name in BUILT_IN or each.name in methods:

@@ -32,17 +32,17 @@ class BootstrapMetrics:
             self._tokens.labels(event)
 
     def count_issued(self, method: str) -> None:
-        """A certificate was issued."""
+        """Count an issued certificate."""
         self._issued.labels(method).inc()
 
     def count_refusal(self, method: str, why: Why) -> None:
-        """A machine was refused."""
+        """Count a refused attestation."""
         self._refused.labels(method, why.value).inc()
 
     def count_token(self, event: str) -> None:
-        """A token was issued, revoked or forgotten."""
+        """Count a token that was issued, repeated, revoked or forgotten."""
         self._tokens.labels(event).inc()
 
     def count_request(self, endpoint: str, status: int) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         self._requests.labels(endpoint, str(status)).inc()

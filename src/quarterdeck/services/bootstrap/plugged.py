@@ -1,4 +1,4 @@
-"""Attestation by a method of another package; claims, limits and certificates are ours."""
+"""Attestation by a method of another package; checks claims and limits, and issues certificates."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked of a machine, and for whom."""
+    """An open challenge to a machine, with its claim and its certificate request."""
 
     claim_uid: str
     method: str
@@ -55,7 +55,7 @@ class PluggedAttestation:
         self._sessions: Challenges[Session] = Challenges(clock=clock)
 
     async def challenge(self, method: str, request: MethodRequest, caller: Caller) -> MethodAnswer:
-        """Ask a machine to prove itself.
+        """Start an attestation: build a challenge for a machine.
 
         Raises:
             Refused: if the claim or the evidence is not acceptable.
@@ -80,10 +80,10 @@ class PluggedAttestation:
         )
 
     async def verify(self, method: str, request: EvidenceRequest, caller: Caller) -> Credentials:
-        """Judge the answer of a machine.
+        """Verify the answer of a machine, and issue its certificate.
 
         Raises:
-            Refused: if it proves nothing.
+            Refused: if the answer is not valid.
         """
         self._limiter.check_address(caller.address)
         session = self._sessions.take(request.session_id)
@@ -127,7 +127,7 @@ class PluggedAttestation:
         return known
 
     def _fail(self, claim: Claim, detail: str, caller: Caller) -> Refused:
-        """What a method asks for may be easy to guess: who fails too often is not asked again."""
+        """Count a failure: answers may be easy to guess, so a caller has few attempts."""
         self._limiter.count_failure(claim.uid, caller.address)
         text = f"claim {claim.namespace}/{claim.name}: {detail}"
         return Refused(Why.WRONG_ANSWER, text, claim=claim)

@@ -1,4 +1,4 @@
-"""What the service needs of others: claims, and places where tokens and the authority are kept."""
+"""Ports of the service: claims, registration of runners, and stores of tokens and authority."""
 
 from datetime import datetime
 from typing import Literal, Protocol
@@ -26,36 +26,36 @@ class TpmRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim that exists, as far as the service needs to know it."""
+    """The fields of an existing claim that the service uses."""
 
     claim: Claim
     method: str = ""
-    """How the machine must prove itself; empty if the template asks for nothing."""
+    """The attestation method of the template; empty if it requires none."""
     directive: Directive = "none"
     """What the machine should do next, by the state of the claim."""
     selectors: tuple[str, ...] = ()
     endorsement_hash: str = ""
-    """The TPM that the claim is bound to since its first attestation."""
+    """Hash of the endorsement key that the claim was bound to at its first attestation."""
     pcr_digest: str = ""
-    """What its TPM measured when it was last attested."""
+    """Digest of the PCR values at its last attestation."""
     certificate_serial: str = ""
     """Serial number of the newest certificate; empty before the attestation."""
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the machine gets no credentials any more."""
+        """Whether the machine is to drain or shut down, so that it gets no more credentials."""
         return self.directive != "none"
 
 
 class Attested(msgspec.Struct, frozen=True, kw_only=True):
-    """What is recorded of an attestation or a renewal."""
+    """The record of an attestation or a renewal in the status of a claim."""
 
     method: str
     spiffe_id: str
     serial: str
     not_after: datetime
     at: datetime | None = None
-    """When the machine was attested; None for a renewal, which proves nothing new."""
+    """When the machine was attested; None for a renewal, which is no new attestation."""
     endorsement_hash: str = ""
     pcr_digest: str = ""
     attestation_key: str = ""
@@ -63,7 +63,7 @@ class Attested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Instruction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a machine that beats is told."""
+    """The directive for a machine that sends a heartbeat, and its last recorded heartbeat."""
 
     directive: Directive = "none"
     last_heartbeat: datetime | None = None
@@ -71,7 +71,7 @@ class Instruction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What a machine says of itself."""
+    """The report of a machine."""
 
     phase: str
     message: str = ""
@@ -79,7 +79,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegistrationToken(msgspec.Struct, frozen=True, kw_only=True):
-    """What a runner registers with, once."""
+    """The short-lived token that a runner registers with."""
 
     token: str
     expires_at: str
@@ -93,10 +93,10 @@ class Registrar(Protocol):
     """The CI system that runners are registered with."""
 
     async def register(self, workload: Workload) -> RegistrationToken:
-        """Ask for a token.
+        """Get a registration token.
 
         Raises:
-            WorkloadError: if there is none.
+            WorkloadError: if no token can be had.
         """
 
 
@@ -110,32 +110,32 @@ class Claims(Protocol):
         """A claim by its UID."""
 
     async def read_tpm_rules(self, claim: Claim) -> TpmRules:
-        """Which TPMs the template of a claim accepts."""
+        """Read which TPMs the template of a claim accepts."""
 
     async def find_endorsed(self, endorsement_hash: str) -> tuple[Claim, ...]:
         """Live claims that are bound to a TPM."""
 
     async def record(self, claim: Claim, attested: Attested | None) -> None:
-        """Write the attestation into the status of a claim; None takes it back."""
+        """Write the attestation into the status of a claim; None removes it."""
 
     async def report(self, claim: Claim, report: Report, at: datetime) -> None:
-        """Write what a machine says of itself into the status of its claim."""
+        """Write the report of a machine into the status of its claim."""
 
     async def read_workload(self, claim: Claim) -> Workload:
-        """What the machine of a claim is for."""
+        """Read the workload of a claim's machine."""
 
     async def instruct(self, claim: Claim) -> Instruction:
-        """What the machine should do, by the state of its claim a moment ago."""
+        """The directive for a machine, by the cached state of its claim."""
 
     async def beat(self, claim: Claim, at: datetime) -> None:
-        """Record that a machine was heard of."""
+        """Record the time of a machine's heartbeat."""
 
     async def record_refusal(self, claim: Claim, refused: Refused, at: datetime) -> None:
-        """Write into the status of a claim that a proof for it was refused, and why."""
+        """Write into the status of a claim that an attestation was refused, and why."""
 
 
 class Changed(Exception):
-    """Raised when somebody else wrote first; read again and decide again."""
+    """Raised when a concurrent write won; the caller should read again and decide again."""
 
 
 class StoredToken(msgspec.Struct, frozen=True):
@@ -146,7 +146,7 @@ class StoredToken(msgspec.Struct, frozen=True):
 
 
 class TokenStore(Protocol):
-    """Where join tokens are kept, for all replicas."""
+    """Stores join tokens, shared by all replicas."""
 
     async def read(self, identity: str) -> StoredToken | None:
         """A record by the id of its token."""
@@ -161,10 +161,10 @@ class TokenStore(Protocol):
         """Add a record."""
 
     async def swap(self, record: TokenRecord, version: str) -> None:
-        """Replace a record that nobody changed since it was read. Raises `Changed`."""
+        """Replace a record if it is unchanged since it was read. Raises `Changed`."""
 
     async def delete(self, identity: str) -> None:
-        """Forget a record."""
+        """Delete a record."""
 
 
 class StoredAuthority(msgspec.Struct, frozen=True):
@@ -175,13 +175,13 @@ class StoredAuthority(msgspec.Struct, frozen=True):
 
 
 class AuthorityStore(Protocol):
-    """Where the authority is kept, for all replicas."""
+    """Stores the authority, shared by all replicas."""
 
     async def read(self) -> StoredAuthority | None:
         """The authority, if there is one."""
 
     async def create(self, state: AuthorityState) -> None:
-        """Keep the first authority. Raises `Changed` if another replica was faster."""
+        """Store the first authority. Raises `Changed` if another replica was faster."""
 
     async def swap(self, state: AuthorityState, version: str) -> None:
         """Replace the authority. Raises `Changed`."""

@@ -1,4 +1,4 @@
-"""Why an attestation is refused: exact for the audit log, uniform for the caller."""
+"""Reasons why attestations are refused: exact in the audit log, hidden from the caller."""
 
 import enum
 
@@ -6,14 +6,14 @@ from quarterdeck.services.bootstrap.claim import Claim
 
 
 class Why(enum.StrEnum):
-    """What the audit log and the metrics say; the caller learns none of it."""
+    """The reason in the audit log, the metrics and the claim; the caller does not get it."""
 
     MALFORMED = "Malformed"
     """The request cannot be read."""
     UNKNOWN_TOKEN = "UnknownToken"
     """No token has this id."""
     WRONG_SECRET = "WrongSecret"
-    """The id is known, the secret is not its own."""
+    """The token has a known id and a wrong secret."""
     EXPIRED = "Expired"
     """The token or session is too old."""
     REUSED = "Reused"
@@ -23,7 +23,7 @@ class Why(enum.StrEnum):
     WRONG_PLACE = "WrongPlace"
     """The token is bound to another address."""
     WRONG_METHOD = "WrongMethod"
-    """The template of the claim asks for another proof."""
+    """The template of the claim requires another method."""
     WRONG_IDENTITY = "WrongIdentity"
     """The client certificate is absent, expired, or names no machine of ours."""
     CLAIM_GONE = "ClaimGone"
@@ -33,13 +33,13 @@ class Why(enum.StrEnum):
     CLONED_TPM = "ClonedTpm"
     """The endorsement key belongs to another live claim."""
     INVALID_QUOTE = "InvalidQuote"
-    """The quote does not prove what it should."""
+    """The quote or its PCR values are not valid."""
     WRONG_ANSWER = "WrongAnswer"
-    """The secret of the challenge was not opened."""
+    """The answer does not have the secret of the challenge, or is not valid otherwise."""
     UNKNOWN_SESSION = "UnknownSession"
     """There is no such challenge, or it was answered already."""
     LIMITED = "Limited"
-    """Too many tries."""
+    """There were too many attempts."""
 
 
 class Refused(Exception):
@@ -50,4 +50,4 @@ class Refused(Exception):
         self.why = why
         self.detail = detail
         self.claim = claim
-        """Whom the proof was for, if it failed for a reason that its owner should know."""
+        """The claim of the attestation; set if its status should show the refusal."""

@@ -1,6 +1,6 @@
-"""TLS of the service: its own certificate from the authority, and machines' asked for.
+"""TLS of the service: a certificate of the authority; client certificates are optional.
 
-Machines trust the root that the hypervisor handed to them, so a rogue service is refused. The
+Machines trust the root in their seed, so they refuse a rogue service. The
 context stays the same object when the certificate is renewed.
 """
 
@@ -23,7 +23,7 @@ _LOOK_S = 600.0
 
 
 class ServingTls:
-    """The TLS of the listener."""
+    """The TLS context of the listener, with a certificate that is renewed."""
 
     def __init__(self, issuer: Issuer, hosts: Sequence[str], *, clock: Clock) -> None:
         self._issuer = issuer
@@ -36,7 +36,7 @@ class ServingTls:
         self.context.set_alpn_protocols(["http/1.1"])
 
     async def refresh(self) -> bool:
-        """Load a certificate of the authority in force; true if it is a new one."""
+        """Load a new certificate if the authority was rotated; returns whether it was."""
         state = await self._issuer.open_authority()
         if state.current.certificate == self._signer:
             return False
@@ -47,7 +47,7 @@ class ServingTls:
         return True
 
     async def run(self) -> None:
-        """Renew until cancelled; what is in force lasts longer than many failures."""
+        """Renew until cancelled; a failed renewal is tried again long before the expiry."""
         while True:
             await self._clock.sleep(_LOOK_S)
             try:

@@ -1,4 +1,4 @@
-"""What a machine runs after its attestation, and the file that tells its agent. Pure."""
+"""The workload of a machine after its attestation, and the configuration of its agent. Pure."""
 
 from urllib.parse import urlsplit
 
@@ -15,30 +15,30 @@ PLATFORM = "github-actions"
 
 
 class WorkloadError(Exception):
-    """Raised when a workload cannot be prepared; says which field is wrong and what to do."""
+    """Raised when a workload cannot be prepared; the message has the cause."""
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
-    """What the template and the claim say that the machine is for."""
+    """The workload of a machine, from its template and its claim."""
 
     method: str = "none"
     github: GithubBootstrap | None = None
     wanted: GithubWorkload = GithubWorkload()
-    """What the claim, or its pool, says of the runner."""
+    """The runner settings of the claim or its pool."""
     namespace: str = ""
-    """Of the template: its Secrets are looked for there."""
+    """Namespace of the template, and default namespace of its Secrets."""
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a runner is registered, and where the token for it is asked for."""
+    """The page that a runner registers at, and the URL of its registration token."""
 
     token_url: str
     page: str
-    """What the runner is configured with: a repository or an organization."""
+    """URL of the repository or organization that the runner is configured with."""
 
     @property
     def api(self) -> str:
-        """The root of the API, for the other calls."""
+        """The root URL of GitHub's API, for other calls."""
         for mark in ("/repos/", "/orgs/"):
             if mark in self.token_url:
                 return self.token_url.partition(mark)[0]
@@ -47,7 +47,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_registration(workload: Workload) -> Registration:
-    """Where the runner belongs to: a repository wins over an organization.
+    """Find where to register the runner; a repository wins over an organization.
 
     Raises:
         WorkloadError: if neither is named.
@@ -81,7 +81,7 @@ def find_registration(workload: Workload) -> Registration:
 def build_runner_config(
     claim: Claim, workload: Workload, *, registration: Registration, token: str, expires_at: str
 ) -> dict[str, object]:
-    """The configuration of the runner, as the agent reads it."""
+    """Build the configuration of the runner, in the form that the agent reads."""
     assert workload.github is not None  # it was registered
     runner, wanted = workload.github.runner or GithubRunner(), workload.wanted
     document: dict[str, object] = {
@@ -108,17 +108,17 @@ def build_runner_config(
 
 
 def build_empty_config(claim: Claim) -> dict[str, object]:
-    """The configuration of a machine that runs nothing of ours."""
+    """Build the configuration of a machine without a runner."""
     return {"method": "none", "runner_name": name_runner(claim), "labels": []}
 
 
 def name_runner(claim: Claim) -> str:
-    """The name that a runner registers with, unless its claim says another."""
+    """The name that a runner registers with, unless its claim sets another."""
     return f"{claim.name}-{claim.uid[:8]}"
 
 
 def _find_api(host: str) -> str:
-    """GitHub's own API, or that of a GitHub Enterprise Server."""
+    """The API URL of github.com, or of a GitHub Enterprise Server."""
     return GITHUB_API if host in ("", "github.com", "www.github.com") else f"https://{host}/api/v3"
 
 

@@ -1,7 +1,7 @@
 """Rollouts on the server: a pipeline with a candidate that part of the collectors receive.
 
-The candidate travels in the pipeline's metadata, and the pipeline itself stays the stable one: a
-server, or a copy of one, that does not know candidates delivers the stable text to everybody.
+The candidate is stored in the pipeline's metadata, and the pipeline itself stays the stable one: a
+server that does not support candidates delivers the stable text to all collectors.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from quarterdeck.telemetry.matchers import MatcherError, parse_all
 
 MEMBER = "quarterdeck-rollout"
 SUFFIX = "/candidate"
-"""Ids of pipelines are numbers, so a candidate's own is never that of a pipeline."""
+"""Suffix of a candidate's id. Ids of pipelines are numbers, so the two never clash."""
 
 
 class Candidate(NamedTuple):

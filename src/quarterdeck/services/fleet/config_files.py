@@ -1,7 +1,7 @@
-"""Configurations as plain files: for agents that read a URL once, and speak no protocol.
+"""Configurations as plain files, for agents that only read a URL.
 
 `--config=https://server/otel/config?id=edge-1&attr.env=prod` of an OpenTelemetry Collector, and
-`import.http` of Alloy. Asking for a file registers the collector.
+`import.http` of Alloy. A request for a file registers the collector.
 """
 
 from collections.abc import Callable

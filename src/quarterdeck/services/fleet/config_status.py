@@ -1,9 +1,9 @@
-"""What an agent says about the configuration it was served. Pure.
+"""The status that an agent reports for its configuration. Pure.
 
-Alloy sends a status only when it differs from the one it sent before, so silence repeats the last
-report. It also says FAILED when it could not reach the server: that is no verdict on the text, and
-must not be counted as one, or a restart of the server in the middle of a rollout would quarantine a
-sound candidate.
+Alloy sends a status only when it differs from the one it sent before, so a poll without a status
+repeats the last report. It also reports FAILED when it could not reach the server. This does not
+mean that the text is bad and must not be counted so, or a restart of the server during a rollout
+would quarantine a valid candidate.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _UNSET = ("", "UNSET")
 
 
 def read_status(current: Collector, message: Mapping[str, Any]) -> dict[str, Any]:
-    """What a poll changes in the record of a collector."""
+    """The changes of a collector's record that follow from a poll."""
     has_it = bool(current.served_hash) and message.get("hash") == current.served_hash
     report = message.get("remoteConfigStatus")
     word = str((report or {}).get("status") or "").removeprefix(_PREFIX)
@@ -38,7 +38,7 @@ def is_fetch_failure(error: str) -> bool:
 
 
 def _read_silence(current: Collector, *, has_it: bool) -> dict[str, Any]:
-    """An agent that has the text and says nothing new of it does as it last reported."""
+    """Repeat the last report of an agent that has the text and sends no new report."""
     if not has_it or current.status != APPLYING:
         return {}
     if current.reported == FAILED:

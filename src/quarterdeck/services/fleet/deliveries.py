@@ -1,7 +1,7 @@
-"""What collectors report about pipelines, counted. Pure.
+"""Counts what collectors report about pipelines. Pure.
 
-A collector reports on its whole configuration. Whatever it received and had not applied before is
-suspected of a failure: a pipeline that it ran until now is not.
+A collector reports on its whole configuration. A failure is attributed to the parts that it had not
+applied before, not to pipelines that it ran until now.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,14 @@ from quarterdeck.services.fleet.records import Collector
 
 MAX_FAILURES = 10
 INACTIVE_AFTER = timedelta(minutes=5)
-"""Three polls of the default minute, and then some."""
+"""A bit more than three polls at the default interval of one minute."""
 DELETED_AFTER = timedelta(days=30)
-"""After this a collector that does not come back is forgotten."""
+"""How long a collector may be inactive before it is deleted."""
 _COUNTS = ("assigned", "applied", "applying", "failed", "stale")
 
 
 def is_inactive(collector: Collector, now: datetime) -> bool:
-    """Whether a collector left, or has not polled for long."""
+    """Whether a collector has unregistered, or has not polled for INACTIVE_AFTER."""
     if collector.marked_inactive_at or not collector.last_seen:
         return True
     return now - rfc3339.parse(collector.last_seen) > INACTIVE_AFTER
@@ -33,7 +33,7 @@ def is_inactive(collector: Collector, now: datetime) -> bool:
 def plan_upkeep(
     collectors: Iterable[Collector], now: datetime
 ) -> tuple[list[Collector], list[str]]:
-    """Collectors to mark as inactive, and the ids of those that left so long ago to be deleted."""
+    """Collectors to mark as inactive, and ids of those to delete after DELETED_AFTER."""
     marked, gone = [], []
     stamp = rfc3339.format_time(now)
     for collector in collectors:
@@ -46,7 +46,7 @@ def plan_upkeep(
 
 
 def judge(collector: Collector, part: str, *, inactive: bool) -> str:
-    """How one part of its configuration does on a collector."""
+    """The state of one part of a collector's configuration."""
     if inactive or part not in collector.served:
         return "stale"
     if collector.status == FAILED and part in find_suspects(collector):
@@ -55,7 +55,7 @@ def judge(collector: Collector, part: str, *, inactive: bool) -> str:
 
 
 def find_suspects(collector: Collector) -> frozenset[str]:
-    """The parts that a failure of its configuration may be due to."""
+    """The parts that may have caused a failure: new ones, or all if none is new."""
     new = frozenset(collector.served) - frozenset(collector.applied)
     return new or frozenset(collector.served)
 
@@ -81,7 +81,7 @@ def count_deliveries(
 def find_conflicts(
     collectors: Iterable[Collector], configs: Configs
 ) -> Mapping[str, frozenset[str]]:
-    """Pipelines whose OpenTelemetry settings contradict each other somewhere, by name."""
+    """Pipelines whose OpenTelemetry settings conflict on some collector, by name."""
     found: dict[str, set[str]] = {}
     seen: set[int] = set()
     for collector in collectors:

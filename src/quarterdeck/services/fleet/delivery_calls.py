@@ -1,4 +1,4 @@
-"""The RPCs about deliveries: what collectors report, which is ours alone to tell."""
+"""The RPCs about deliveries: what collectors report. Only this server has them."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from quarterdeck.services.fleet.requests import Call, Message
 
 
 class DeliveryCalls:
-    """One method an RPC."""
+    """Answers the RPCs about deliveries, one method per RPC."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class DeliveryCalls:
         self._now = now
 
     def table(self) -> Mapping[str, Call]:
-        """What answers which RPC."""
+        """The methods by the names of their RPCs."""
         return {
             "ListDeliveries": self._list_deliveries,
             "ListCollectorStates": self._list_collector_states,

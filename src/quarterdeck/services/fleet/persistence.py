@@ -1,4 +1,4 @@
-"""Where the fleet lives on disk: one record a key in a revisioned store."""
+"""Stores the fleet on disk: one record per key in a revisioned store."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -47,15 +47,15 @@ class Persistence:
         return self._put(_COLLECTORS, collector.id, collector)
 
     def delete_pipeline(self, identity: str) -> Ticket | None:
-        """Forget a pipeline."""
+        """Delete a pipeline."""
         return self._delete(_PIPELINES, identity)
 
     def delete_revision(self, identity: str) -> Ticket | None:
-        """Forget a revision."""
+        """Delete a revision."""
         return self._delete(_REVISIONS, identity)
 
     def delete_collector(self, identity: str) -> Ticket | None:
-        """Forget a collector."""
+        """Delete a collector."""
         return self._delete(_COLLECTORS, identity)
 
     def _read(self, resource: str, kind: type[Record]) -> list[Record]:

@@ -1,4 +1,4 @@
-"""What is kept: pipelines, their revisions, collectors. Frozen, and the shape of what is stored."""
+"""The stored records: pipelines, their revisions and collectors. Frozen."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -72,7 +72,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
 
 
 class Collector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """One collector: what it said of itself, what was set for it, and how it is doing."""
+    """One collector: what it reported, what was set for it, and the state of its configuration."""
 
     id: str
     name: str = ""
@@ -96,7 +96,7 @@ class Collector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     reported_error: str = ""
 
     def effective_attributes(self) -> dict[str, str]:
-        """What matchers see: remote wins over local, but never in the reserved names."""
+        """The attributes that matchers use: remote wins over local, except for reserved names."""
         return merge_attributes(self.id, self.local_attributes, self.remote_attributes)
 
     def message(self) -> dict[str, Any]:

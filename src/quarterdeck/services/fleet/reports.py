@@ -1,7 +1,7 @@
-"""What agents report of themselves: kept in memory at once, written in batches.
+"""Reports of agents: recorded in memory at once, written to disk in batches.
 
-Ten thousand polls cost one write each half minute, not ten thousand; only what must not be lost, a
-registration, is written before it is answered.
+Polls are written once every half minute, not each by itself; only a registration, which must not be
+lost, is written before it is answered.
 """
 
 from quarterdeck.services.fleet.collectors import Collectors
@@ -10,7 +10,7 @@ from quarterdeck.services.fleet.records import Collector
 from quarterdeck.storage import StorageError
 
 FLUSH_BATCH = 250
-"""Collectors written at once: some milliseconds in which no poll is answered."""
+"""Collectors per batch: a write takes some milliseconds, during which no poll is answered."""
 
 
 class Reports:
@@ -22,17 +22,17 @@ class Reports:
         self._dirty: set[str] = set()
 
     def note(self, collector: Collector) -> None:
-        """Keep what an agent said; the next flush writes it."""
+        """Record a collector in memory; the next flush writes it to disk."""
         self._collectors.put(collector)
         self._dirty.add(collector.id)
 
     async def write(self, collector: Collector) -> None:
-        """Keep it, and write it now."""
+        """Record a collector in memory, and write it to disk now."""
         self._collectors.put(collector)
         await settle([self._disk.put_collector(collector)])
 
     async def flush(self) -> None:
-        """Write what agents have reported since the last time; between batches others are served.
+        """Write what agents have reported since the last flush; between batches polls are answered.
 
         Raises:
             StorageError: if it cannot be written; the next flush tries again.

@@ -1,8 +1,8 @@
 """Alerts from rules of MetricSources, as each viewer may see them.
 
-A rule is judged on the aggregations that the viewer may see, computed by the one engine. Who sees
-all rows is told since when the rule holds, and only after it has held for `forSeconds`. For others
-that moment would tell about rows they may not see: their alerts are those of the last reading.
+A rule is evaluated on the aggregations that the viewer may see. A viewer who sees all rows gets an
+alert once the rule has held for `forSeconds`, with the time since when it holds. For others that
+time would reveal something about hidden rows: their alerts are those of the last reading.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ _NAMESPACE = "namespace"
 
 
 class AlertRules:
-    """Finds what rules say of a cluster."""
+    """Finds the alerts of rules for a cluster."""
 
     def __init__(
         self, reader: HubReader, catalog: Catalog, *, restrict: Restrict, clock: Clock

@@ -1,7 +1,7 @@
-"""The audit log: who was refused, and who looked at what others may see.
+"""The audit log: refused requests, and sensitive ones such as explaining the access of others.
 
-Records go to `audit:rbac:{YYYYMMDD}` of the store, 30 days long, and to the log. Whoever asks does
-not wait for the store; when too many records wait, the oldest go and are counted.
+Records are stored in `audit:rbac:{YYYYMMDD}` for 30 days, and logged. Requests do not wait for the
+store; if too many records are buffered, the oldest are dropped and counted.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.runtime.observability.logging import get_logger
 
 KEPT = 100_000
-"""Records of one day."""
+"""Maximum number of records of one day."""
 KEPT_S = 30 * 24 * 3600
 MAX_WAITING = 10_000
 _BATCH = 500
@@ -27,7 +27,7 @@ _log = get_logger("services.hub.audit")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry."""
+    """One entry of the audit log."""
 
     timestamp: str
     user: str
@@ -40,7 +40,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditLog:
-    """Keeps records in the background."""
+    """Writes records in the background."""
 
     def __init__(self, state: StateStore, *, clock: Clock) -> None:
         self._state = state
@@ -50,7 +50,7 @@ class AuditLog:
         self.dropped = 0
 
     def add(self, record: Record) -> None:
-        """Hand a record over."""
+        """Log a record, and buffer it for the store."""
         self._waiting.append(record)
         if len(self._waiting) > MAX_WAITING:
             self._waiting.popleft()
@@ -65,7 +65,7 @@ class AuditLog:
         )
 
     async def run(self) -> None:
-        """Write for ever; cancel it to stop, then `flush`."""
+        """Write buffered records; cancel it to stop, then `flush`."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -84,7 +84,7 @@ class AuditLog:
         return [record for each in found if (record := _decode(each)) is not None]
 
     async def flush(self) -> None:
-        """Try once to write all that waits."""
+        """Try once to write all buffered records."""
         while self._waiting and await self._write():
             pass
 

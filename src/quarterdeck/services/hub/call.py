@@ -1,4 +1,4 @@
-"""What an endpoint is given: who asks, for what, and where to look."""
+"""The input of an endpoint: request, viewer and parameters."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of a list; the answer is its items, the rest is in headers."""
+    """One page of a list; the response body has the items, headers have the rest."""
 
     items: list[Any]
     total: int
@@ -25,7 +25,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call:
-    """One request on its way through an endpoint."""
+    """The input of an endpoint: one request."""
 
     def __init__(
         self,
@@ -40,16 +40,16 @@ class Call:
         self.values = values
         self.now = now
         self.audit_note = ""
-        """What the audit log says of a call that succeeds; empty leaves it out."""
+        """The note in the audit log if the call succeeds; empty for none."""
         self._parameters = parameters
         self._viewer = viewer
 
     @property
     def viewer(self) -> Viewer:
-        """Who asks, with what they may see.
+        """The viewer, with their access.
 
         Raises:
-            Unauthenticated: if nobody is logged in.
+            Unauthenticated: without a login.
         """
         if self._viewer is None:
             raise Unauthenticated(REQUIRED)
@@ -57,7 +57,7 @@ class Call:
 
     @property
     def principal(self) -> Principal | None:
-        """Who asks; None if nobody is logged in."""
+        """The authenticated principal; None without a login."""
         return self._viewer.principal if self._viewer is not None else None
 
     def parameters(self, kind: type[Parameters]) -> Parameters:
@@ -69,8 +69,8 @@ class Call:
         """What may be seen of a cluster; `labels` are None if there is no such cluster.
 
         Raises:
-            AccessDenied: if nothing may be seen, and also if the cluster does not exist and a
-                policy would not show it: who may not see a cluster cannot find out that it exists.
+            AccessDenied: if nothing may be seen; the same for a cluster that does not exist, so
+                that viewers cannot find out which clusters exist.
         """
         access = self.viewer.decide_cluster(name, labels or {})
         if not access.is_visible:

@@ -1,4 +1,4 @@
-"""The MetricSources that the store knows, by id and by the type that policies name."""
+"""The MetricSources in the store, by id and by the type that policies name."""
 
 import builtins
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""What can go wrong with a request, as the answer it becomes.
+"""Errors of requests, with the HTTP status of the response.
 
 HubApiError
 ├── BadRequest        400  a parameter is missing, wrong or out of its limits
-├── Unauthenticated   401  nobody, or somebody who cannot be verified
+├── Unauthenticated   401  no credentials, or invalid ones
 ├── AccessDenied      403  the policies do not allow it
 ├── NotFound          404
 ├── BackendFailed     502  the history does not answer
@@ -29,7 +29,7 @@ class BadRequest(HubApiError):
 
 
 class Unauthenticated(HubApiError):
-    """Raised when it is not known who asks."""
+    """Raised when a request is not authenticated."""
 
     status = 401
 
@@ -41,7 +41,7 @@ class AccessDenied(HubApiError):
 
 
 class NotFound(HubApiError):
-    """Raised when there is no such thing."""
+    """Raised when an object does not exist."""
 
     status = 404
 
@@ -59,5 +59,5 @@ class Unavailable(HubApiError):
 
 
 def deny_cluster(name: str) -> AccessDenied:
-    """The refusal of a cluster; the same whether it exists or not."""
+    """Build the error for a hidden cluster; it is the same whether the cluster exists or not."""
     return AccessDenied(f"Access denied to cluster '{name}'")

@@ -1,4 +1,4 @@
-"""Who asks: a bearer token, headers of a trusted proxy, or nobody.
+"""Authentication: a bearer token, headers of a trusted proxy, or anonymous.
 
 A token is looked up among those of this process, then verified by OpenID Connect, then by the API
 server's TokenReview. Headers of an OAuth proxy count only if the connection comes from one of the
@@ -25,19 +25,19 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class TokenVerifier(Protocol):
-    """Finds out whose a token is: OpenID Connect, or the API server."""
+    """Finds the principal of a token: by OpenID Connect, or by the API server."""
 
     async def verify(self, token: str) -> Principal | None:
-        """The principal of a token; None if it is not one of ours.
+        """The principal of a token; None if this verifier does not recognize it.
 
         Raises:
-            Unavailable: if that cannot be found out now.
+            Unavailable: if the token cannot be verified now.
         """
         ...
 
 
 class ProxyHeaders(msgspec.Struct, frozen=True, kw_only=True):
-    """The headers in which an OAuth proxy says who asks, and from where they count."""
+    """The user headers of an OAuth proxy, and the networks they are trusted from."""
 
     trusted: tuple[Network, ...] = ()
     user: str = "X-Forwarded-User"
@@ -48,7 +48,7 @@ class ProxyHeaders(msgspec.Struct, frozen=True, kw_only=True):
         """The principal that a trusted proxy names; None without its headers.
 
         Raises:
-            Unauthenticated: if somebody else sends them, or sends one twice.
+            Unauthenticated: if another peer sends them, or one is sent twice.
         """
         names = (self.user, self.email, self.groups)
         if not any(name in request.headers for name in names):
@@ -79,19 +79,19 @@ class ProxyHeaders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Directory(Protocol):
-    """Knows the groups of users that an OAuth proxy names without any."""
+    """Finds the groups of users that an OAuth proxy names without groups."""
 
     async def resolve(self, principal: Principal) -> Principal:
-        """The principal under its own name and with its groups.
+        """The principal with the name and the groups that the directory has for it.
 
         Raises:
-            Unavailable: if that cannot be found out now.
+            Unavailable: if the directory cannot be read now.
         """
         ...
 
 
 class Authenticator:
-    """Finds out who asks."""
+    """Authenticates requests."""
 
     def __init__(
         self,
@@ -109,11 +109,11 @@ class Authenticator:
         self._allows_anonymous = allows_anonymous
 
     async def authenticate(self, request: Request) -> Principal | None:
-        """Who asks; None if nobody says so.
+        """The principal of a request; None without credentials, unless anonymous access is allowed.
 
         Raises:
-            Unauthenticated: if they say so and cannot prove it.
-            Unavailable: if that cannot be found out now.
+            Unauthenticated: if the credentials are invalid.
+            Unavailable: if they cannot be verified now.
         """
         proxied = self._proxy.read(request)
         if proxied is not None:
@@ -140,7 +140,7 @@ class Authenticator:
 
 
 def remove_masters(groups: Iterable[str]) -> tuple[str, ...]:
-    """Groups as an outside provider names them: only the API server can name masters."""
+    """Remove `system:masters` from groups of an external provider: only the API server names it."""
     return tuple(each for each in groups if each != MASTERS)
 
 

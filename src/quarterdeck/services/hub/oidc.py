@@ -1,4 +1,4 @@
-"""Whose an ID token of an OpenID Connect issuer is."""
+"""Verifies ID tokens of an OpenID Connect issuer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _EMAIL = "email"
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """Which claims become name and groups."""
+    """The names of the claims for user name and groups."""
 
     username: str = _EMAIL
     groups: str = "groups"
@@ -56,7 +56,7 @@ class IdTokens:
 
 
 def build_principal(claims: Mapping[str, Any], wanted: Claims) -> Principal:
-    """The principal that verified claims stand for.
+    """The principal of verified claims.
 
     Raises:
         Unauthenticated: if the name is absent, one of Kubernetes itself, or an address that is

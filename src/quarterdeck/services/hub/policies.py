@@ -1,7 +1,7 @@
-"""The policies in force, kept up to date: read again when one changes, and every now and then.
+"""Keeps the policies in force up to date: reads them again after changes and periodically.
 
-While the store does not answer, the last known policies hold; before they were read once, nobody
-sees anything.
+While the store does not answer, the policies that were read last apply; until they were read once,
+viewers see nothing.
 """
 
 import asyncio
@@ -27,19 +27,19 @@ _log = get_logger("services.hub.policies")
 
 
 class PolicyLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long policies and decisions are remembered, and how many count for one user."""
+    """How long policies and decisions are cached, and how many apply to one user."""
 
     refresh_s: float = REFRESH_S
     """POLICY_CACHE_TTL: how long a change may go unnoticed if its message is lost."""
     viewer_s: float = 0.0
-    """RBAC_CACHE_TTL: how long the policies of one user are remembered; 0 looks them up always."""
+    """RBAC_CACHE_TTL: how long the policies of one user are cached; 0 disables the cache."""
     per_user: int | None = None
-    """MAX_POLICIES_PER_USER: the first so many in the order in which policies decide. What comes
-    after them could only have allowed more: without a match nothing may be seen."""
+    """MAX_POLICIES_PER_USER: only the first ones in order of evaluation apply. Leaving out others
+    can only hide more, because without a matching policy nothing may be seen."""
 
 
 class Policies:
-    """What everybody may see."""
+    """The policies in the store, and what they allow each viewer to see."""
 
     def __init__(
         self, state: StateStore, *, clock: Clock, limits: PolicyLimits | None = None
@@ -52,7 +52,7 @@ class Policies:
         self._stale = asyncio.Event()
 
     async def run(self) -> None:
-        """Follow changes; cancel it to stop."""
+        """Read policies again after changes and periodically; cancel it to stop."""
         async with Supervisor("hub-policies") as tasks:
             tasks.spawn(self._follow(), name="policy-changes")
             tasks.spawn(self._tick(), name="policy-refresh")
@@ -115,7 +115,7 @@ class Policies:
             try:
                 async with self._state.subscribe(keys.POLICY_CHANGES) as messages:
                     is_lost = False
-                    self._stale.set()  # what changed while nobody listened
+                    self._stale.set()  # changes may have been missed
                     async for _ in messages:
                         self._stale.set()
                     return

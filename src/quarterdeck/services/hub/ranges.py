@@ -1,4 +1,4 @@
-"""Time ranges of history queries: read, bounded. Pure."""
+"""Parses and limits the time ranges of history queries. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
 
 
 class RangeParameters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which metric, over which time."""
+    """Metric and time range of a history query."""
 
     metric: str = ""
     range: str = "1h"
@@ -29,7 +29,7 @@ class RangeParameters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def known_metrics(names: Iterable[str]) -> msgspec.Meta:
-    """The description of a metric that must be one of some names."""
+    """The OpenAPI description of a required metric parameter with these names."""
     return msgspec.Meta(extra_json_schema={"enum": sorted(names), "x-required": True})
 
 

@@ -1,4 +1,4 @@
-"""Reads the hub's store in the shapes of its keys. Knows nothing of who asks."""
+"""Reads and decodes the keys of the hub's store. Does not check access."""
 
 import asyncio
 import functools
@@ -12,7 +12,7 @@ from quarterdeck.hubstate.ports import StateReader
 from quarterdeck.kit import json
 
 PARTS = ("spec", "info", "metrics", "status", "operators_summary")
-"""What the list of clusters shows of each."""
+"""The parts of each cluster that the list of clusters shows."""
 
 
 class StoredCluster(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class HubReader:
         return {name: decode_labels(data) for name, data in zip(names, found, strict=True)}
 
     async def labels_of(self, name: str) -> dict[str, str] | None:
-        """Labels of a cluster; None if the store does not know it."""
+        """Labels of a cluster; None if there is no such cluster in the store."""
         is_known = name in await self.state.members(keys.CLUSTERS)
         found = await self.state.get(keys.cluster(name, "labels")) if is_known else None
         return decode_labels(found) if is_known else None
@@ -67,7 +67,7 @@ class HubReader:
         return sorted(await self.state.members(keys.cluster(name, "namespaces:set")))
 
     async def node(self, cluster: str, node: str) -> dict[str, Any] | None:
-        """What is known of a node."""
+        """The facts of a node; None if there is no such node in the store."""
         found = decode((await self.state.fields(keys.node(cluster, node))).get("current"))
         return found if isinstance(found, dict) else None
 
@@ -88,7 +88,7 @@ class HubReader:
         return {type_: decode(text) for type_, text in found.items()}
 
     async def events(self, name: str, limit: int) -> list[Any]:
-        """What happened to a cluster or registry, newest first."""
+        """Events of a cluster or registry, newest first."""
         return [decode(each) for each in await self.state.items(keys.events(name), limit=limit)]
 
     async def alerts(self, cluster: str) -> list[dict[str, str]]:
@@ -108,7 +108,7 @@ class HubReader:
 
 
 def decode(data: bytes | str | None) -> Any:
-    """Decoded JSON; None for nothing, and for what is not JSON."""
+    """Decode JSON; None if it is absent or invalid."""
     if data is None:
         return None
     try:
@@ -124,7 +124,7 @@ def decode_labels(data: bytes | None) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=4096)
 def _decode_labels(data: bytes) -> dict[str, str]:
-    """Many clusters have the same labels, and all of them are read for every list."""
+    """Cached, because every list reads all labels, and many clusters have the same ones."""
     found = decode(data)
     if not isinstance(found, dict):
         return {}

@@ -1,4 +1,4 @@
-"""Which endpoint a request is for, and its parameters as a typed struct."""
+"""Finds the endpoint of a request, and decodes its parameters to a typed struct."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
@@ -17,7 +17,7 @@ _LIST_TYPES = (tuple, list)
 
 
 class Login(Enum):
-    """Whether an endpoint must know who asks."""
+    """Whether an endpoint requires a login."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -65,7 +65,7 @@ class WrongMethod(Exception):
 
 
 class Router:
-    """Finds routes by path: exact segments go before names."""
+    """Finds routes by path; exact segments win over named ones."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self.routes = tuple(routes)
@@ -96,7 +96,7 @@ class Router:
         return _list_methods(self._find_all(path))
 
     def find_pattern(self, path: str) -> str:
-        """The path of the endpoint that has a path, with its names; `other` if none has it."""
+        """The path pattern of the endpoint of a path; `other` if there is none."""
         try:
             return self._find_all(path)[0].route.path
         except NotFound:
@@ -167,7 +167,7 @@ def read_parameters(kind: type[msgspec.Struct], query: str) -> msgspec.Struct:
 def _describe(
     error: msgspec.ValidationError, kind: type[msgspec.Struct], values: Mapping[str, Any]
 ) -> str:
-    """Which parameter is wrong, its value, and what may stand there."""
+    """The message about a wrong parameter: its name, its value and the valid values."""
     text, _, place = str(error).replace("`", "").partition(" - at $.")
     if not place:
         return text.replace("Object missing required field", "missing parameter")

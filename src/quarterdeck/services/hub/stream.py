@@ -1,8 +1,8 @@
-"""Server-sent events: what changed on clusters, registries and MetricSources, as it happens.
+"""Server-sent events: changes of clusters, registries and MetricSources.
 
-Events say that something changed; what it is now is read from the other endpoints. Policies are
-looked at for every event, so a viewer whose access is revoked hears nothing more. At every
-heartbeat the viewer is asked for again: a stream ends with the token that opened it.
+Events say that something changed; the new state is read from the other endpoints. Policies are
+evaluated for every event, so a viewer whose access is revoked gets no more events. At every
+heartbeat the viewer is authenticated again: a stream ends when its token is no longer valid.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ _RETRY = b"retry: 2000\n\n"
 _HEARTBEAT = b": heartbeat\n\n"
 
 Look = Callable[[], Awaitable[Viewer]]
-"""The viewer with the policies of this moment."""
+"""Returns the viewer with the current policies."""
 IsValid = Callable[[], Awaitable[bool]]
-"""Whether the viewer can still prove who they are."""
+"""Returns whether the credentials of the viewer are still valid."""
 
 
 class Streams:
@@ -59,7 +59,7 @@ class Streams:
         is_valid: IsValid,
         count: Callable[[int], None] = lambda _: None,
     ) -> StreamResponse:
-        """The endless answer to one request; `count` is told of a listener that comes or goes."""
+        """Open the stream of one request; `count` is called when a listener joins or leaves."""
 
         async def run(writer: BodyWriter) -> None:
             count(1)
@@ -116,7 +116,7 @@ class Streams:
         over.set()
 
     async def show(self, message: Message, viewer: Viewer) -> tuple[str, bytes] | None:
-        """Type and data of an event for a viewer; None if it is not for them."""
+        """Type and data of an event for a viewer; None if the viewer may not see it."""
         body = decode(message.data)
         if not isinstance(body, dict):
             return None
@@ -143,7 +143,7 @@ class Streams:
     async def _show_source(
         self, type_: str, body: dict[str, Any], viewer: Viewer
     ) -> tuple[str, bytes] | None:
-        """Without numbers, which count what may be hidden."""
+        """Show an event of a source without numbers, as these may count hidden objects."""
         identity = str(body.get("sourceId", ""))
         source = await self._catalog.find(identity) if "/" in identity else None
         if not viewer.principal.is_master and (source is None or not _names(viewer, source.type)):

@@ -1,4 +1,4 @@
-"""Whose a token is, as the API server's TokenReview says; answers are remembered for a minute."""
+"""Authenticates tokens by the API server's TokenReview; answers are cached for a minute."""
 
 import asyncio
 import hashlib
@@ -29,7 +29,7 @@ class TokenReviewer:
         self._known: OrderedDict[bytes, tuple[float, Principal | None]] = OrderedDict()
 
     async def verify(self, token: str) -> Principal | None:
-        """The principal of a token; None if the API server does not know it.
+        """The principal of a token; None if the API server does not accept it.
 
         Raises:
             Unavailable: if the API server does not answer.
@@ -46,7 +46,7 @@ class TokenReviewer:
         return found
 
     def forget(self) -> None:
-        """Ask the API server again for every token."""
+        """Clear the cache, so that the API server reviews every token again."""
         self._known.clear()
 
     async def _review(self, token: str) -> Principal | None:

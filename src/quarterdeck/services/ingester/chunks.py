@@ -1,8 +1,8 @@
-"""Chunks of one batch until it is complete. Pure, and bounded.
+"""Assembles the chunks of a batch, within a limit. Pure.
 
-Chunks come in order, one batch at a time: a first chunk begins anew, so that a batch whose sending
-was interrupted can be sent again on the same stream. They are kept as the bytes they came in, which
-are a tenth of what they become.
+Chunks arrive in order, one batch at a time. A first chunk starts over, so that an interrupted batch
+can be sent again on the same stream. Chunks are kept encoded, which takes a tenth of the memory of
+decoded ones.
 """
 
 from quarterdeck.inventory.push.messages import MetricsBatch
@@ -26,7 +26,7 @@ class Assembly:
         self._is_evicted = False
 
     def add(self, head: MetricsBatch, data: bytes, now: float) -> list[bytes] | None:
-        """All chunks of the batch once its last one is here.
+        """Add a chunk; returns all chunks of the batch after the last one.
 
         Raises:
             ProtocolError: if the chunk is not the next one.
@@ -54,7 +54,7 @@ class Assembly:
         return None
 
     def check_age(self, now: float) -> None:
-        """Refuse a batch whose chunks do not come.
+        """Refuse a batch whose chunks do not arrive in time.
 
         Raises:
             ProtocolError: if it was begun too long ago.
@@ -64,12 +64,12 @@ class Assembly:
             raise ProtocolError(f"a batch was not complete within {limit_s:g} s")
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Drop all chunks."""
         self._chunks = []
         self._share.close()
 
     def _begin(self, head: MetricsBatch, now: float) -> int:
-        """Note which batch a chunk belongs to; how many chunks it has."""
+        """Record which batch a chunk belongs to; returns the number of its chunks."""
         count = max(1, head.chunk_count)
         if count > self._options.max_chunks:
             raise ProtocolError(

@@ -1,7 +1,7 @@
-"""The configuration that every collector gets: the MetricSources in force.
+"""The configuration that every collector gets: the enabled MetricSources.
 
-It is read again when the store says that a source was compiled or deleted, and now and then,
-because such messages can get lost.
+It is read again after a message of the store that a source was compiled or deleted, and
+periodically, because messages can get lost.
 """
 
 import asyncio
@@ -43,13 +43,13 @@ class Configs:
         self._changed = asyncio.Event()
 
     async def wait_changed(self, version: str) -> str:
-        """Wait until the configuration is another than this one; its version."""
+        """Wait until the configuration differs from a version; returns the new version."""
         while self.version in ("", version):
             await self._changed.wait()
         return self.version
 
     async def run(self) -> None:
-        """Follow the store until cancelled."""
+        """Keep the configuration up to date, until cancelled."""
         while True:
             try:
                 await self.refresh()

@@ -1,7 +1,7 @@
-"""Streams that have not registered yet: few at a time of one peer, and of all.
+"""Limits how many streams register at a time, per peer and in total.
 
-gRPC takes a message as long as any other from a peer that has proved nothing. Until a stream has
-its turn nothing of it is read, so that what it sends stays at its sender, but for a small window.
+gRPC accepts messages of full size also from peers that are not authenticated. Nothing is read from
+a stream before its turn, so that flow control keeps its data at the sender, except a small window.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ _PORT = ":"
 
 
 class Entrance:
-    """Lets streams register."""
+    """Grants turns to streams that want to register."""
 
     def __init__(self, *, of_peer: int, of_all: int) -> None:
         self._of_peer = of_peer
@@ -23,7 +23,7 @@ class Entrance:
 
     @contextlib.asynccontextmanager
     async def enter(self, peer: str) -> AsyncIterator[None]:
-        """Wait for a turn, and keep it within the block; who waits is not read from."""
+        """Wait for a turn, and hold it within the block; nothing is read from waiting streams."""
         host = peer.rpartition(_PORT)[0] or peer
         async with self._take_turn(host), self._all:
             self.inside += 1
@@ -34,7 +34,7 @@ class Entrance:
 
     @contextlib.asynccontextmanager
     async def _take_turn(self, host: str) -> AsyncIterator[None]:
-        """The turns of one peer; forgotten when nobody of it is left."""
+        """Wait for a turn among the streams of a peer; the last one removes its semaphore."""
         turns, count = self._peers.get(host) or (asyncio.Semaphore(self._of_peer), 0)
         self._peers[host] = (turns, count + 1)
         try:
@@ -48,5 +48,5 @@ class Entrance:
                 del self._peers[host]
 
     def __len__(self) -> int:
-        """Peers of whom streams register or wait."""
+        """Number of peers with streams that register or wait."""
         return len(self._peers)

@@ -1,4 +1,4 @@
-"""Why a stream ends, and why a batch is not taken.
+"""Errors that end a stream or refuse a batch.
 
 StreamRefused
 ├── TokenRefused     the token is not, or no longer, that of the cluster
@@ -10,11 +10,11 @@ BatchTooBig          the batch would never be taken; the stream goes on
 
 
 class StreamRefused(Exception):
-    """Root of what ends a stream."""
+    """Root of the errors that end a stream."""
 
 
 class TokenRefused(StreamRefused):
-    """Raised when a token is not that of the cluster; says the same for unknown clusters."""
+    """Raised for a wrong token; the message is the same for unknown clusters."""
 
     def __init__(self, cluster: str) -> None:
         super().__init__(
@@ -24,7 +24,7 @@ class TokenRefused(StreamRefused):
 
 
 class TooMuchHeld(StreamRefused):
-    """Raised when an incomplete batch had to make room for those of others."""
+    """Raised when an incomplete batch was dropped because all streams hold too many bytes."""
 
 
 class BatchTooBig(Exception):

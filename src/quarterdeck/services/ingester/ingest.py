@@ -1,4 +1,4 @@
-"""From a complete batch to the store: nothing is acknowledged before it is kept.
+"""Stores complete batches; a batch is acknowledged only after it is stored.
 
 The history is written first, because writing a sample twice changes nothing. State and mark are
 committed together: a hub that is killed between the two writes stores the batch again when it is
@@ -48,9 +48,9 @@ class Ingest:
         self._clock = clock
         self.metrics = metrics or IngesterMetrics()
         self.slots = asyncio.Semaphore(options.max_parallel_batches)
-        """Held while a batch is in memory as objects, which are ten times its bytes."""
+        """Limits how many batches are decoded at once: decoded ones take ten times their bytes."""
         self.held = Budget(options.max_held_bytes)
-        """Batches that are not complete, of all streams."""
+        """Budget for the incomplete batches of all streams."""
         self.intervals: Mapping[str, int] = {}
         """Seconds between two collections of each source."""
         self.stored = 0
@@ -76,7 +76,7 @@ class Ingest:
         return ack
 
     def refuse(self, batch_id: str, reason: str) -> Ack:
-        """Answer a batch that would never be stored."""
+        """Build the answer to a batch that can never be stored."""
         self.refused += 1
         self.metrics.count_batch("refused")
         return Ack(batch_id=batch_id, error=reason, is_permanent=True)
@@ -136,7 +136,7 @@ def _read_interval(spec: bytes | None) -> int:
 
 
 class _BatchPlan:
-    """What one batch becomes."""
+    """The writes and samples of one batch."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class _BatchPlan:
                 )
 
     def build_writes(self, nodes: frozenset[str], stay: Stay) -> list[Write]:
-        """Writes of what is newer than what is stored; buffered batches only add to the history."""
+        """Build the writes of newer data than is stored; older batches only add to the history."""
         writes = list(self._source_writes)
         if self._collected is None or not self._is_newer(self._mark.cluster_at):
             return writes

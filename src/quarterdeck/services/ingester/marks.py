@@ -1,4 +1,4 @@
-"""How far a cluster's batches are stored: what makes a batch a duplicate, or old news. Pure."""
+"""Marks of the last stored batch of a cluster, to detect duplicate and outdated batches. Pure."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     cluster_at: float = 0.0
     """When the newest reading of the cluster was made, in unix seconds."""
     sources_at: Mapping[str, float] = {}
-    """The same for each source."""
+    """When the newest collection of each source was made, in unix seconds."""
 
     def has_stored(self, batch: MetricsBatch) -> bool:
         """Whether this very batch was stored before."""
@@ -26,9 +26,9 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         return bool(batch.batch_id) and batch.batch_id == self.batch_id
 
     def is_continued_by(self, batch: MetricsBatch) -> bool:
-        """Whether a batch that is not stored is of the run that sent the last one.
+        """Whether a batch that is not stored yet is of the same run as the last one.
 
-        Then its number says that it is newer, also when the collector's clock was set back.
+        Then it is newer by its number, even if the collector's clock was set back.
         """
         return batch.sequence > 0 and batch.agent_id == self.agent_id
 
@@ -49,12 +49,12 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def get_key(cluster: str) -> str:
-    """Where the mark of a cluster is."""
+    """The key of a cluster's mark."""
     return keys.cluster(cluster, "collector:mark")
 
 
 def decode_mark(data: bytes | None) -> Mark:
-    """A stored mark; one that cannot be read counts as none."""
+    """Decode a stored mark; an empty one if it cannot be decoded."""
     try:
         return msgspec.json.decode(data, type=Mark) if data else Mark()
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Metrics of the ingester: streams, batches by what became of them, bytes and time."""
+"""Metrics of the ingester: streams, batches by result, bytes and durations."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class IngesterMetrics:
-    """Declared once; in a registry of its own unless one is given."""
+    """The metrics of the ingester; registered in a registry of their own unless one is given."""
 
     def __init__(self, registry: Registry | None = None) -> None:
         self._registry = r = registry if registry is not None else Registry()
@@ -35,7 +35,7 @@ class IngesterMetrics:
         )
 
     def follow_connections(self, count: Callable[[], int]) -> None:
-        """Show how many collectors are connected."""
+        """Export the number of connected collectors, which `count` returns."""
 
         def read() -> None:
             self._connected.labels().value = float(count())
@@ -43,17 +43,17 @@ class IngesterMetrics:
         self._registry.add_collector(read)
 
     def count_batch(self, result: str) -> None:
-        """A batch was stored, recognised, refused or not stored."""
+        """Count a batch by its result: stored, duplicate, refused, or failed to be stored."""
         self._batches.labels(result).value += 1
 
     def count_bytes(self, size: int) -> None:
-        """A chunk of a batch came in."""
+        """Count the bytes of a received chunk."""
         self._bytes.labels().value += size
 
     def observe_batch(self, took_s: float) -> None:
-        """A complete batch was answered."""
+        """Record the time from the last chunk of a batch to its acknowledgement."""
         self._seconds.labels().observe(took_s)
 
     def count_refusal(self, reason: str) -> None:
-        """A stream was ended."""
+        """Count a stream that the ingester ended, by reason."""
         self._refused.labels(reason).value += 1

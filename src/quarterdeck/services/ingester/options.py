@@ -1,4 +1,4 @@
-"""What the ingester is told."""
+"""The options of the ingester."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
     certificate: Path
     key: Path
     client_authority: Path | None = None
-    """When given, collectors must show a certificate of this authority."""
+    """If set, collectors must present a client certificate of this authority."""
 
 
 class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,13 +23,13 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 9443
     tls: TlsFiles | None = None
-    """None serves plain text."""
+    """None serves without TLS."""
     max_message_bytes: int = 4 * 1024 * 1024
-    """One chunk of a batch."""
+    """Maximum size of one chunk of a batch."""
     max_batch_bytes: int = 32 * 1024 * 1024
-    """All chunks of a batch."""
+    """Maximum size of all chunks of a batch."""
     max_held_bytes: int = 128 * 1024 * 1024
-    """Incomplete batches of all streams; beyond that the largest one has to be sent again."""
+    """Maximum size of all incomplete batches; above it the largest one must be sent again."""
     batch_timeout_s: float = 300.0
     """From the first chunk of a batch to its last; collectors wait for an answer 60 s at most."""
     max_chunks: int = 1024
@@ -38,9 +38,9 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_registering: int = 64
     """Streams that register at once; others wait their turn, and nothing of them is read."""
     max_registering_of_peer: int = 8
-    """The same for one address: who never registers keeps only its neighbours waiting."""
+    """The same per address, so that a peer that never registers delays only its own address."""
     max_parallel_batches: int = 8
-    """Batches that are decoded and stored at once; others wait as the bytes they came in."""
+    """Batches that are decoded and stored at once; others wait in encoded form."""
     register_timeout_s: float = 10.0
     idle_s: float = 90.0
     """A stream that sends nothing for so long is closed; collectors send heartbeats every 30 s."""
@@ -51,7 +51,7 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     lifetimes: Lifetimes = Lifetimes()
 
     def build_stay(self, interval_s: int = 0) -> Stay:
-        """How long what a collector sends is kept, by the interval of its cluster."""
+        """The lifetimes of what a collector sends, by the interval of its cluster."""
         interval_s = interval_s or self.interval_s
         return Stay(
             interval_s=interval_s,

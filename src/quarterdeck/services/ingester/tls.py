@@ -1,6 +1,6 @@
-"""The listener's certificate, read again for the first handshake after its files changed.
+"""The listener's certificate, which is loaded again before a handshake if its files changed.
 
-A pair that cannot be used leaves the one before in force.
+If the new certificate and key cannot be used, the previous ones stay in use.
 """
 
 import ssl

@@ -1,5 +1,5 @@
-"""Hears of jobs: webhooks of GitHub Actions become demand for runner pools.
+"""Records jobs of GitHub Actions, by webhooks or polling, as demand for runner pools.
 
-May import `client`, `apis`, `meta`, `wire`, `kit`. Start at `service` (HTTP), then `events` (what a
-delivery means), `matching` (which pools it concerns) and `record` (where jobs are kept).
+May import `client`, `apis`, `meta`, `wire`, `kit`. Start at `service` (HTTP), then `events`
+(parses deliveries), `matching` (finds the pools of a job) and `record` (stores the jobs).
 """

@@ -1,4 +1,4 @@
-"""Deliveries of GitHub: checked signatures, and what a `workflow_job` event says. Pure."""
+"""Deliveries of GitHub: verifies signatures and parses `workflow_job` events. Pure."""
 
 import hashlib
 import hmac
@@ -22,7 +22,7 @@ _STATES: dict[str, JobState] = {
 
 
 class BadDelivery(ValueError):
-    """Raised when a delivery cannot be read; says which field is wrong."""
+    """Raised when a delivery is invalid; the message names the field."""
 
 
 class _Job(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class _Payload(msgspec.Struct, frozen=True):
 
 
 class JobEvent(NamedTuple):
-    """What happened to a job."""
+    """The new state of a job, with its labels and repository."""
 
     job: Job
     labels: frozenset[str]
@@ -71,7 +71,7 @@ def sign(body: bytes, secret: str) -> str:
 
 
 def parse_event(body: bytes, now: str) -> JobEvent | None:
-    """What a `workflow_job` delivery says; None for actions that mean nothing to us.
+    """Parse a `workflow_job` delivery; None for actions that are not used.
 
     Raises:
         BadDelivery: if it is not such a delivery.

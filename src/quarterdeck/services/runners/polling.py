@@ -1,6 +1,6 @@
-"""Asks GitHub for jobs where no delivery reaches us: a few requests per repository and interval.
+"""Polls GitHub for jobs where no deliveries arrive: a few requests per repository.
 
-Only repositories can be asked: GitHub lists no jobs of an organization.
+Only repositories can be polled: GitHub does not list the jobs of an organization.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -34,7 +34,7 @@ _STATES: dict[str, JobState] = {
 
 
 class PollFailed(Exception):
-    """Raised when GitHub cannot be asked; says what it answered."""
+    """Raised when a request to GitHub fails; the message has its answer."""
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class _Jobs(msgspec.Struct, frozen=True):
 
 
 class Place(NamedTuple):
-    """A repository, and how to ask for it."""
+    """A repository, with the URL of its API and the token to use."""
 
     url: str
     repository: str
@@ -65,7 +65,7 @@ class Place(NamedTuple):
 
 
 class Poller:
-    """Asks for the jobs of every pool that wants it."""
+    """Polls the jobs of every pool with polling."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Poller:
         *,
         warn: Callable[[str, str], None] = lambda pool, problem: None,
     ) -> None:
-        """`warn` hears which pool cannot be asked for, and why."""
+        """`warn` is called with a pool that cannot be polled, and why."""
         self._client = client
         self._github = github
         self._clock = clock
@@ -83,7 +83,7 @@ class Poller:
         self._asked: dict[Key, float] = {}
 
     async def run(self) -> None:
-        """Ask for ever; a failure is told and tried again."""
+        """Poll until cancelled; failures are logged and retried."""
         while True:
             try:
                 await self.poll_due()
@@ -92,7 +92,7 @@ class Poller:
             await self._clock.sleep(LOOK_S)
 
     async def poll_due(self) -> None:
-        """Ask for every pool whose interval has passed."""
+        """Poll the repository of every pool whose interval has passed."""
         for pool in await self._client.list(RunnerPool):
             polling = pool.spec.polling
             if polling is None or not polling.enabled:
@@ -108,10 +108,10 @@ class Poller:
                 self._warn(str(pool.key), str(error))
 
     async def poll(self, pool: RunnerPool) -> None:
-        """Note the jobs that wait or run, and that others have ended.
+        """Record the jobs that wait or run; recorded jobs that are not listed have ended.
 
         Raises:
-            PollFailed: if GitHub cannot be asked.
+            PollFailed: if a request to GitHub fails.
         """
         place = await self._find_place(pool)
         listed: set[str] = set()

@@ -28,7 +28,7 @@ class SecretAuthority:
         return StoredAuthority(_parse(secret), secret["metadata"]["resourceVersion"])
 
     async def create(self, state: AuthorityState) -> None:
-        """Keep the first authority. Raises `Changed` if another replica was faster."""
+        """Store the first authority. Raises `Changed` if another replica was faster."""
         metadata = {"name": NAME, "namespace": self._namespace}
         document = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
         try:

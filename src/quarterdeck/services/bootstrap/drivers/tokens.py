@@ -58,7 +58,7 @@ class SecretTokens:
         )
 
     async def swap(self, record: TokenRecord, version: str) -> None:
-        """Replace a record that nobody changed since it was read. Raises `Changed`."""
+        """Replace a record if it is unchanged since it was read. Raises `Changed`."""
         patch = {"metadata": {"resourceVersion": version}, "data": _build_data(record)}
         try:
             await self._secrets.patch(_name(record.id), patch, namespace=self._namespace)
@@ -66,7 +66,7 @@ class SecretTokens:
             raise Changed(f"token {record.id} has changed") from error
 
     async def delete(self, identity: str) -> None:
-        """Forget a record."""
+        """Delete a record."""
         try:
             await self._secrets.delete(_name(identity), self._namespace)
         except NotFound:
@@ -87,7 +87,7 @@ def _build_data(record: TokenRecord) -> dict[str, str]:
 
 
 def _parse(secret: dict[str, Any]) -> StoredToken | None:
-    """A record; None for a Secret of another type that has the name of one."""
+    """Read a record; None if a Secret of that name has another type."""
     if secret.get("type") != SECRET_TYPE:
         return None
     data = base64.b64decode((secret.get("data") or {}).get(_KEY, ""))

@@ -1,4 +1,4 @@
-"""What is wrong: with one cluster, and with every cluster that may be seen."""
+"""Endpoints of alerts: of one cluster, and of every cluster that may be seen."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,7 +14,7 @@ from quarterdeck.services.hub.paging import Paging, slice_page
 from quarterdeck.services.hub.reading import HubReader
 
 FindAlerts = Callable[[Viewer, str, Mapping[str, str]], Awaitable[list[Alert]]]
-"""The alerts of rules about a cluster, given its labels."""
+"""Finds the alerts of rules for a viewer, a cluster and its labels."""
 _AT_ONCE = 32
 """Clusters that are read at the same time."""
 
@@ -39,7 +39,7 @@ class AlertEndpoints:
         self._rules = rules
 
     async def cluster(self, call: Call) -> Page:
-        """What is wrong with a cluster, worst first."""
+        """Alerts of a cluster, worst first."""
         wanted = call.parameters(AlertParameters)
         access = await require_cluster(call, self._reader)
         name = call.values["name"]
@@ -48,7 +48,7 @@ class AlertEndpoints:
         return slice_page(_keep(found, wanted.severity), wanted)
 
     async def fleet(self, call: Call) -> Page:
-        """What is wrong with the clusters that may be seen, worst first."""
+        """Alerts of the clusters that may be seen, worst first."""
         wanted = call.parameters(FleetAlertParameters)
         names = await self._reader.cluster_names()
         labels = await self._reader.labels(names)

@@ -1,4 +1,4 @@
-"""Who am I, what may I see, and why."""
+"""Endpoints of the user: login, permissions, policies, explanations and the audit log."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -20,7 +20,7 @@ SIGN_OUT = "/oauth2/sign_out"
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks."""
+    """The user of a request."""
 
     username: str
     email: str
@@ -78,14 +78,14 @@ class UserPolicies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Farewell(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to log out."""
+    """The address of the proxy's logout."""
 
     message: str
     redirect: str
 
 
 class CacheCleared(msgspec.Struct, frozen=True, kw_only=True):
-    """What was forgotten."""
+    """The result of clearing caches."""
 
     message: str
     rbac_entries_cleared: int
@@ -93,7 +93,7 @@ class CacheCleared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExplainParameters(msgspec.Struct, frozen=True, kw_only=True):
-    """What to explain."""
+    """The access to explain: cluster, type and user."""
 
     cluster: str
     type: str = ""
@@ -102,7 +102,7 @@ class ExplainParameters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditParameters(Paging, frozen=True, kw_only=True):
-    """Which records."""
+    """Filters of audit records."""
 
     day: Annotated[
         str,
@@ -154,7 +154,7 @@ class AuthEndpoints:
                 found[name] = ClusterPermissions(
                     permissions=access.actions, access_level="full" if is_full else "limited"
                 )
-        # how many others there are is nobody's business who may not see them
+        # the number of other clusters is hidden from viewers who may not see them
         total = len(names) if viewer.principal.is_master else len(found)
         return Permissions(
             user=user_of(viewer.principal),
@@ -165,7 +165,7 @@ class AuthEndpoints:
         )
 
     async def policies(self, call: Call) -> UserPolicies:
-        """Which policies are about the user."""
+        """The policies that match the user."""
         viewer = call.viewer
         entries = [
             PolicyEntry(
@@ -184,7 +184,7 @@ class AuthEndpoints:
         )
 
     async def explain(self, call: Call) -> Explanation:
-        """Why a user may or may not see something; about others only masters may ask."""
+        """Explain the access of a user; only masters may ask about others."""
         wanted = call.parameters(ExplainParameters)
         viewer = call.viewer
         own = viewer.principal
@@ -198,7 +198,7 @@ class AuthEndpoints:
         return explain(viewer, wanted.cluster, labels or {}, wanted.type)
 
     async def audit(self, call: Call) -> Page:
-        """Who was refused, and who looked at what others may see; for masters."""
+        """The records of the audit log, for masters only."""
         wanted = call.parameters(AuditParameters)
         if not call.viewer.principal.is_master:
             raise AccessDenied("only members of system:masters may read the audit log")
@@ -212,7 +212,7 @@ class AuthEndpoints:
         return slice_page([each for each in found if wanted.user in ("", each.user)], wanted)
 
     async def logout(self, call: Call) -> Farewell:
-        """Where the proxy logs out."""
+        """The address of the proxy's logout, to which the page redirects."""
         assert call.viewer is not None
         return Farewell(message="Logged out", redirect=SIGN_OUT)
 
@@ -235,7 +235,7 @@ def user_of(principal: Principal) -> User:
 
 
 def _describe_question(wanted: ExplainParameters, own: Principal) -> str:
-    """Whose access was asked about, for the audit log."""
+    """Describe an explain request for the audit log."""
     groups = f" in {', '.join(wanted.group)}" if wanted.group else ""
     what = f"{wanted.type} on {wanted.cluster}" if wanted.type else wanted.cluster
     return f"asked what {wanted.user or own.username}{groups} may see of {what}"

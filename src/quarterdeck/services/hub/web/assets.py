@@ -1,7 +1,7 @@
 """The built files of the dashboard, from the folder that `make web` fills and the wheel carries.
 
-Names of files under `assets/` contain a hash of their content, so browsers keep them for good.
-Everything else is the page itself, whatever the path: routes are the page's own.
+Names of files under `assets/` contain a hash of their content, so browsers may cache them forever.
+All other paths return the page itself, because the page handles its routes in the browser.
 """
 
 import gzip
@@ -79,7 +79,7 @@ class Assets:
         return _respond(request, found) if found else _answer_building(request.path)
 
     def _refresh(self) -> bool:
-        """Whether there is a build; forgets files of the one before."""
+        """Whether the dashboard is built; after a new build, drops the cached files."""
         try:
             built = (self._folder / _INDEX).stat().st_mtime
         except OSError:

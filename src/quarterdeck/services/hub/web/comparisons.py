@@ -29,11 +29,11 @@ _SCHEME = "configmap"
 _NONE = ("", "disabled")
 
 Compare = Callable[[bytes, bytes], Sequence[dict[str, Any]]]
-"""What became of each metric from one summary to the other. Raises `Incomparable`."""
+"""Compares each metric of two summaries. Raises `Incomparable`."""
 
 
 class Incomparable(Exception):
-    """Raised for two runs whose metrics cannot be compared here; says why and what to do."""
+    """Raised for two runs whose metrics cannot be compared here; has the cause and the fix."""
 
 
 class Comparisons:
@@ -43,7 +43,7 @@ class Comparisons:
         self._transports = transports
         self._compare = compare
         self._turn = asyncio.Lock()
-        """Statistics keep a core busy: one comparison at a time."""
+        """Allows one comparison at a time, because the statistics keep a core busy."""
 
     async def handle(self, request: Request, viewer: Viewer) -> Response:
         """The metrics of the experiments that `a` and `b` name."""

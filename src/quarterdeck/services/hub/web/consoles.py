@@ -1,7 +1,7 @@
-"""`GET /console`: what a machine has written to its serial console, and goes on to write.
+"""`GET /console`: streams the serial console of a machine.
 
 A console can show secrets of a machine, so reading it is a right of its own: `get` on
-`machineclaims/console`, asked of the API server in the viewer's name.
+`machineclaims/console`, which the API server checks for the viewer.
 """
 
 import asyncio
@@ -28,28 +28,28 @@ from quarterdeck.wire.status import ApiError, BadRequest, Forbidden, NotFound, S
 
 PATH = "/console"
 SHOWN_BYTES = 64 * 1024
-"""How much of the end of a console is shown at first."""
+"""Bytes from the end of the console that are sent first."""
 CHECK_S = 30.0
-"""How often the viewer's right to a console is asked for while it is followed."""
+"""Seconds between two checks of the viewer's right to a console that is streamed."""
 _LOOK_S = 0.5
 _CLAIMS = ("hypervisor.hyperfleet.io", "machineclaims")
 _REVIEWS = ResourcePath("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 
 Locate = Callable[[Key], Awaitable[Path | str]]
-"""The file that the machine of a claim writes its console to, or the address of a console that is
-elsewhere. Raises `ConsoleMissing`."""
+"""Finds the console of a claim's machine: a file on this host, or the URL of a remote console.
+Raises `ConsoleMissing`."""
 
 
 class ConsoleMissing(Exception):
-    """Raised when a machine has no console that could be shown; says why."""
+    """Raised when a machine has no readable console; the message has the cause."""
 
 
 class Consoles:
     """Answers `/console`."""
 
     def __init__(self, transports: Transports, locate: Locate | None, *, clock: Clock) -> None:
-        """`locate` is None where the operators run in another process."""
+        """`locate` is None if the operators run in another process."""
         self._transports = transports
         self._locate = locate
         self._clock = clock
@@ -57,9 +57,9 @@ class Consoles:
     async def handle(
         self, request: Request, viewer: Viewer, *, is_valid: IsValid
     ) -> Response | StreamResponse:
-        """The console of the machine that `path` names, followed until the browser is gone.
+        """Stream the console of the machine that `path` names, until the browser disconnects.
 
-        It ends when the viewer logs out or loses the right to it, half a minute later at most.
+        The stream also ends at most CHECK_S after the viewer logs out or loses the right to it.
 
         Raises:
             BadRequest: if `path` names no MachineClaim.
@@ -106,7 +106,7 @@ class Consoles:
             raise NotFound(str(error)) from error
 
     async def _follow(self, path: Path, writer: BodyWriter, may_read: IsValid) -> None:
-        """Write the end of a file and what is added to it, until it is gone or nobody reads."""
+        """Stream the end of a file and its additions while it exists and the viewer may read it."""
         tail = Tail(path)
         checked = self._clock.monotonic()
         with contextlib.suppress(PeerGone, FileNotFoundError):
@@ -128,7 +128,7 @@ class Tail:
         self._offset: int | None = None
 
     def read(self) -> bytes:
-        """What is new, at most the last `shown_bytes` of it.
+        """Read what was added since the last call, at most the last `shown_bytes`.
 
         Raises:
             FileNotFoundError: if the file is gone after it was there.

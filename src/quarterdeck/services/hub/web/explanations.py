@@ -1,7 +1,7 @@
 """`GET /why`: the last reconciles of one object, for viewers who may read it.
 
-Causes, reads and writes name other objects. Somebody who may read everything sees all of them,
-somebody who may read a whole namespace those of that namespace, everybody else only what is about
+Causes, reads and writes name other objects. A viewer who may read everything sees all of them,
+one who may read a whole namespace those of that namespace, others only what is about
 the object itself.
 """
 
@@ -36,12 +36,12 @@ class Explanations:
     """Answers `/why`."""
 
     def __init__(self, transports: Transports, explain: Explain | None) -> None:
-        """`explain` is None where the operators cannot be asked."""
+        """`explain` is None if the operators cannot be reached."""
         self._transports = transports
         self._explain = explain
 
     async def handle(self, request: Request, viewer: Viewer) -> Response:
-        """The reconciles of the object that `path` names."""
+        """Answer with the reconciles of the object that `path` names."""
         path = paths.parse((parse_qs(request.query).get("path") or [""])[0])
         if path is None or not path.name or path.subresource:
             return fail(BadRequest("path must name one object, such as /api/v1/namespaces/a"))
@@ -65,7 +65,7 @@ class Explanations:
 
 
 Keep = Callable[[str, str], bool]
-"""Whether an entry about an object, given by kind and as `namespace/name`, is shown."""
+"""Returns whether to show an entry about an object, given by kind and `namespace/name`."""
 
 
 async def _choose_filter(transport: Transport, path: ResourcePath, kind: str) -> Keep:

@@ -1,7 +1,7 @@
-"""What only a page of another site would send, and what a page of ours must send.
+"""Protects the dashboard against requests of other sites.
 
-Three independent checks: the host name (closes DNS rebinding on loopback), the origin (closes
-requests of other sites), and a token of the session that another site cannot read (CSRF).
+Three independent checks: the host name (against DNS rebinding on loopback), the origin (against
+requests of other sites), and a token of the session that other sites cannot read (against CSRF).
 """
 
 from quarterdeck.kit.http import Request
@@ -14,7 +14,7 @@ _OWN_SITES = (None, "same-origin", "none")
 
 
 def find_foreign(request: Request, *, is_loopback: bool) -> str:
-    """The header that shows a request comes from elsewhere; empty for our own.
+    """The header that shows a cross-origin request; empty for same-origin ones.
 
     `is_loopback` says that the port listens on this machine only, under loopback names.
     """

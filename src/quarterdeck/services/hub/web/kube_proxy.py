@@ -17,7 +17,7 @@ MAX_BODY = 3 * 1024 * 1024
 ROOTS = ("/api", "/apis", "/openapi", "/version")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _REFUSED = frozenset({"exec", "attach", "portforward", "proxy"})
-"""Subresources that are a way into other systems; a page has no use for them."""
+"""Subresources that give access to pods, nodes and services; the page does not need them."""
 _PASSED = ("accept", "content-type")
 _KEPT = frozenset({"content-type", "warning", "retry-after", "etag", "last-modified"})
 JSON = ("Content-Type", "application/json")
@@ -35,7 +35,7 @@ class KubeProxy:
         self._transports = transports
 
     async def handle(self, request: Request, viewer: Viewer) -> Response | StreamResponse:
-        """Ask in the viewer's name and hand the answer on."""
+        """Forward a request with the viewer's identity, and return the response."""
         target = request.target.removeprefix(PREFIX)
         path = paths.parse(request.path.removeprefix(PREFIX))
         refusal = _find_refusal(request, target, path)
@@ -82,17 +82,17 @@ class KubeProxy:
 
 
 def may_be_endless(request: Request) -> bool:
-    """Whether the answer to a request may go on for ever."""
+    """Whether the response to a request may be endless."""
     return _is_log(paths.parse(request.path.removeprefix(PREFIX)))
 
 
 def fail(error: ApiError) -> Response:
-    """A failure as the API server would write it."""
+    """Build the response of an error, in the format of the API server."""
     return Response(error.code, [JSON, *HEADERS], error.encode())
 
 
 def split_reveal(target: str) -> tuple[str, bool]:
-    """A target without `reveal=true`, and whether it had it."""
+    """Remove `reveal` from the query of a target; returns also whether it was `true`."""
     path, _, query = target.partition("?")
     pairs = parse_qsl(query, keep_blank_values=True)
     kept = [each for each in pairs if each[0] != "reveal"]
@@ -116,9 +116,9 @@ def _find_refusal(request: Request, target: str, path: ResourcePath | None) -> s
 
 
 def _is_log(path: ResourcePath | None) -> bool:
-    """Whether an answer is a log, which may be followed, or too large to keep.
+    """Whether the response is a log, which is streamed because it may be endless or large.
 
-    Whether it is followed is for the API server to say: `follow=1` means the same as `follow=true`.
+    The query is not checked for `follow`, because it has several spellings, such as `follow=1`.
     """
     return path is not None and path.subresource == "log"
 

@@ -1,4 +1,4 @@
-"""Reconciles as operators in other processes remember them.
+"""Journals of operators in other processes.
 
 Operators serve `/explain` beside their metrics, over TLS and to callers whom the API server
 authorizes. A name with several addresses stands for several replicas: all are asked, because only
@@ -23,11 +23,11 @@ Authorize = Callable[[], Awaitable[str]]
 
 
 class JournalsUnreachable(Exception):
-    """Raised when no operator answers; says which were asked and why they did not."""
+    """Raised when no operator answers; the message has the addresses and causes."""
 
 
 class RemoteJournals:
-    """Asks operators for reconciles of an object."""
+    """Reads the reconciles of an object from operators."""
 
     def __init__(
         self, urls: Sequence[str], *, authorize: Authorize, tls: ssl.SSLContext | None = None
@@ -40,7 +40,7 @@ class RemoteJournals:
         """The reconciles of an object, one entry for each controller.
 
         Raises:
-            JournalsUnreachable: if nobody answers.
+            JournalsUnreachable: if no operator answers.
         """
         path = "/".join(quote(each, safe="") for each in (kind, key.namespace, key.name) if each)
         headers = [("Authorization", await self._authorize())]

@@ -6,7 +6,7 @@ from quarterdeck.kit.http import Headers, Request
 def copy_request(
     request: Request, *, headers: Headers | None = None, path: str | None = None
 ) -> Request:
-    """The same request otherwise; its body can be read through either, once."""
+    """Copy a request with changes; the body can be read once, through either."""
     copy = Request()
     for name in Request.__slots__:
         setattr(copy, name, getattr(request, name))

@@ -1,4 +1,4 @@
-"""Values of Secrets in answers to the page: hidden unless the page asks for them by name.
+"""Masks values of Secrets in answers to the page, unless the request asks to reveal them.
 
 A viewer who may read a Secret sees its keys and the length of each value. `reveal=true` in the
 query is what a click on "Show values" sends.
@@ -19,7 +19,7 @@ def is_about_secrets(path: ResourcePath | None) -> bool:
 
 
 def mask(body: bytes) -> bytes:
-    """A Secret, a list, a Table or a watch event without values; nothing of what is not JSON."""
+    """Mask the values in a Secret, a list, a Table or a watch event; empty if it is not JSON."""
     try:
         document = json.decode(body)
     except json.JsonError:

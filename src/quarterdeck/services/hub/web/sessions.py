@@ -1,4 +1,4 @@
-"""Sessions of browsers: a cookie stands for a token that the browser itself never keeps.
+"""Sessions of browsers: a cookie refers to a token that is kept on the server.
 
 A session begins with a token, with a one-time link that stands for one, or with a user whom an
 OpenID Connect issuer has named. All are in memory only: a restart ends every session. Identifiers
@@ -22,7 +22,7 @@ from quarterdeck.services.hub.web.cookies import name_cookie, read_cookie
 LIFETIME_S = 12 * 3600.0
 MAX_SESSIONS = 10_000
 MAX_USER_SESSIONS = 50
-"""A user who logs in more often ends their own oldest session, and nobody else's."""
+"""Sessions of one user; another login ends the oldest one, so that no user fills the table."""
 _COOKIE = "quarterdeck"
 
 
@@ -32,14 +32,14 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     identifier: str
     """Digest of the cookie; names the session in caches."""
     token: Secret[str]
-    """The viewer's own token, as the API server knows it; with `principal` one that only this
-    process knows."""
+    """The viewer's own token, which the API server accepts; with `principal` a token that only this
+    process accepts."""
     principal: Principal | None = None
-    """Whom an issuer named; None where the token says who it is."""
+    """The user that an issuer named; None where the token identifies the user."""
     user: str = ""
-    """Whose it is; empty for one-time links, of which there are few."""
+    """The user name, to limit sessions per user; empty for one-time links, which are few."""
     csrf: str
-    """What a request that changes something must repeat in `X-CSRF-Token`."""
+    """The token that requests with side effects must send in `X-CSRF-Token`."""
     expires: float
     """When it ends, by the monotonic clock."""
 
@@ -59,7 +59,7 @@ class Sessions:
         lifetime_s: float = LIFETIME_S,
         is_https: bool = False,
     ) -> None:
-        """`links` are codes that each open one session, once, with the token they stand for.
+        """`links` maps one-time codes to tokens; each code opens one session with its token.
 
         `is_https` says that browsers use HTTPS although this process may not: a proxy ends it.
         """
@@ -81,7 +81,7 @@ class Sessions:
         return value
 
     def open_for(self, principal: Principal) -> str:
-        """Start a session of a user whom an issuer named; returns the value of its cookie."""
+        """Start a session of a user that an issuer named; returns the value of its cookie."""
         value = secrets.token_urlsafe(32)
         identifier = _digest(value)
         token = f"{identifier}.{secrets.token_urlsafe(32)}"

@@ -1,4 +1,4 @@
-"""How many streams one viewer may have open: each keeps watches on the API server busy."""
+"""Limits the open streams of a viewer, because each holds watches on the API server."""
 
 from collections import Counter
 
@@ -22,7 +22,7 @@ class StreamLimit:
         return self._open.total()
 
     def check(self, viewer: Viewer) -> None:
-        """Find out whether a viewer may open another stream, before anything is opened for it.
+        """Check whether a viewer may open another stream, before anything is opened for it.
 
         Raises:
             TooManyRequests: if there are too many already.
@@ -33,7 +33,7 @@ class StreamLimit:
             )
 
     def hold(self, viewer: Viewer, answer: Response | StreamResponse) -> Response | StreamResponse:
-        """The same answer; a stream is counted until it ends."""
+        """Wrap a response so that a stream is counted until it ends."""
         if not isinstance(answer, StreamResponse):
             return answer
 

@@ -1,4 +1,4 @@
-"""Who looks at the page, and how the Kubernetes API is asked in their name."""
+"""Viewers of the dashboard, and connections to the Kubernetes API with their identity."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -14,34 +14,34 @@ from quarterdeck.wire.status import Forbidden
 
 MAX_TRANSPORTS = 256
 IsValid = Callable[[], Awaitable[bool]]
-"""Whether the viewer of a stream is still logged in; asked while the stream goes on."""
+"""Returns whether the viewer of a stream is still logged in; called during the stream."""
 
 
 class Viewer(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody whose identity was verified."""
+    """A user whose identity was verified."""
 
     identifier: str
-    """Names the viewer in caches: of the session, or of the user that a proxy names."""
+    """Key of the viewer in caches: derived from the session, or from the proxy's user."""
     csrf: str
     token: Secret[str] | None = None
-    """What the hub API knows them by; None for users whom a trusted proxy names. Without `user` it
-    is their own token, and the API server knows it too."""
+    """The token for the hub API; None for users from a trusted proxy. Without `user` it is the
+    viewer's own token, which the API server accepts, too."""
     user: str = ""
     """The name that a trusted proxy or an issuer gave; used with `groups` to impersonate."""
     groups: tuple[str, ...] = ()
 
 
 class Transports:
-    """Connections to the API server, one pool for each viewer, the most recent ones."""
+    """Connections to the API server, one pool for each of the most recent viewers."""
 
     def __init__(self, config: ClusterConfig, *, clock: Clock) -> None:
-        """`config` has the rights of this process: they are used to impersonate, never as such."""
+        """`config` has the credentials of this process, used only to impersonate viewers."""
         self._config = config
         self._clock = clock
         self._open: OrderedDict[str, Transport] = OrderedDict()
 
     async def get(self, viewer: Viewer) -> Transport:
-        """The connections of a viewer; those used longest ago are closed."""
+        """The connections of a viewer; too many close those that were used longest ago."""
         found = self._open.get(viewer.identifier)
         if found is None:
             found = Transport(build_config(self._config, viewer), clock=self._clock)
@@ -66,7 +66,7 @@ class Transports:
 
 
 def build_config(config: ClusterConfig, viewer: Viewer) -> ClusterConfig:
-    """The same server with the identity of a viewer, and with nobody else's.
+    """Build the configuration of the same server with the identity of a viewer only.
 
     Raises:
         Forbidden: if it would be an identity of Kubernetes itself.
@@ -87,7 +87,7 @@ def build_config(config: ClusterConfig, viewer: Viewer) -> ClusterConfig:
 
 
 def _impersonate(viewer: Viewer) -> Impersonation:
-    """The headers that act as a viewer; the API server adds groups of the system by itself."""
+    """The impersonation of a viewer, without system groups, which the API server adds itself."""
     is_system = viewer.user.startswith(SYSTEM_PREFIX)
     if not viewer.user or (is_system and not viewer.user.startswith(SERVICE_ACCOUNT)):
         shown = repr(viewer.user) if viewer.user else "a viewer without a name"

@@ -75,7 +75,7 @@ def _parse_watch(value: str) -> Wanted:
 
 
 def _is_plain(path: ResourcePath) -> bool:
-    """Whether a path is that of a resource itself: subresources lead into other systems."""
+    """Whether a path names a resource without a subresource; `proxy` and others are refused."""
     names = (path.group or "core", path.version, path.resource)
     return not path.subresource and all(_NAME.fullmatch(each) for each in names)
 
@@ -147,7 +147,7 @@ class Watches:
 
 
 async def _forward(transport: Transport, wanted: Wanted, writer: BodyWriter) -> None:
-    """Send the lines of one watch until it ends, then say how it ended."""
+    """Send the lines of one watch until it ends, then an event with the reason."""
     asked = ApiRequest(
         verb="watch",
         method="GET",
@@ -183,7 +183,7 @@ async def _set_after(work: Awaitable[object], event: asyncio.Event) -> None:
 
 
 async def _end_with(work: Awaitable[object], over: asyncio.Event, *, keep: bool = False) -> None:
-    """Run a part of a stream; a peer that is gone ends the stream, and `keep` outlives the part."""
+    """Run one part of a stream. Its end ends the stream; with `keep` only a lost peer does."""
     try:
         await work
     except PeerGone:
