@@ -1,7 +1,8 @@
 """Our API server against kube-apiserver with etcd: start, memory, rates, cost, lists, watches.
 
 Both are real processes on durable storage behind TLS, as kubectl meets them. The load comes from a
-process of its own, with our HTTP client, kept on one core, and says how much of it that took; costs
+process of its own, kept on one core, and says how much of it that took; rates come from requests
+that were made beforehand (`prepared_load`), all else from our HTTP client. Costs
 are processor time at the server. Ours is kept on the other core, since one is all it uses;
 kube-apiserver and etcd may use both.
 """

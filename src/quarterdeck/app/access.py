@@ -23,7 +23,7 @@ async def explain_access(
     groups: tuple[str, ...] = (),
     clock: Clock | None = None,
 ) -> Explanation:
-    """Why a user may or may not see something, by the policies of all namespaces."""
+    """Explain why a user may or may not see something, by the policies of all namespaces."""
     policies = PolicySet([_compile(each) for each in await client.list(MonitorAccessPolicy)])
     email = user if "@" in user else ""
     principal = Principal(username=user, email=email, groups=groups)
@@ -34,7 +34,7 @@ async def explain_access(
 
 
 async def find_unknown(client: Client, cluster: str, type_: str) -> list[str]:
-    """The names of a question that the hub does not have, which are probably misspelt."""
+    """Messages about a cluster or type that the hub does not have; they are probably misspelt."""
     found = []
     if all(each.metadata.name != cluster for each in await client.list(ClusterConnection)):
         found.append(f"ClusterConnection {cluster!r} not found; it is evaluated without labels")

@@ -1,4 +1,4 @@
-"""Prints what happens in the store, one line each, at a rate people can read.
+"""Prints activity of the store, one line per write, at a readable rate.
 
 It receives committed writes. It prints the creation and deletion of objects of our own kinds,
 Events about them, and every Warning.
@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 
 PrintLine = Callable[[str, bool], None]
-"""Prints a line; the second argument says whether it is a warning."""
+"""Prints a line; the second argument is true for a warning."""
 
 
 class _Reference(msgspec.Struct, frozen=True, gc=False):

@@ -30,17 +30,17 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     options: ServerOptions = ServerOptions()
     identities: Identities = Identities()
     serving_files: ServingFiles | None = None
-    """The certificate to show; without it one is made and renewed."""
+    """The serving certificate; without it one is created and renewed."""
     host: str = HOST
     """The address of the HTTPS port."""
     pki: Path | None = None
-    """Folder of made certificates; by default beside the data."""
+    """Folder of created certificates; by default beside the data."""
     encryption_config: Path | None = None
     """Keys that encrypt objects on the disk; without it they are stored plain."""
     is_durable: bool = True
-    """Whether what is acknowledged survives a crash of the machine; off for tests."""
+    """Whether acknowledged writes survive a crash of the machine; off for tests."""
     accept_loss: bool = False
-    """Whether to go on without acknowledged writes that are lost or damaged."""
+    """Whether to start although acknowledged writes are lost or damaged."""
 
 
 async def serve(

@@ -10,20 +10,20 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.authentication.certificate import CertificateError, parse_validity
 
 NEAR = timedelta(days=30)
-"""A certificate that ends within this is named."""
+"""A certificate that expires within this time is reported."""
 
 
 class CheckedCertificate(NamedTuple):
-    """A certificate that somebody has to look at."""
+    """A certificate that cannot be used or expires soon."""
 
     path: Path
     text: str
     is_expired: bool = True
-    """Whether it is of no use now: past its end, before its beginning, or no certificate."""
+    """Whether it cannot be used: expired, not valid yet, or not a certificate."""
 
 
 def check_certificates(paths: Iterable[Path], now: datetime) -> Iterator[CheckedCertificate]:
-    """Find certificates that have expired, are not valid yet, or end soon; the others are fine."""
+    """Find certificates that are unreadable, expired, not valid yet, or expire soon."""
     for path in paths:
         try:
             der = ssl.PEM_cert_to_DER_cert(_take_first(path.read_text(encoding="ascii")))
@@ -45,6 +45,6 @@ def check_certificates(paths: Iterable[Path], now: datetime) -> Iterator[Checked
 
 
 def _take_first(text: str) -> str:
-    """The first certificate of a chain: the one that is shown."""
+    """The first certificate of a chain: the server's own."""
     end = "-----END CERTIFICATE-----"
     return text.partition(end)[0].strip() + f"\n{end}\n"

@@ -1,7 +1,7 @@
-"""The certificates of one server: an authority of its own, the server's, the administrator's.
+"""The certificates of one server: of its own CA, of the server, and of the administrator.
 
-Made once and kept beside the data, keys readable by their owner only. The library for it is loaded
-only when something has to be made, because it costs more start-up time than the whole server.
+They are created once and stored beside the data; only the owner can read the keys. The library is
+loaded only to create something, because that takes more time than to start the whole server.
 """
 
 import base64
@@ -27,7 +27,7 @@ from quarterdeck.server.authentication.certificate import CertificateError, pars
 _NAMES = ("authority", "server", "administrator")
 _AUTHORITY_LIFE = timedelta(days=3650)
 _LIFE = timedelta(days=365)
-"""Of the server's certificate, which is renewed when two thirds of it are over."""
+"""Lifetime of the server's certificate, which is renewed after two thirds of it."""
 _HOSTS = (
     "localhost",
     "kubernetes",
@@ -48,7 +48,7 @@ RENEWED = tuple(_REQUESTS)
 
 
 class Certificates(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the certificates and keys of a server are."""
+    """The files of a server's certificates and keys."""
 
     folder: Path
 
@@ -57,7 +57,7 @@ class Certificates(msgspec.Struct, frozen=True, kw_only=True):
         return self.folder / f"{name}.crt"
 
     def key(self, name: str) -> Path:
-        """The private key of the same."""
+        """The private key of `authority`, `server` or `administrator`."""
         return self.folder / f"{name}.key"
 
     @property
@@ -66,15 +66,15 @@ class Certificates(msgspec.Struct, frozen=True, kw_only=True):
         return self.key("service-accounts")
 
     def encoded(self, path: Path) -> str:
-        """A file as kubeconfigs embed it."""
+        """The content of a file in base64, for a kubeconfig."""
         return base64.b64encode(path.read_bytes()).decode()
 
     def server_context(
         self, files: tuple[Path, Path] | None = None, *, authorities: Sequence[Path] = ()
     ) -> ssl.SSLContext:
-        """TLS for the listener; client certificates of our authority are asked for.
+        """Build the TLS context of the listener, which accepts client certificates of our CA.
 
-        `files` are another certificate and its key to show, `authorities` further ones of clients.
+        `files` are another serving certificate and its key, `authorities` more CAs of clients.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -90,7 +90,7 @@ def ensure(folder: Path, now: datetime) -> Certificates:
     """The certificates in a folder, made now if there are none.
 
     Raises:
-        StartError: if a part of the authority is missing; a new one would be trusted by nobody.
+        StartError: if a part of the authority is missing; clients would not trust a new one.
     """
     found = Certificates(folder=folder)
     if not any(found.certificate(name).is_file() for name in _NAMES):
@@ -112,8 +112,8 @@ def ensure(folder: Path, now: datetime) -> Certificates:
 def renew(target: Certificates, now: datetime) -> list[str]:
     """Issue what is missing or has less than a third of its life left; returns the names.
 
-    The authority stays, so that clients who trust it need no change. Files that are no
-    certificates are left alone: whoever loads them says so.
+    The authority stays, so that clients who trust it need no change. Files that are not
+    certificates are left alone: loading them reports the error.
     """
     due = [name for name in _REQUESTS if _is_missing(target, name)]
     due += [name for name in _REQUESTS if name not in due and _is_due(target, name, now)]
@@ -160,5 +160,5 @@ def _store(target: Certificates, name: str, issued: Certificate) -> None:
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:
-    """Write whole or not at all: half a key would be taken for one at the next start."""
+    """Write a file atomically: the next start would use a partial key as a whole one."""
     write_private_file(path, data, mode=mode)

@@ -1,4 +1,4 @@
-"""An API server of one's own, in this process.
+"""An embedded API server in this process.
 
     async with Cluster() as cluster:
         ...  # cluster.url, cluster.kubeconfig, cluster.client
@@ -36,7 +36,7 @@ _DRAIN_S = 5.0
 
 
 class Cluster:
-    """An embedded API server on plain HTTP; whoever reaches it is its administrator.
+    """An embedded API server on plain HTTP; every client is an administrator.
 
     Without `data_dir` nothing is kept.
     """
@@ -53,7 +53,7 @@ class Cluster:
         faults: Callable[[http.Handler], http.Handler] | None = None,
         **server: Any,
     ) -> None:
-        """`faults` stands between the sockets and the server, for `quarterdeck.testing`."""
+        """`faults` wraps the handler of the server; `quarterdeck.testing` injects faults by it."""
         if not in_memory and data_dir is None:
             raise ValueError("data_dir is required if in_memory is false")
         self._data_dir = Path(data_dir) if data_dir is not None else None
@@ -71,26 +71,26 @@ class Cluster:
         self._client: Client | None = None
 
     def map_webhook_service(self, service: str, address: str) -> None:
-        """Say where the Service of webhooks listens: `namespace/name` and `host:port`."""
+        """Set the address, `host:port`, of a Service of webhooks, `namespace/name`."""
         self.api.webhook_services[service] = address.removeprefix("https://").rstrip("/")
 
     @property
     def api(self) -> ApiServer:
-        """The API server itself, for tests that look behind the socket."""
+        """The API server object, for tests that need more than HTTP."""
         if self._api is None:
             raise RuntimeError("the cluster is not running; use `async with Cluster() as cluster`")
         return self._api
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the server."""
         if not self._address:
             raise RuntimeError("the cluster is not running; use `async with Cluster() as cluster`")
         return f"http://{self._address}"
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig for it: a private file, made when asked for, removed at the end."""
+        """A kubeconfig for the server: a private file, created on first use, deleted at the end."""
         if self._kubeconfig is None:
             from quarterdeck.app.kubeconfig import write_plain
 
@@ -101,7 +101,7 @@ class Cluster:
 
     @property
     def client(self) -> "Client":
-        """A client of it, made when asked for, closed at the end."""
+        """A client of the server, created on first use, closed at the end."""
         if self._client is None:
             from quarterdeck.client import Client, ClusterConfig
 
@@ -117,9 +117,9 @@ class Cluster:
         uid: str = "",
         extra: Mapping[str, Sequence[str]] | None = None,
     ) -> "Client":
-        """A client that acts as somebody else, with their rights; closed at the end.
+        """A client that impersonates a user, with the user's rights; closed at the end.
 
-        Everybody is in `system:authenticated`; a name such as `system:serviceaccount:ns:name` has
+        Every user is in `system:authenticated`; a name such as `system:serviceaccount:ns:name` has
         the groups of that account.
         """
         from quarterdeck.client import Client, ClusterConfig
@@ -136,7 +136,7 @@ class Cluster:
         return client
 
     def fork(self) -> "Cluster":
-        """A cluster that begins with the objects this one has now; then they go separate ways.
+        """A cluster that starts with the current objects of this one, and then is independent.
 
         Nothing is copied but references, so it takes no longer than an empty cluster. It stays in
         memory, whatever this one does. Start it with `async with`.
@@ -194,7 +194,7 @@ class Cluster:
         self._address = f"{_HOST}:{listener.port}"
 
     def _with_key(self, options: ServerOptions) -> ServerOptions:
-        """Tokens of service accounts outlive the process where objects do."""
+        """Store the signing key with the data, so that tokens of service accounts stay valid."""
         if self._data_dir is None or options.signing_key is not None:
             return options
         from quarterdeck.app.certificates import make_key

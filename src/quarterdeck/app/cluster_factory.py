@@ -1,4 +1,4 @@
-"""Clusters on demand as embedded API servers on loopback: how `up` and tests fill the port."""
+"""Creates clusters on demand as embedded API servers on loopback, for `up` and tests."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ class _Running(msgspec.Struct, frozen=True):
 
 
 class EmbeddedClusters:
-    """Real API servers, each with TLS and an authority of its own; nothing is kept.
+    """Embedded API servers, each with TLS and its own CA; nothing is kept after they stop.
 
     Leaving the block stops all of them.
     """
@@ -56,7 +56,7 @@ class EmbeddedClusters:
             return self._running[name].config
 
     async def delete(self, name: str) -> None:
-        """Stop the cluster and forget its objects; an absent one is fine."""
+        """Stop the cluster and remove its objects; an absent cluster is not an error."""
         async with self._lock:
             running = self._running.pop(name, None)
         if running is not None:
@@ -70,7 +70,7 @@ class EmbeddedClusters:
 
 
 def build_admin_config(name: str, server: embedded.Embedded) -> ClusterConfig:
-    """How an administrator reaches an embedded server, with everything by value."""
+    """The administrator's client configuration of an embedded server, without file references."""
     files = server.authority
     return ClusterConfig(
         server=server.url,

@@ -19,7 +19,7 @@ _AT_ONCE = 16
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One cluster in numbers; cores and bytes."""
+    """Load and capacity of one cluster, in cores and bytes."""
 
     name: str
     nodes: int = 0
@@ -34,7 +34,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 async def read_usage(hub: Client, namespace: str, *, timeout_s: float) -> list[Usage]:
-    """Every cluster, several at a time; one that does not answer has a problem instead."""
+    """Read every cluster, several at a time; one that does not answer has a problem instead."""
     connections = await hub.list(ClusterConnection, namespace)
     gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -53,7 +53,7 @@ async def read_usage(hub: Client, namespace: str, *, timeout_s: float) -> list[U
 
 
 def summarize(name: str, collected: Collected) -> Usage:
-    """The numbers of a cluster that was read."""
+    """Build the usage of a cluster from a reading."""
     nodes = collected.nodes
     measured = [each for each in nodes if isinstance(each.cpu_used, float)]
     return Usage(

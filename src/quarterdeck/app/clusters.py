@@ -25,11 +25,11 @@ NAME = "clusters"
 SAMPLES: tuple[Mapping[str, Any], ...] = cluster_samples.SAMPLES
 """What `config/samples` holds."""
 DEMO_SAMPLES: tuple[Mapping[str, Any], ...] = (cluster_samples.PVC_USAGE, cluster_samples.POLICY)
-"""What `up --demo` applies: samples that name no host of somebody else."""
+"""What `up --demo` applies: samples that name no external host."""
 
 
 async def attach(host: Host) -> None:
-    """Register the controllers, and in `up` the clusters that are there."""
+    """Register the controllers, and in `up` the local and demo clusters."""
     settings = host.settings_of(Settings)
     folder = None if host.settings.in_memory else host.folder
     state = open_state(settings, folder, clock=host.clock)
@@ -79,7 +79,7 @@ def controllers() -> Sequence[Controller[Any]]:
 
 
 def build_options(settings: Settings) -> HubOptions:
-    """What the operator is told."""
+    """Build the options of the operator from the settings."""
     limits = Limits(
         pods_per_namespace=settings.max_pods_per_namespace,
         pods=settings.max_total_pods,

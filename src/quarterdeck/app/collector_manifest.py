@@ -22,7 +22,7 @@ from quarterdeck.operators.clusters.collector_objects import (
 
 
 class Joining(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user asked for."""
+    """The options of `quarterdeck clusters join`."""
 
     name: str
     namespace: str
@@ -36,7 +36,7 @@ class Joining(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def join(hub: Client, wanted: Joining) -> list[dict[str, Any]]:
-    """Issue a token, let the hub know its hash, and build the objects of the collector.
+    """Issue a token, store its hash on the hub, and build the objects of the collector.
 
     A token that was issued before is refused as soon as the hub has seen the new one.
 

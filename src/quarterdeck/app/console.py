@@ -53,7 +53,7 @@ def format_started(started: Started) -> list[str]:
 
 
 def find_program(called_as: str, *, folder: Path, home: Path) -> str:
-    """How another terminal can call this program: by name only if it is on every PATH."""
+    """The command that runs this program in another terminal: a name if it is on every PATH."""
     path = Path(called_as)
     if path.name not in _NAMES:
         return _NAMES[0]

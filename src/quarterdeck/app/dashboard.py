@@ -30,7 +30,7 @@ def build_dashboard(
     find_console: "Locate | None" = None,
     hint: str = "",
 ) -> "Dashboard":
-    """The handler of the hub's port on the handler of the hub API.
+    """Build the handler of the dashboard around the handler of the hub API.
 
     `config` reaches the API server; its credentials serve to impersonate users whom a trusted
     proxy or an issuer names. `is_loopback` says that only this machine reaches the port.
@@ -58,14 +58,14 @@ def build_dashboard(
 
 
 def _compare_summaries(a: bytes, b: bytes) -> "Sequence[dict[str, Any]]":
-    """Imported by the first comparison: most dashboards never make one."""
+    """Compare two summaries; the code is imported on first use, because few dashboards need it."""
     from quarterdeck.app.experiment_comparison import compare_summaries
 
     return compare_summaries(a, b)
 
 
 def explain_here(journals: "Callable[[], Sequence[Journal]]") -> "Explain":
-    """Explains by what operators of this process remember."""
+    """Build a function that explains objects by the journals of operators in this process."""
     from quarterdeck.runtime.reconcile.journal import explain
 
     async def find(kind: str, key: "Key") -> list[dict[str, Any]]:
@@ -77,7 +77,7 @@ def explain_here(journals: "Callable[[], Sequence[Journal]]") -> "Explain":
 def explain_elsewhere(
     settings: HubSettings, config: ClusterConfig, *, clock: Clock
 ) -> "Explain | None":
-    """Explains by asking operators in other processes; None if their address is not known.
+    """Build a function that asks operators in other processes; None without their address.
 
     Raises:
         SettingError: if the authority of their certificates cannot be read.

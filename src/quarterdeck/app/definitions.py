@@ -1,4 +1,4 @@
-"""Applies what an embedded server should have: the CRDs of the operators' kinds, and samples."""
+"""Applies manifests to an API server: CRDs of the operators' kinds, and samples."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _DRY_RUN = PatchOptions(field_manager=FIELD_MANAGER, force=True, dry_run=("All",
 
 
 async def apply(api: Api, documents: Iterable[Mapping[str, Any]]) -> None:
-    """Apply manifests of kinds that the server knows; what is as it should be is left alone."""
+    """Apply manifests of kinds that the server serves; objects that match are not written."""
     for document in documents:
         await apply_changed(api, await _find_path(api, document), document)
 
@@ -30,7 +30,7 @@ async def check(api: Api, document: Mapping[str, Any]) -> None:
 
 
 async def apply_missing(api: Api, documents: Iterable[Mapping[str, Any]]) -> None:
-    """Apply manifests of objects that others fill in: only where there is no such object yet."""
+    """Apply manifests only if the object does not exist yet: others change it afterwards."""
     for document in documents:
         path = await _find_path(api, document)
         try:

@@ -23,7 +23,7 @@ PROFILES = {
     "demo-lost": Profile(),
     "demo-edge": Profile(nodes=2, pods=8),
 }
-"""Simulated clusters; nobody answers at the address of `demo-lost`."""
+"""Simulated clusters; the address of `demo-lost` does not answer."""
 LOST = "demo-lost"
 PUSHED = "demo-edge"
 """The hub deploys a collector on it, which pushes to the hub."""
@@ -35,7 +35,7 @@ _TEXTS = {
 }
 _INTERVAL_S = 30
 _OPTIONS = ServerOptions(simulate_workloads=True, controllers=frozenset({"*", "-node-health"}))
-"""Nobody sends heartbeats for the nodes of a profile: they stay as they are written."""
+"""Nodes of a profile have no heartbeats; without `node-health` they stay as they are written."""
 
 
 def add_demo(host: Host, *, address: IngesterAddress) -> None:
@@ -78,7 +78,7 @@ async def _start_cluster(
 
 
 def _find_port(host: Host) -> int:
-    """The documented port where any free one is asked for: the collector is told the real one."""
+    """The ingester port for the connection; with `--ingester-port 0` the default one."""
     return host.settings.ingester_port or 9443
 
 

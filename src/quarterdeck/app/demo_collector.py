@@ -43,7 +43,7 @@ threading.Thread(target=lambda: (os.read(0, 1), os._exit(0)), daemon=True).start
 from quarterdeck.cli.main import main
 main()
 """
-"""The command, which also ends when its standard input does: with a parent that was killed."""
+"""The collector's program; it also exits when its standard input closes with its parent."""
 
 
 @contextlib.asynccontextmanager
@@ -65,7 +65,7 @@ class _Kubelet:
         self._address = address
 
     async def run(self) -> None:
-        """Start the process when the token is there, and anew with every other token."""
+        """Start the process once the token exists, and restart it whenever the token changes."""
         await self._address.listening.wait()
         async with contextlib.AsyncExitStack() as stack:
             token = ""
@@ -76,7 +76,7 @@ class _Kubelet:
                 token = found
 
     async def _wait_token(self, known: str) -> str:
-        """The token of the Secret once it is another than the known one."""
+        """Wait until the Secret has another token than the known one; returns it."""
         secrets = self._admin.resource(_SECRETS)
         options = ListOptions(field_selector=f"metadata.name={TOKEN_SECRET}")
         while True:
@@ -108,7 +108,7 @@ class _Kubelet:
                 await _stop(process)
 
     async def _build_config(self) -> ClusterConfig:
-        """The cluster as the collector's service account sees it."""
+        """The client configuration with a token of the collector's service account."""
         path = ResourcePath("", "v1", "serviceaccounts", NAMESPACE, NAME, "token")
         body = {
             "apiVersion": "authentication.k8s.io/v1",

@@ -20,12 +20,12 @@ from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.server.options import ServerOptions
 
 _LOOK_S = 0.5
-"""How often files are looked at: sooner than a person switches windows."""
+"""Seconds between two checks of the source files."""
 _STOP_S = 20.0
 
 
 class DevSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What `quarterdeck dev` was asked for."""
+    """Settings of `quarterdeck dev`."""
 
     target: str
     """A module or a file."""
@@ -61,7 +61,7 @@ async def serve(
 
 
 class _Runner:
-    """Keeps the operator running, and starts it anew when a file changes."""
+    """Keeps the operator running, and restarts it when a file changes."""
 
     def __init__(
         self, settings: DevSettings, print_line: Callable[[str], None], clock: Clock

@@ -30,7 +30,7 @@ async def run(target: str, health_port: int) -> None:
 
 
 def main() -> int:
-    """Run; an import that fails is one line, because the next change may mend it."""
+    """Run the operator; a failed import prints one line, as the next change may fix it."""
     try:
         asyncio.run(run(sys.argv[1], int(sys.argv[2])))
     except SettingError as error:

@@ -13,7 +13,7 @@ _SIZES = (16, 24, 32)
 
 
 class ConfigurationError(ValueError):
-    """Raised when the file has another content; keys are not in the message."""
+    """Raised when the content of the file is invalid; the message contains no keys."""
 
 
 def read_cipher(path: Path) -> Cipher:
@@ -56,7 +56,7 @@ def parse_configuration(document: Any) -> Cipher:
 
 
 def _parse_providers(providers: list[Any], field: str) -> list[SealingKey | None]:
-    """The keys in order; None stands for plain."""
+    """The keys in order; None means unencrypted."""
     found: list[SealingKey | None] = []
     for index, provider in enumerate(providers):
         match provider:

@@ -9,11 +9,11 @@ from quarterdeck.operators.experiments.results.document import Result, ResultErr
 from quarterdeck.services.hub.web.comparisons import Incomparable
 
 MAX_VALUES = 10_000
-"""Values of all metrics of both runs: the statistics of more would keep a core busy for long."""
+"""Maximum number of values of both runs, because statistics of more take too long."""
 
 
 def compare_summaries(a: bytes, b: bytes) -> list[dict[str, Any]]:
-    """Each metric of two summaries, as `quarterdeck experiments compare` judges it.
+    """Compare each metric of two summaries, as `quarterdeck experiments compare` does.
 
     Raises:
         Incomparable: if one is not a summary, or they have too many values.

@@ -1,4 +1,4 @@
-"""What was set for the experiments operator, as the operator and `experiments plan` want it."""
+"""Converts settings of the experiments operator, for the operator and `experiments plan`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ BACKENDS: Mapping[str, GrafanaBackend] = {
 
 
 def build_operator_settings(given: ExperimentsSettings, *, is_embedded: bool) -> Settings:
-    """Check and convert what was set.
+    """Check and convert the settings.
 
     Raises:
         SettingError: naming the setting and what it should be.

@@ -72,11 +72,11 @@ SAMPLES: tuple[Manifest, ...] = (
 )
 
 NAMESPACES = (HOME, "argocd", "argo-workflows", "crossplane-system", "observability")
-"""Namespaces of `up` that the simulated systems live in."""
+"""Namespaces of the simulated systems in `up`."""
 
 
 def list_namespaces() -> list[Manifest]:
-    """Namespaces that `up` makes before it says that it is ready."""
+    """Namespaces that `up` creates before it reports that it is ready."""
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES
     ]

@@ -24,7 +24,7 @@ from quarterdeck.storage.errors import OpenFailed
 TOKEN_FILE = "fleet-token"
 DATABASE = "fleet.db"
 LIMITS = http.Limits(target_bytes=MAX_TARGET)
-"""Alloy asks in the URL, which can be long."""
+"""HTTP limits with long URLs, because Alloy sends requests in the URL."""
 
 
 class OpenFleet(NamedTuple):
@@ -38,7 +38,7 @@ class OpenFleet(NamedTuple):
 async def open_fleet(
     folder: Path, stack: contextlib.AsyncExitStack, *, in_memory: bool, clock: Clock
 ) -> OpenFleet:
-    """Open the store and the token, and start what the server does by itself.
+    """Open the store and the token, and start the background work of the server.
 
     An existing token is kept, because agents use it.
 

@@ -1,4 +1,4 @@
-"""Who looks at the hub: sessions of browsers, tokens, and an OpenID Connect issuer."""
+"""Composes the authentication of viewers: sessions, tokens and an OpenID Connect issuer."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ _ALGORITHMS = ("RS256", "ES256")
 
 
 class Identity(NamedTuple):
-    """What knows viewers, for the hub API and the dashboard alike."""
+    """The authentication of viewers, shared by the hub API and the dashboard."""
 
     authenticator: "Authenticator"
     sessions: "Sessions"
@@ -33,7 +33,7 @@ class Identity(NamedTuple):
 def build_identity(
     settings: HubSettings, *, api: "Api", clock: Clock, links: Mapping[str, str] | None = None
 ) -> Identity:
-    """Everything that knows viewers; `links` are codes that each stand for a token, once.
+    """Build the authentication of viewers; `links` maps one-time codes to tokens.
 
     Raises:
         SettingError: if the authority of the issuer cannot be read.
@@ -68,7 +68,7 @@ def build_identity(
 
 
 def check_identity_settings(settings: HubSettings) -> None:
-    """Fail at the start, not at the first request.
+    """Check the settings at the start, so that errors do not appear at the first request.
 
     Raises:
         SettingError: naming the setting.

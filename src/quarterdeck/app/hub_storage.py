@@ -1,4 +1,4 @@
-"""Opens what the hub keeps its findings in: Redis or a file, VictoriaMetrics or a file."""
+"""Opens the stores of the hub: Redis or a file, VictoriaMetrics or a file."""
 
 from pathlib import Path
 
@@ -14,10 +14,10 @@ HISTORY_FILE = "history.db"
 
 
 def find_redis_address(settings: Settings) -> RedisAddress | None:
-    """Where Redis is; None if the state is embedded.
+    """The address of Redis; None if the state is embedded.
 
     Raises:
-        SettingError: if the URL says nothing.
+        SettingError: if the URL is invalid.
     """
     if settings.redis_url:
         try:
@@ -34,7 +34,7 @@ def find_redis_address(settings: Settings) -> RedisAddress | None:
 
 
 def open_state(settings: Settings, folder: Path | None, *, clock: Clock) -> StateStore:
-    """The state store of the settings; `folder` is where an embedded one lies.
+    """Open the state store of the settings; `folder` is for an embedded one.
 
     Raises:
         SettingError: if the address of Redis is wrong.
@@ -54,7 +54,7 @@ def open_state(settings: Settings, folder: Path | None, *, clock: Clock) -> Stat
 
 
 def open_history(settings: Settings, folder: Path | None, *, clock: Clock) -> History:
-    """The history of the settings.
+    """Open the history of the settings.
 
     Raises:
         SettingError: if the address of VictoriaMetrics is wrong.

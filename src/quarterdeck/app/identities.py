@@ -1,4 +1,4 @@
-"""Who may speak to an embedded server: authorities of client certificates and static tokens."""
+"""Authentication of an embedded server: CAs of client certificates, and static tokens."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,16 +14,16 @@ from quarterdeck.server.authentication.x509 import ClientCertificates
 
 
 class Identities(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that name users; kube-apiserver's flags of the same names."""
+    """Files for authentication, as kube-apiserver's flags of the same names."""
 
     client_ca_file: Path | None = None
     """CA certificates that verify clients, besides the server's own CA."""
     token_auth_file: Path | None = None
     """Static tokens: lines of `token,user,uid,"group1,group2"`."""
     requestheader_client_ca_file: Path | None = None
-    """Authorities of proxies whose `X-Remote-*` headers are believed."""
+    """CA certificates of proxies whose `X-Remote-*` headers are trusted."""
     requestheader_allowed_names: tuple[str, ...] = ()
-    """Common names of these proxies; empty for all that the authorities have issued."""
+    """Common names of these proxies; empty allows every certificate of the CAs."""
     tokens: Mapping[str, User] = {}
     """Further static tokens, of this process."""
 

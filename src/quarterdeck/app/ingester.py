@@ -1,8 +1,8 @@
-"""The ingester of this process: it listens from the first ClusterConnection in push mode on.
+"""The ingester of this process: it listens once there is a ClusterConnection in push mode.
 
-Nobody who only pulls pays for gRPC: neither the start nor the memory nor the port. What keeps it
-from listening is logged, is in CollectorReady, and ends nothing: the hub reads those clusters
-itself, and listening is tried again.
+Until then gRPC is not loaded, which saves start time, memory and the port. A failure to listen is
+logged, shown in the condition CollectorReady and retried; meanwhile the hub reads those clusters
+itself.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from quarterdeck.services.ingester.server import Ingester
 
 EMBEDDED_IMAGE = "quarterdeck"
-"""In `up`, where pods are simulated."""
+"""Image of collectors in `up`, where pods are simulated."""
 _RETRY_S = 30.0
 _LOOPBACK = "127.0.0.1"
 _ALL_INTERFACES = "0.0.0.0"
@@ -34,7 +34,7 @@ _ADVICE = (
 
 
 class IngesterAddress:
-    """Where the ingester listens, once it does."""
+    """The port of the ingester, once it listens."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -105,7 +105,7 @@ async def serve_ingester(
 def build_options(
     settings: Settings, *, port: int, serving_files: tuple[Path, Path] | None = None
 ) -> "IngesterOptions":
-    """What the ingester is told; in `up` it shows the API server's certificate."""
+    """Build the options of the ingester; in `up` it serves with the API server's certificate."""
     from quarterdeck.client.config.locate import is_in_cluster
     from quarterdeck.services.ingester.options import IngesterOptions, TlsFiles
 
@@ -163,7 +163,7 @@ def _find_namespace(host: Host) -> str:
 
 
 def _load() -> None:
-    """Import gRPC beside the loop: it takes a tenth of a second."""
+    """Import gRPC; called in a thread, because it takes a tenth of a second."""
     from quarterdeck.services.ingester.server import load_grpc
 
     load_grpc()

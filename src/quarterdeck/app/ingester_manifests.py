@@ -37,7 +37,7 @@ def build_ingester(namespace: str, labels: Mapping[str, str]) -> dict[str, Docum
 
 
 def build_manager_patch(namespace: str, manager: str, image: str) -> Document:
-    """The manager with the port, the certificate and the image that it deploys collectors with."""
+    """Patch of the manager: ingester port, certificate and the image of collectors."""
     container = {
         "name": "manager",
         "env": [{"name": "COLLECTOR_IMAGE", "value": image}],

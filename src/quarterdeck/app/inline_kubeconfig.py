@@ -1,4 +1,4 @@
-"""A kubeconfig with everything by value, for a Secret; apart, since servers need no client."""
+"""Builds kubeconfigs without file references. Separate, because it imports the client."""
 
 import base64
 
@@ -8,7 +8,7 @@ from quarterdeck.kit import json
 
 
 def encode_config(config: ClusterConfig) -> bytes:
-    """A kubeconfig with everything by value, for a Secret."""
+    """Encode a kubeconfig with embedded certificates and keys, for a Secret."""
     user = {
         "client-certificate-data": _encode_pem(config.client_certificate),
         "client-key-data": _encode_pem(config.client_key),

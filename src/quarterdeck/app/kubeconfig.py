@@ -1,4 +1,4 @@
-"""Kubeconfig files: private, written whole or not at all."""
+"""Kubeconfig files: readable by the owner only, written atomically."""
 
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,14 @@ _NAME = "quarterdeck"
 
 
 def write_plain(path: Path, server: str) -> None:
-    """A kubeconfig for a server on plain HTTP."""
+    """Write a kubeconfig for a server on plain HTTP."""
     write(path, build_document(server, cluster={}, user={}))
 
 
 def write_certificate(
     path: Path, server: str, *, authority: str, certificate: str, key: str
 ) -> None:
-    """A kubeconfig with a client certificate; all three are base64 of PEM."""
+    """Write a kubeconfig with a client certificate; all three are base64 of PEM."""
     write(
         path,
         build_document(
@@ -43,6 +43,6 @@ def build_document(server: str, *, cluster: dict[str, Any], user: dict[str, Any]
 
 
 def write(path: Path, document: dict[str, Any]) -> None:
-    """Write a file only its owner can read; JSON is YAML, and needs no library."""
+    """Write a file that only its owner can read; JSON, which is YAML and needs no library."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private_file(path, kit_json.encode(document))

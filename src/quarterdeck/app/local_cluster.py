@@ -18,7 +18,7 @@ LOCAL = "local"
 
 
 async def add_local(host: Host) -> None:
-    """Let the hub watch the server it runs in, and ship the default MetricSources."""
+    """Connect the hub to the embedded server, and create the default MetricSources."""
     if host.local is not None:
         await connect(host.admin.raw, LOCAL, host.local, displayName="This machine")
     for source in cluster_samples.DEFAULT_METRIC_SOURCES:
@@ -26,7 +26,7 @@ async def add_local(host: Host) -> None:
 
 
 async def connect(api: Api, name: str, config: ClusterConfig, **spec: Any) -> None:
-    """Make the Secret and the ClusterConnection of a cluster."""
+    """Create the Secret and the ClusterConnection of a cluster."""
     secret, connection = build_connection(
         name, config.server, {"kubeconfig": encode_config(config).decode()}, **spec
     )
@@ -34,7 +34,7 @@ async def connect(api: Api, name: str, config: ClusterConfig, **spec: Any) -> No
 
 
 async def _create(api: Api, document: dict[str, Any]) -> None:
-    """Create an object unless it is there: what people changed stays."""
+    """Create an object unless it exists, so that changes of users are kept."""
     found = await api.resource(GVK.of(document["apiVersion"], document["kind"]))
     path = ResourcePath(*found.gvr, document["metadata"]["namespace"])
     with contextlib.suppress(AlreadyExists):

@@ -1,6 +1,6 @@
 """A Grafana dashboard and alert rules for pipelines, made from the metrics' own declarations. Pure.
 
-Panels exist because a metric is declared, and an alert that names a metric nobody declares is an
+Panels exist because a metric is declared, and an alert that names an undeclared metric is an
 error here, not a rule that never fires.
 """
 

@@ -1,4 +1,4 @@
-"""Where the operators run in a cluster, and as what."""
+"""Namespace, image and names of the operators in a cluster."""
 
 from typing import NamedTuple
 
@@ -11,18 +11,18 @@ LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component"
 
 
 class Place(NamedTuple):
-    """Where the operators will run, and as what."""
+    """Namespace, image and names of one process of operators."""
 
     namespace: str = NAMESPACE
     image: str = IMAGE
     name: str = NAME
-    """Of the Deployment, its account, its roles and its lease."""
+    """Name of the Deployment, its account, its roles and its lease."""
     operators: tuple[str, ...] = ()
     """The operators of this process; all of them without a name."""
 
     @property
     def labels(self) -> dict[str, str]:
-        """What selects the pods of this process."""
+        """The labels that select the pods of this process."""
         return {**LABELS, "app.kubernetes.io/component": self.name.removeprefix("quarterdeck-")}
 
     @property

@@ -1,4 +1,4 @@
-"""What every pod of ours may do: what Pod Security `restricted` asks for, and a read-only root."""
+"""Security contexts of our pods: Pod Security `restricted`, and a read-only root file system."""
 
 from collections.abc import Mapping
 from typing import Any

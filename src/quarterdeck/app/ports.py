@@ -1,4 +1,4 @@
-"""Ports of a program: checked before it starts, so that one line names every clash, and bound."""
+"""Checks all ports before a program starts, so that one error names every conflict."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from quarterdeck.kit import http
 
 HOST = "127.0.0.1"
 DRAIN_S = 5.0
-"""How long requests under way may take when a server stops."""
+"""Time limit in seconds for running requests when a server stops."""
 _ALL_INTERFACES = frozenset({"", "0.0.0.0", "::"})
 
 

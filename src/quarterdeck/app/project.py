@@ -1,4 +1,4 @@
-"""What a user's own module declares: kinds, controllers, webhooks.
+"""Loads a user's module and finds its kinds, controllers and webhooks.
 
 A module is named as Python names it (`shop.operator`) or as a file (`shop/operator.py`). Nothing
 has to be registered: kinds and controllers are found by their types at the top of the module.
@@ -76,10 +76,10 @@ def load_module(target: str) -> ModuleType:
 
 
 def choose_kinds(target: str) -> "Sequence[type[Object]]":
-    """`MODULE` gives its kinds, `MODULE:A,B` those of the names.
+    """The kinds of `MODULE`, or of `MODULE:A,B` only those with these names.
 
     Raises:
-        SettingError: if a name is no kind, or there is none at all.
+        SettingError: if a name is not a kind, or there are no kinds.
     """
     name, _, wanted = target.partition(":")
     project = load_project(name)
@@ -108,7 +108,7 @@ def _find_kinds(module: ModuleType) -> "list[type[Object]]":
 
 
 def _find_webhooks(module: ModuleType) -> "Webhooks | None":
-    """`webhooks`, or what `build_webhooks()` returns."""
+    """The `webhooks` of a module, or the result of its `build_webhooks()`."""
     from quarterdeck.runtime import Webhooks
 
     found = getattr(module, "webhooks", None)

@@ -1,7 +1,7 @@
-"""The certificate an embedded server shows: from files that are reloaded, or made and renewed.
+"""The serving certificate of an embedded server: from files, or created and renewed by us.
 
-`context` stays the same object, so connections from then on get the new certificate and those
-before are not disturbed. Files that do not fit together leave the old certificate in force.
+`context` stays the same object, so new connections get the new certificate and existing ones are
+not disturbed. If the files do not fit together, the old certificate stays in use.
 """
 
 import logging
@@ -36,7 +36,7 @@ class ServingCertificate:
         authorities: Sequence[Path] = (),
         clock: Clock,
     ) -> None:
-        """Load the certificate; `authorities` are of client certificates, besides our own.
+        """Load the certificate; `authorities` are CAs of client certificates besides our own.
 
         Raises:
             ssl.SSLError: if a file is not what it should be.

@@ -1,4 +1,4 @@
-"""Signals: the first stops the process, also during the start; a second Ctrl-C does not wait."""
+"""Signals: the first stops the process, also during the start; a second Ctrl-C stops it at once."""
 
 import asyncio
 import contextlib

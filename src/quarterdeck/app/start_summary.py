@@ -45,7 +45,7 @@ def print_summary(
 
 
 def _suggest_command(parts: Sequence[Part]) -> str:
-    """A command that shows what the operators that run work on."""
+    """A command that shows objects of the running operators."""
     names = {part.name for part in parts}
     if "applications" not in names and "machines" in names:
         return "kubectl get hyperfleet"

@@ -26,7 +26,7 @@ REGISTRATION = "webhooks.quarterdeck.dev"
 """Name of the configurations, and suffix of the names of webhooks."""
 SERVICE = "quarterdeck-webhooks"
 SECRET = "quarterdeck-webhooks-certificate"
-"""By which replicas share the certificate that they make."""
+"""The Secret by which replicas share the certificate that they create."""
 TIMEOUT_S = 5
 _DEFAULT_NAMESPACE = "quarterdeck-system"
 
@@ -50,10 +50,10 @@ def build_embedded(
 
 
 def build_in_cluster(settings: Settings, parts: Sequence[Part]) -> Webhooks | None:
-    """The webhooks of `run` inside a cluster, with a certificate that replicas make and share.
+    """The webhooks of `run` inside a cluster, with a certificate that replicas create and share.
 
-    With `webhook_cert_path` it is somebody else's, such as cert-manager's. `ca.crt` beside it is
-    what the API server shall trust, and is read again when it changes.
+    With `webhook_cert_path` the certificate comes from elsewhere, such as cert-manager. `ca.crt`
+    beside it is the CA for the API server, and is read again when it changes.
     """
     if not has_webhooks(parts):
         return None

@@ -1,4 +1,4 @@
-"""What the objects around each Deployment of ours have in common: names, rights, policies. Pure."""
+"""Builds the objects around each of our Deployments: permissions, policies and ports. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ class Workload(NamedTuple):
     labels: Mapping[str, str]
 
     def build_object(self, api_version: str, kind: str, name: str = "") -> dict[str, Any]:
-        """The head of an object in the namespace."""
+        """The apiVersion, kind and metadata of an object in the namespace."""
         return {
             "apiVersion": api_version,
             "kind": kind,
@@ -32,7 +32,7 @@ class Workload(NamedTuple):
         }
 
     def build_cluster_role(self, rules: Sequence[Document], name: str = "") -> Document:
-        """Rights in all namespaces."""
+        """A ClusterRole with these rules."""
         return {
             "apiVersion": f"{RBAC}/v1",
             "kind": "ClusterRole",
@@ -41,7 +41,7 @@ class Workload(NamedTuple):
         }
 
     def bind_cluster_role(self, role: str = "", *, account: str = "") -> Document:
-        """Give a ClusterRole to the workload's account, or to another one of its namespace."""
+        """Bind a ClusterRole to the workload's account, or to another account of its namespace."""
         return {
             "apiVersion": f"{RBAC}/v1",
             "kind": "ClusterRoleBinding",
@@ -50,7 +50,7 @@ class Workload(NamedTuple):
         }
 
     def bind_role(self, role: str = "") -> Document:
-        """Give a Role of the namespace to the workload's account."""
+        """Bind a Role of the namespace to the workload's account."""
         return {
             **self.build_object(f"{RBAC}/v1", "RoleBinding", role),
             **self._build_binding("Role", role or self.name, self.name),
@@ -97,7 +97,7 @@ class Workload(NamedTuple):
         }
 
     def build_disruption_budget(self) -> Document:
-        """With one replica this lets a node drain; with several one stays."""
+        """Allow one unavailable pod: a single replica can be drained, and of several one is."""
         return {
             **self.build_object("policy/v1", "PodDisruptionBudget"),
             "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(self.labels)}},

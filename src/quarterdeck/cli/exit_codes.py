@@ -30,7 +30,7 @@ def print_error(prog: str, message: object) -> None:
 
 
 def translate(error: BaseException) -> tuple[int, str]:
-    """The exit code of a failure, and its message; an empty message prints nothing."""
+    """The exit code and the message of a failure; an empty message is not printed."""
     from quarterdeck.app.errors import Interrupted, NotConfigured, SettingError, StartError
     from quarterdeck.cli.parameters import UsageError
     from quarterdeck.client.errors import ClientError

@@ -31,7 +31,7 @@ PasswordFile = Annotated[
 def find_address(
     url: str, username: str, password_file: str, *, environment: Mapping[str, str]
 ) -> "Address":
-    """The address that options and environment give.
+    """The address of the fleet server, from options and environment.
 
     Raises:
         InvalidAddress: if something is missing or cannot be used.

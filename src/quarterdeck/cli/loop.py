@@ -43,7 +43,7 @@ def has_loop() -> bool:
 
 
 def require_loop() -> None:
-    """Begin again on an event loop, before anything is printed.
+    """Make sure that an event loop runs; call it before anything is printed.
 
     Raises:
         LoopNeeded: if none runs.

@@ -1,4 +1,4 @@
-"""Which pods a command is about: one pod, the pods of an object, or those with labels."""
+"""Selects the pods of a command: one pod, the pods of an object, or those with labels."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ _MAX_OWNERS = 8
 
 
 async def find_pods(client: "Client", kind: str, name: str, namespace: str) -> list[Object]:
-    """The pods of an object, by name; a pod is its own.
+    """The pods of an object, by name; of a pod, the pod itself.
 
     Raises:
         CommandError: if it has none.

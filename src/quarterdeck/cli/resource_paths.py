@@ -1,4 +1,4 @@
-"""Which resource a command means, and where its objects are."""
+"""Finds the resource that a command names, and the path of its objects."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ async def find_resource(client: "Client", kind: str) -> "ApiResource":
 def build_path(
     client: "Client", found: "ApiResource", name: str, namespace: str, *, all_namespaces: bool
 ) -> "ResourcePath":
-    """Where to read.
+    """The path to read from.
 
     Raises:
         CommandError: if a name and all namespaces are given.

@@ -19,8 +19,8 @@ _ABSENT = "<none>"
 def render_jsonpath(template: str, document: object) -> str:
     """Text with `{.path}` replaced by the values found; several are separated by spaces.
 
-    `{range .items[*]}…{end}` repeats what stands between for each value; inside, paths begin at
-    that value. Missing members are empty.
+    `{range .items[*]}…{end}` repeats the text between them for each value; inside, paths begin
+    at that value. Missing members are empty.
 
     Raises:
         CommandError: for a path or an expression that is not supported, or a range without end.

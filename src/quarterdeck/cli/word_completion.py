@@ -1,8 +1,8 @@
 """What a shell offers for the word at the cursor: commands, flags, values, kinds and names.
 
 The completion scripts call `quarterdeck __complete WORD...` with the words up to the cursor, the
-last one unfinished, and offer the lines it prints. What needs a cluster is left out without a word
-where none answers in time: a shell that waits is worse than one that offers nothing.
+last one unfinished, and offer the lines it prints. What needs a cluster is left out silently if
+none answers in time: a shell that waits is worse than one that offers nothing.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _FORMATS = ("table", "wide", "yaml", "json", "name", "jsonpath=", "custom-column
 
 
 class Situation(NamedTuple):
-    """What stands before the word at the cursor."""
+    """The words before the cursor, parsed."""
 
     positionals: tuple[str, ...]
     options: dict[str, str]
@@ -152,7 +152,7 @@ def _ask(situation: Situation, resource: str, *, everywhere: bool = False) -> li
 
 
 def read_limit(text: str) -> float:
-    """How many seconds to wait for a cluster; a completion has nobody to tell of a wrong value."""
+    """How many seconds to wait for a cluster; the default for a wrong value, to print no error."""
     try:
         limit = float(text)
     except ValueError:

@@ -29,7 +29,7 @@ ACCEPTED = (
     "allow-privileged",
     "runtime-config",
 )
-"""Flags without effect that are no reason for a warning."""
+"""Flags without effect that need no warning."""
 
 
 def parse_flags(arguments: Sequence[str]) -> dict[str, list[str]]:

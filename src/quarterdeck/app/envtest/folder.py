@@ -42,7 +42,7 @@ def write_programs(folder: Path, now: datetime) -> Path:
 
 
 def _write_program(path: Path, module: str, folder: Path) -> None:
-    """A shell script that becomes our program, so that signals reach it."""
+    """Write a shell script that replaces itself by our program, so that signals reach it."""
     command = shlex.join([sys.executable, "-m", module])
     text = (
         f"#!/bin/sh\nQUARTERDECK_ENVTEST={shlex.quote(str(folder))}\n"

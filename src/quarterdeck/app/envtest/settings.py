@@ -1,4 +1,4 @@
-"""From the flags of kube-apiserver to the settings of our server. Pure but for looking at files.
+"""Converts the flags of kube-apiserver to settings of our server. Pure, except for file checks.
 
 Flags that name files, users, rights and addresses are honoured. What has no meaning here (caches
 of the real server) is accepted, so that a suite starts unchanged.

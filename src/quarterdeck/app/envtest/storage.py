@@ -1,7 +1,7 @@
-"""What stands in for etcd: it answers health checks, and tells an API server where data goes.
+"""The substitute for etcd: answers health checks, and names the data folder to an API server.
 
-The API server opens the data itself. This process only keeps the place, so that an API server can
-be stopped and started alone and find its objects again.
+The API server opens the data itself. This process only knows the folder, so that an API server can
+be restarted alone and finds its objects again.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 
 DATA_PATH = "/quarterdeck/data-dir"
-"""Where an API server asks for the folder; not a path of etcd."""
+"""The path that returns the data folder to an API server; etcd has no such path."""
 _FETCH_TIMEOUT_S = 10.0
 
 
@@ -63,7 +63,7 @@ def _answer(path: str, data_dir: Path) -> http.Response:
 
 
 async def find_data_dir(servers: list[str]) -> Path | None:
-    """Ask our stand-in for etcd where data goes; None without `--etcd-servers`.
+    """Ask the substitute for etcd for the data folder; None without `--etcd-servers`.
 
     Raises:
         StartError: if it does not answer, or is a real etcd.

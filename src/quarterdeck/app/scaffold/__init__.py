@@ -29,7 +29,7 @@ _FILES = {
 
 
 class Names(NamedTuple):
-    """What things are called in a project."""
+    """The names in a project."""
 
     name: str
     module: str
@@ -39,10 +39,10 @@ class Names(NamedTuple):
 
 
 def choose_names(name: str, *, kind: str = "", group: str = "example.com") -> Names:
-    """The names of a project called `name`.
+    """Derive the names of a project called `name`.
 
     Raises:
-        SettingError: if a name is none that Kubernetes takes.
+        SettingError: if a name is not valid in Kubernetes.
     """
     if not _NAME.fullmatch(name):
         raise SettingError(
@@ -77,7 +77,7 @@ def write_project(folder: Path, names: Names) -> list[Path]:
 
 
 def _write_generated(folder: Path, names: Names) -> list[Path]:
-    """The definition and the role, from the module that was written."""
+    """Write the definition and the role that are built from the written module."""
     from quarterdeck.app.project import load_project
     from quarterdeck.kit import yaml
     from quarterdeck.meta import crd

@@ -1,1 +1,1 @@
-"""Programs under the names of others: what `quarterdeck envtest` puts into a folder."""
+"""The programs that `quarterdeck envtest` writes, under the names that envtest starts."""

@@ -1,4 +1,4 @@
-"""The `etcd` of envtest: keeps the place of the data, and answers health checks."""
+"""The `etcd` of envtest: holds the data folder, and answers health checks."""
 
 from pathlib import Path
 

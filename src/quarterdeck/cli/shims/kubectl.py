@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Become the kubectl on the PATH, leaving out the folder of this program."""
+    """Execute the kubectl on the PATH, ignoring the folder of this program."""
     own = os.environ.pop("QUARTERDECK_ENVTEST", "")
     folders = [
         each

@@ -1,4 +1,4 @@
-"""How the programs start and fail: help without a server, failures in one line."""
+"""Runs the programs: help needs no server, and failures are one line."""
 
 import sys
 from collections.abc import Callable, Coroutine

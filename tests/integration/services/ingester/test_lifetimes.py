@@ -12,11 +12,7 @@ from quarterdeck.hubstate.embedded.history import open_history
 from quarterdeck.hubstate.embedded.state import EmbeddedState, open_embedded
 from quarterdeck.hubstate.push import tokens
 from quarterdeck.hubstate.writes import AddMembers, SetValue
-from quarterdeck.inventory.push.messages import (
-    ConnectRequest,
-    CustomResourceBatch,
-    RegisterRequest,
-)
+from quarterdeck.inventory.push.messages import ConnectRequest, CustomResourceBatch, RegisterRequest
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.services.ingester.configs import Configs
 from quarterdeck.services.ingester.ingest import Ingest

@@ -1,4 +1,4 @@
-"""`quarterdeck hypervisor act`: something happens behind the operator's back."""
+"""`quarterdeck hypervisor act`: change a simulated hypervisor without the operator."""
 
 import secrets
 from typing import Annotated, Any

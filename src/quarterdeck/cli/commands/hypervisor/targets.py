@@ -1,7 +1,7 @@
-"""Nodes and machines that actions can be done to, by what the API server knows of them.
+"""Nodes and machines that actions apply to, as the API server lists them.
 
-The simulator runs in another process and carries actions out later: a name that it does not know
-would end as an event that nobody reads.
+The simulator runs in another process and carries out actions later: it could report an unknown
+name only by an event, which users of the command do not see.
 """
 
 from quarterdeck.cli.connection import connect
