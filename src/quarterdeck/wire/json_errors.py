@@ -1,6 +1,6 @@
-"""What is wrong with a text that should be JSON, in the words clients of Kubernetes know.
+"""Finds the syntax error in a text that should be JSON, with the message of Go.
 
-Only ever called for a body that a fast reader has refused, so it may take its time.
+It is called only for a body that the fast decoder has refused, so it need not be fast.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _TEXT_END = "unexpected end of JSON input"
 
 
 def find_syntax_error(text: str) -> str:
-    """Find the first problem of a text; empty if it is JSON after all."""
+    """Return the first syntax error of a text; empty if it is valid JSON."""
     try:
         _Scanner(text).run()
     except _Problem as problem:
@@ -24,7 +24,7 @@ def _is_digit(character: str) -> bool:
 
 
 class _Problem(Exception):
-    """Ends the scan."""
+    """Raised at the first syntax error; ends the scan."""
 
 
 class _Scanner:
@@ -33,7 +33,7 @@ class _Scanner:
         self.at = 0
 
     def run(self) -> None:
-        """Scan one value and nothing behind it, without recursion."""
+        """Scan one value and the end of the text, without recursion."""
         closers: list[str] = []
         expect = self._read_value
         while True:
@@ -50,7 +50,7 @@ class _Scanner:
             expect = following
 
     def _read_after_value(self, closers: list[str]) -> Callable[[], str] | None:
-        """Close what ends here; the next thing to read, or None at the end of the text."""
+        """Close objects and arrays that end here; return the next reader, or None at the end."""
         while closers:
             place = "object key:value pair" if closers[-1] == "}" else "array element"
             character = self._next()
@@ -169,8 +169,8 @@ class _Scanner:
             return ""
         return self._take()
 
-    def _build_unexpected(self, character: str, where: str) -> _Problem:
+    def _build_unexpected(self, character: str, context: str) -> _Problem:
         shown = {"'": "'\\''", '"': "'\"'"}.get(character)
         if shown is None:
             shown = f"'{character}'" if character.isprintable() else f"{character!r}"
-        return _Problem(f"invalid character {shown} {where}")
+        return _Problem(f"invalid character {shown} {context}")

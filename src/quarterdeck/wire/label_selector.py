@@ -43,22 +43,22 @@ class Selector:
 
     @classmethod
     def of(cls, labels: Mapping[str, str]) -> "Selector":
-        """Select what carries all of these labels."""
+        """Build the selector that requires all of these labels."""
         return cls(
             Requirement(key, Operator.EQUALS, frozenset((value,))) for key, value in labels.items()
         )
 
     @classmethod
     def from_label_selector(cls, selector: Mapping[str, Any] | None) -> "Selector":
-        """The selector of a `LabelSelector` object; an absent one selects nothing.
+        """Build the selector of a `LabelSelector` object; an absent one selects nothing.
 
         Raises:
-            SelectorError: naming the operator or key that is wrong.
+            SelectorError: naming the invalid operator or key.
         """
         if selector is None:
             return NOTHING
         equalities = cls.of(selector.get("matchLabels") or {}).requirements
-        expressions = [_from_expression(each) for each in selector.get("matchExpressions") or ()]
+        expressions = [_parse_expression(each) for each in selector.get("matchExpressions") or ()]
         return cls((*equalities, *expressions))
 
     @property
@@ -96,7 +96,7 @@ def _parse_cached(text: str) -> Selector:
 
 
 def _to_term(requirement: Requirement) -> Term:
-    """A requirement as an expression over a set of labels."""
+    """Convert a requirement to an expression of a set of labels."""
     key, operator, values = requirement.key, requirement.operator, requirement.values
     match operator:
         case Operator.EXISTS:
@@ -120,7 +120,7 @@ _EXPRESSIONS = {
 }
 
 
-def _from_expression(expression: Mapping[str, Any]) -> Requirement:
+def _parse_expression(expression: Mapping[str, Any]) -> Requirement:
     name = expression.get("operator", "")
     operator = _EXPRESSIONS.get(name)
     if operator is None:

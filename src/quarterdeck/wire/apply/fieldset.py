@@ -7,7 +7,7 @@ subtrees with their arguments, and reading a stored set costs nothing.
 """
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import msgspec
@@ -26,7 +26,7 @@ LEAF: Trie = {}
 
 _SETS_REMEMBERED = 256
 _LONGEST_TEXT = 2048
-"""Sets that are kept, and how long they may be as JSON: a megabyte or two in all."""
+"""The longest JSON of a cached set; with `_SETS_REMEMBERED` it bounds the cache to a megabyte."""
 
 
 class FieldSet:
@@ -39,7 +39,7 @@ class FieldSet:
 
     @classmethod
     def from_fields_v1(cls, fields: Mapping[str, Any]) -> Self:
-        """Read a FieldsV1 document; spelling of keys and values is made canonical."""
+        """Read a FieldsV1 document; keys and values get their canonical spelling."""
         return cls(canonicalize(fields))
 
     @classmethod
@@ -63,7 +63,7 @@ class FieldSet:
         return FieldSet(intersect_tries(self.trie, other.trie))
 
     def difference(self, other: "FieldSet") -> "FieldSet":
-        """Fields of this set that the other has not; children of its members stay."""
+        """Fields of this set that are not in the other; fields below those of the other stay."""
         return FieldSet(subtract_tries(self.trie, other.trie))
 
     def recursive_difference(self, other: "FieldSet") -> "FieldSet":
@@ -71,7 +71,7 @@ class FieldSet:
         return FieldSet(subtract_tries_recursively(self.trie, other.trie))
 
     def paths(self) -> Iterator[str]:
-        """Every member as people write it: `.spec.items[name="x"].v`."""
+        """Yield every member as messages show it: `.spec.items[name="x"].v`."""
         return iterate_paths(self.trie)
 
     def __contains__(self, path: tuple[str, ...]) -> bool:
@@ -103,7 +103,7 @@ def is_member(node: Trie) -> bool:
 
 
 def build_node(children: Trie, *, member: bool) -> Trie:
-    """A node from its children and its own membership."""
+    """Build a node from its children; `member` says whether it belongs to the set itself."""
     if not member or not children or SELF in children:
         return children
     return {SELF: LEAF, **children}
@@ -207,26 +207,47 @@ def has_path(trie: Trie, path: Iterable[str]) -> bool:
 
 
 def canonicalize(fields: Mapping[str, Any]) -> Trie:
-    """A trie with keys and values spelled our way; unknown kinds of elements are dropped."""
+    """Return a trie with canonical path elements; unknown kinds of elements are dropped."""
+    return _canonicalize_with(canonicalize, fields)
+
+
+def _canonicalize_with(read: Callable[[Trie], Trie], fields: Mapping[str, Any]) -> Trie:
+    """Make the path elements of one node canonical, and read its children with `read`."""
     result: Trie = {}
     for key, node in fields.items():
         if key[:2] == "f:":
-            result[key] = canonicalize(node) if node else LEAF
+            result[key] = read(node) if node else LEAF
         elif (element := canonicalize_element(key)) is not None:
-            result[element] = canonicalize(node) if node else LEAF
+            result[element] = read(node) if node else LEAF
     return result
 
 
 def read_fields(fields: Mapping[str, Any]) -> Trie:
-    """The same as `canonicalize`; sets that come again, as those of one kind do, are shared."""
+    """As `canonicalize`, but cached: objects of one kind often have equal sets."""
     text = msgspec.json.encode(fields)
-    return _canonicalize_text(text) if len(text) <= _LONGEST_TEXT else canonicalize(fields)
+    if len(text) > _LONGEST_TEXT:
+        return canonicalize(fields)
+    if not _is_of_one_object(text):
+        return _canonicalize_text(text)
+    return _canonicalize_with(read_fields, fields)
 
 
 def sort_fields(trie: Trie) -> Trie:
-    """The same as `sort_trie`; sets that come again are shared."""
+    """As `sort_trie`, but cached."""
     text = msgspec.json.encode(trie)
-    return _sort_text(text) if len(text) <= _LONGEST_TEXT else sort_trie(trie)
+    if len(text) > _LONGEST_TEXT:
+        return sort_trie(trie)
+    if not _is_of_one_object(text):
+        return _sort_text(text)
+    return {key: sort_fields(node) if (node := trie[key]) else LEAF for key in sort_elements(trie)}
+
+
+def _is_of_one_object(text: bytes) -> bool:
+    """Whether a set contains the uid of an owner or an address, which few other objects share.
+
+    Such sets are not cached as a whole, because they would replace useful ones; their parts are.
+    """
+    return b'k:{\\"uid' in text or b'k:{\\"ip' in text
 
 
 @functools.lru_cache(_SETS_REMEMBERED)

@@ -11,21 +11,21 @@ _FIELDS_TYPE = "FieldsV1"
 
 
 class ManagedFieldsError(ValueError):
-    """Raised when managedFields cannot be read; says which entry and why."""
+    """Raised when managedFields cannot be read; the message has the entry and the cause."""
 
 
 class Managed(NamedTuple):
-    """Who owns what, and when each entry last changed."""
+    """The fields of each manager, and when each entry last changed."""
 
     owners: Managers
     times: dict[Identity, str]
 
 
 def decode(entries: Sequence[Mapping[str, Any]]) -> Managed:
-    """Read managedFields.
+    """Decode managedFields.
 
     Raises:
-        ManagedFieldsError: if an entry is not one Kubernetes could have written.
+        ManagedFieldsError: if an entry is invalid.
     """
     managed = Managed({}, {})
     for index, entry in enumerate(entries):
@@ -62,12 +62,12 @@ def _check(entry: Mapping[str, Any], index: int) -> None:
 
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
-    """ManagedFields as Kubernetes writes and sorts them."""
+    """Encode managedFields, sorted as in Kubernetes."""
     entries = [
         build_entry(key, _sort_fields(owned), managed.times.get(key))
         for key, owned in managed.owners.items()
     ]
-    return sorted(entries, key=_entry_sort_key)
+    return sorted(entries, key=_build_sort_key)
 
 
 def _sort_fields(owned: Owned) -> Owned:
@@ -75,7 +75,7 @@ def _sort_fields(owned: Owned) -> Owned:
 
 
 def build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]:
-    """One entry of managedFields, from fields that are sorted."""
+    """Build one entry of managedFields; its fields must be sorted."""
     entry: dict[str, Any] = {
         "manager": identity.manager,
         "operation": APPLY if owned.applied else identity.operation,
@@ -92,7 +92,7 @@ def build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str,
 def build_update_entry(
     manager: str, api_version: str, fields: Trie, *, time: str, subresource: str
 ) -> dict[str, Any]:
-    """The entry of a manager that created or changed fields, which are sorted."""
+    """Build the entry of a manager with operation Update; `fields` must be sorted."""
     entry: dict[str, Any] = {
         "manager": manager,
         "operation": UPDATE,
@@ -108,7 +108,7 @@ def build_update_entry(
     return entry
 
 
-def _entry_sort_key(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+def _build_sort_key(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
     return (
         entry["operation"],
         entry.get("time", ""),
@@ -119,5 +119,5 @@ def _entry_sort_key(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
 
 
 def is_reset(entries: object) -> bool:
-    """Whether a client asks to forget all ownership: an empty list, or one empty entry."""
+    """Whether a client resets all ownership: an empty list, or one empty entry."""
     return isinstance(entries, list) and (not entries or entries == [{}])

@@ -45,7 +45,7 @@ _KUBECTL = "kubectl"
 
 
 class _Applier(NamedTuple):
-    """Who applies a configuration, when, and whether fields of others are taken over."""
+    """The manager of an apply, its time, and whether fields of others are taken over."""
 
     name: str
     force: bool
@@ -81,7 +81,7 @@ class FieldManager:
         self._types: dict[str, Type] = {api_version: build_root_type(node)}
         self._ignored = (reset if isinstance(reset, FieldSet) else FieldSet.of(*reset)).trie
         self._updater = Updater(
-            self._type_at,
+            self._get_type,
             api_version,
             ignored=self._ignored,
             convert=convert,
@@ -90,7 +90,7 @@ class FieldManager:
         self._objects = TypedObjects(node, self._updater.type, api_version)
         self._new_fields = KnownShapes(self._updater.type, self._list_new_fields)
 
-    def _type_at(self, api_version: str) -> Type | None:
+    def _get_type(self, api_version: str) -> Type | None:
         if (found := self._types.get(api_version)) is not None:
             return found
         if self._versions is None:
@@ -109,10 +109,10 @@ class FieldManager:
         manager: str,
         now: str,
     ) -> dict[str, Any]:
-        """The new object with managedFields that say who changed what.
+        """Return the new object with managedFields that record the changes of `manager`.
 
-        What the client sent as managedFields counts when it can be read (an empty list or one
-        empty entry forgets everything), except through a subresource.
+        Valid managedFields in `new` replace the stored ones (an empty list or one empty entry
+        resets all ownership), except through a subresource.
         """
         if (
             live is None
@@ -134,7 +134,7 @@ class FieldManager:
         return _with_entries(after, managed)
 
     def _own_new(self, new: Mapping[str, Any], manager: str, now: str) -> dict[str, Any]:
-        """A new custom object that its creator owns: `update` without anything to compare with."""
+        """Record the creator of a new custom object: `update` without a comparison."""
         value = dict(new)
         if not self._objects.fits(value):
             return value
@@ -151,7 +151,7 @@ class FieldManager:
         return value
 
     def _list_new_fields(self, new: Mapping[str, Any]) -> Trie:
-        """The fields a creator owns: all but those this endpoint drops."""
+        """List the fields that a creator owns: all but those this endpoint drops."""
         return subtract_tries_recursively(list_new_fields(new, self._updater.type), self._ignored)
 
     def _update(
@@ -187,7 +187,7 @@ class FieldManager:
         """Merge an applied configuration and return the object with its managedFields.
 
         Raises:
-            Conflict: if others own what would change and `force` is not set.
+            Conflict: if other managers own fields that would change, and `force` is not set.
             BadRequest: if the configuration holds managedFields.
             ApiError: 500 if it does not fit the schema, as Kubernetes answers it.
         """
@@ -224,7 +224,7 @@ class FieldManager:
         managed: Managed,
         applier: _Applier,
     ) -> tuple[dict[str, Any], Managed]:
-        """Kubectl may take over what it set itself by client-side apply before."""
+        """Apply; kubectl may take over fields that it set by client-side apply before."""
         try:
             return self._apply(live, config, managed, applier)
         except Disagreement as error:

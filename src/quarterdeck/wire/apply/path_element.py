@@ -84,16 +84,16 @@ def get_sort_key(element: str) -> tuple[int, Any]:
             return 1, element
         case "k:":
             key = msgspec.json.decode(element[2:], type=dict[str, Any])
-            return 2, [(name, _value_sort_key(value)) for name, value in key.items()]
+            return 2, [(name, _build_sort_key(value)) for name, value in key.items()]
         case "v:":
-            return 3, _value_sort_key(msgspec.json.decode(element[2:]))
+            return 3, _build_sort_key(msgspec.json.decode(element[2:]))
         case "i:":
             return 4, int(element[2:])
         case _:
             return 0, ""
 
 
-def _value_sort_key(value: Any) -> tuple[int, Any]:
+def _build_sort_key(value: Any) -> tuple[int, Any]:
     match value:
         case bool():
             return 2, value

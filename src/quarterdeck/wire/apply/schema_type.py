@@ -1,8 +1,8 @@
-"""How a place of an object merges: as a leaf, by field, by key, or as its value suggests.
+"""Types of values, which decide how they merge: as a whole, by field, by key, or as deduced.
 
-A `Type` is compiled from a schema node when it is first reached, so cyclic schemas are no matter
-and a kind costs only the fields that objects really have. Where a schema says nothing, types are
-deduced: objects merge by field, lists are taken whole.
+A `Type` is compiled from a schema node on first use, so that schemas may be cyclic and a kind costs
+only the fields that objects really have. Without a schema, types are deduced from the value:
+objects merge by field, lists are replaced as a whole.
 """
 
 from collections.abc import Mapping
@@ -21,25 +21,26 @@ _UNTYPED_NAMES = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
 
 
 class ItemError(ValueError):
-    """Raised when a list item cannot be told from its neighbours."""
+    """Raised when a list item cannot be identified, such as one without its keys."""
 
 
 class Shape(NamedTuple):
-    """What maps of one type with the same members have in common."""
+    """The cached field set of maps of one type with the same members."""
 
     fields: Trie
     """The node of the map, in the order Kubernetes writes it; never changed."""
     branches: tuple[tuple[str, str, "Type"], ...]
-    """Members that may have parts of their own: name, path element, type."""
+    """Members that may have fields or items of their own: name, path element, type."""
 
 
 class Type:
-    """One place of a schema; `scalar`, `has_list` and `has_map` say what may stand there."""
+    """The type of one value; `scalar`, `has_list` and `has_map` say which values it allows."""
 
     __slots__ = (
         "_defaults",
         "_element",
         "_fields",
+        "_is_deduced",
         "_is_element_known",
         "_item",
         "_node",
@@ -57,6 +58,7 @@ class Type:
         self._node = node
         self._fields: dict[str, Type] = {}
         self._element: Type | None = None
+        self._is_deduced: bool | None = None
         self._is_element_known = node is None
         self._item: Type | None = None
         self._defaults: dict[str, Any] = {}
@@ -101,12 +103,15 @@ class Type:
 
     @property
     def is_deduced_map(self) -> bool:
-        """Whether it is an object about which nothing is declared."""
-        return self.has_map and self.element is DEDUCED and not (self._node and self._declared())
+        """Whether it is an object without declared members."""
+        if self._is_deduced is None:
+            is_declared = self._node is not None and bool(self._get_declared())
+            self._is_deduced = self.has_map and self.element is DEDUCED and not is_declared
+        return self._is_deduced
 
     @property
     def element(self) -> "Type | None":
-        """The type of members that are not declared by name, where they are allowed."""
+        """The type of members that are not declared by name; None if they are not allowed."""
         if not self._is_element_known and self._node is not None:
             self._element = self._find_element(self._node)
             self._is_element_known = True
@@ -132,13 +137,13 @@ class Type:
     @property
     def members(self) -> tuple[str, ...]:
         """The names of the declared members."""
-        return tuple(self._declared())
+        return tuple(self._get_declared())
 
     def declared(self, name: str) -> "Type | None":
         """The type of a declared member."""
         if (found := self._fields.get(name)) is not None:
             return found
-        node = self._declared().get(name)
+        node = self._get_declared().get(name)
         if node is None:
             return None
         # unknown fields are kept in what a definition declares, not in Kubernetes' own types
@@ -146,15 +151,15 @@ class Type:
         self._fields[name] = found = type_of(node, preserve=preserve)
         return found
 
-    def _declared(self) -> Mapping[str, Node]:
+    def _get_declared(self) -> Mapping[str, Node]:
         return self._node.properties if self._node is not None else {}
 
     def field(self, name: str) -> "Type | None":
-        """The type of a member, declared or not; `None` if there may be no such member."""
+        """Return the type of a member, declared or not; None if it is not allowed."""
         return self._fields.get(name) or self.declared(name) or self.element
 
     def default_of(self, key: str) -> Any:
-        """The default of a key of a list's items, or `UNSET`; Go's zero value counts as one."""
+        """Return the default of a key of list items, or `UNSET`; Go's zero value is a default."""
         if key not in self._defaults:
             self._defaults[key] = self._find_default(key)
         return self._defaults[key]
@@ -177,7 +182,7 @@ class Type:
             ItemError: if the item has no identity.
         """
         if self.keys:
-            return self._keyed(item)
+            return self._build_key(item)
         match item:
             case dict():
                 raise ItemError("associative list without keys has an element that's a map type")
@@ -190,7 +195,7 @@ class Type:
             case _:
                 return build_value_element(item)
 
-    def _keyed(self, item: Any) -> str:
+    def _build_key(self, item: Any) -> str:
         if item is None:
             raise ItemError("associative list with keys may not have a null element")
         if not isinstance(item, dict):
@@ -227,12 +232,12 @@ def type_of(node: Node, *, preserve: bool = False) -> Type:
 
 
 def build_root_type(node: Node) -> Type:
-    """The type of a whole object: custom resources get the metadata every object has."""
+    """Build the type of a whole object; custom resources get the type of ObjectMeta."""
     return Type(node if node.type_name else with_object_meta(node))
 
 
 def with_object_meta(node: Node) -> Node:
-    """A schema of an object with apiVersion, kind and metadata declared."""
+    """Return a schema with apiVersion, kind and metadata declared."""
     from quarterdeck.meta.builtins import nodes
 
     text = Node(type="string")
@@ -255,11 +260,11 @@ def _build_any(*, atomic: bool) -> Type:
 
 
 UNTYPED: Final = _build_any(atomic=True)
-"""Anything, merged as a leaf."""
+"""Any value; it is replaced as a whole."""
 UNTYPED._element = UNTYPED
 UNTYPED._item = UNTYPED
 
 DEDUCED: Final = _build_any(atomic=False)
-"""Anything: objects merge by field, lists are leaves."""
+"""Any value: objects merge by field, lists are replaced as a whole."""
 DEDUCED._element = DEDUCED
 DEDUCED._item = UNTYPED

@@ -1,7 +1,7 @@
-"""Ownership: who sets which field, what an apply changes, and where appliers disagree.
+"""Updates field ownership: by writes and applies, with the conflicts between managers.
 
-The algorithm of structured merge on our tries. `Managers` maps an identity to the set it owns at
-a version; functions take one and return a new one.
+This is the algorithm of structured-merge-diff on tries. `Managers` maps an identity to the fields
+it owns at a version; functions take one and return a new one.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ from quarterdeck.wire.apply.walk import (
 
 
 class Owned(msgspec.Struct, frozen=True):
-    """The fields one manager owns, as it saw them at a version."""
+    """The fields that one manager owns, in the version in which it wrote them."""
 
     fields: Trie
     api_version: str
@@ -40,11 +40,11 @@ class Owned(msgspec.Struct, frozen=True):
 
 Managers = dict[Identity, Owned]
 Convert = Callable[[dict[str, Any], str], dict[str, Any] | None]
-"""Brings an object to a version, or says with `None` that there is no such version."""
+"""Converts an object to a version; None if there is no such version."""
 
 
 class Disagreement(Exception):
-    """Raised when an apply would change what others own; holds the fields by manager."""
+    """Raised when an apply would change fields of other managers; has the fields by manager."""
 
     def __init__(self, conflicts: Mapping[Identity, Trie]) -> None:
         super().__init__("apply conflicts")
@@ -56,7 +56,7 @@ class ConversionFailed(Exception):
 
 
 class Updater:
-    """Knows the type of a kind at its versions, and the fields an endpoint never owns."""
+    """Updates managed fields by the types of a kind, except the fields an endpoint never owns."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Updater:
     def update(
         self, live: dict[str, Any], new: dict[str, Any], managers: Managers, manager: Identity
     ) -> Managers:
-        """Give the manager what it changed, and take that from everybody else."""
+        """Add changed fields to the manager, and remove them from all others."""
         managers = self._reconcile_managers(live, managers)
         managers, change = self._resolve_ownership(live, new, managers, manager, force=True)
         mine = managers.get(manager)
@@ -101,10 +101,10 @@ class Updater:
         *,
         force: bool,
     ) -> tuple[dict[str, Any] | None, Managers]:
-        """Merge a configuration; the object is `None` when it stays as it is.
+        """Merge a configuration; the object is None if it does not change.
 
         Raises:
-            Disagreement: if others own what would change and `force` is not set.
+            Disagreement: if other managers own fields that would change, and `force` is not set.
         """
         managers = self._reconcile_managers(live, managers)
         merged = merge(live, config, self.type)
@@ -165,7 +165,7 @@ class Updater:
     def _convert_to(
         self, value: dict[str, Any], version: str, failure: str = ""
     ) -> dict[str, Any] | None:
-        """Bring an object to a version; `failure` says what was attempted where it does not fit."""
+        """Convert an object to a version; `failure` begins the message if the result is invalid."""
         if version == self._version or self._convert is None:
             return value
         converted, kind = self._convert(value, version), self._types(version)
@@ -181,7 +181,7 @@ class Updater:
         return self._convert(value, self._version) or value
 
     def _prune(self, merged: dict[str, Any], managers: Managers, last: Owned) -> dict[str, Any]:
-        """Remove what this manager applied before, not now, and no other manager owns."""
+        """Remove fields that the manager no longer applies and no other manager owns."""
         version = last.api_version
         failure = (
             "failed to prune fields: failed to convert merged object to last applied version: "
@@ -206,7 +206,7 @@ class Updater:
     def _add_back_owned(
         self, merged: dict[str, Any], pruned: dict[str, Any], owned: dict[str, Trie], first: str
     ) -> dict[str, Any]:
-        """Put back what managers at other versions own; they see it as it is there."""
+        """Add removed fields back that managers own in other versions of the object."""
         at = first
         for version in sorted(owned):
             kind = self._types(version)
@@ -226,13 +226,13 @@ class Updater:
         return self._convert(value, to)
 
     def _reconcile_managers(self, live: dict[str, Any], managers: Managers) -> Managers:
-        """Sets written under an older schema, brought to the one in force."""
+        """Adapt field sets that were written under an older schema to the current one."""
         result: Managers = {}
         for name, owned in managers.items():
             kind = self._types(owned.api_version)
             if kind is None or self._convert_to(live, owned.api_version) is None:
                 continue
-            fields = _reconcile_map(owned.fields, kind)
+            fields = _reconcile_root(owned.fields, kind)
             result[name] = (
                 owned
                 if fields is owned.fields
@@ -262,12 +262,14 @@ def _list_named_fields(value: dict[str, Any], kind: Type) -> Trie:
     return with_named_fields(list_fields(value, kind), kind)
 
 
+def _reconcile_root(fields: Trie, kind: Type) -> Trie:
+    return fields if kind.is_deduced_map else _reconcile_map(fields, kind)
+
+
 def _reconcile_map(fields: Trie, kind: Type) -> Trie:
-    if kind.is_deduced_map:
-        return fields
     changed: Trie = {}
     for element, node in fields.items():
-        if not element.startswith("f:") or not node:
+        if not node or element[:2] != "f:":
             continue
         child = kind.field(element[2:])
         if child is not None and (inner := _reconcile(node, child)) is not node:
@@ -276,7 +278,7 @@ def _reconcile_map(fields: Trie, kind: Type) -> Trie:
 
 
 def _reconcile(node: Trie, kind: Type) -> Trie:
-    """Children below what is a leaf now give way to the leaf."""
+    """Replace the fields below a value that is atomic in the current schema by the value."""
     if kind.has_map:
         if kind.is_deduced_map:
             return node

@@ -1,4 +1,4 @@
-"""Reading objects by their type: which fields they have, what differs, what does not fit."""
+"""Reads objects by their type: lists their fields, compares them, finds values that do not fit."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,9 +13,11 @@ from quarterdeck.wire.apply.schema_type import ItemError, Type
 
 MISSING: Any = msgspec.UNSET
 
+Path = tuple[str, ...]
+
 
 class Comparison(NamedTuple):
-    """What the right-hand object removed, changed and added."""
+    """The fields that the right-hand object removed, modified and added."""
 
     removed: Trie
     modified: Trie
@@ -23,7 +25,7 @@ class Comparison(NamedTuple):
 
 
 def list_fields(value: Mapping[str, Any], kind: Type) -> Trie:
-    """Every leaf and list item an object mentions; fields with content are not members."""
+    """List every leaf and list item of an object; declared fields with content are not members."""
     return _list_map_fields(value, kind)
 
 
@@ -44,7 +46,7 @@ def _list_map_fields(value: Mapping[str, Any], kind: Type) -> Trie:
 
 
 def _list_value_fields(value: Any, kind: Type) -> Trie | None:
-    """The node of a value: `LEAF` for a leaf, `None` when nothing in it is a member."""
+    """Build the node of a value: `LEAF` for a leaf, None if nothing in it is a member."""
     if isinstance(value, dict) and kind.has_map:
         return LEAF if kind.map_atomic else (_list_map_fields(value, kind) or None)
     if isinstance(value, list) and kind.has_list:
@@ -78,6 +80,8 @@ def compare(left: Mapping[str, Any], right: Mapping[str, Any], kind: Type) -> Co
 
 def is_equal(left: Any, right: Any) -> bool:
     """Equality as Kubernetes sees it: numbers by value, but true is not 1."""
+    if left is right:
+        return True
     if left != right:
         return False
     if isinstance(left, dict | list):
@@ -98,7 +102,7 @@ def _compare_maps(
 ) -> None:
     for name, part in right.items():
         other = left.get(name, MISSING)
-        if other is part:
+        if other is part or (type(part) is str and other == part):
             continue
         child = kind.field(name)
         if child is not None:
@@ -140,7 +144,7 @@ def _to_list(value: Any, kind: Type) -> list[Any] | None:
 
 
 def _has_other_kind(left: Any, right: Any) -> bool:
-    """Whether an object became something else, or the other way round; null is no kind."""
+    """Whether only one of two values is an object; false if one is null."""
     if left is None or right is None:
         return False
     return isinstance(left, dict) != isinstance(right, dict)
@@ -187,16 +191,19 @@ def _compare_items(
         _compare_parts(element, old[0] if old else MISSING, new[0], kind, result)
 
 
-def find_problems(value: Any, kind: Type, *, unique: bool, path: str = "") -> list[str]:
-    """What keeps a value from being of a type, each as `path: problem`."""
+def find_problems(value: Any, kind: Type, *, unique: bool, path: Path = ()) -> list[str]:
+    """Find why a value does not fit a type; each error is `path: problem`.
+
+    `path` has elements of field sets, formatted for messages only: nearly every value fits.
+    """
     if isinstance(value, dict) and kind.has_map:
         found: list[str] = []
         for name, part in value.items():
             child = kind.field(name)
             if child is None:
-                return [*found, f"{path}.{name}: field not declared in schema"]
+                return [*found, _with_path((*path, f"f:{name}"), "field not declared in schema")]
             if part is not None and type(part) not in _FITTING.get(child.scalar, ()):
-                found += find_problems(part, child, unique=unique, path=f"{path}.{name}")
+                found += find_problems(part, child, unique=unique, path=(*path, f"f:{name}"))
         return found
     if isinstance(value, list) and kind.has_list:
         return _find_list_problems(value, kind, unique=unique, path=path)
@@ -214,17 +221,17 @@ _FITTING: dict[str, tuple[type, ...]] = {
 
 
 def join_problems(problems: list[str]) -> str:
-    """Problems as Kubernetes lists them: one by itself, several on lines of their own."""
+    """Join errors as Kubernetes does: several are listed on separate lines."""
     if len(problems) == 1:
         return problems[0]
     return "\n".join(["errors:", *(f"  {text}" for text in problems)])
 
 
-def _find_list_problems(value: list[Any], kind: Type, *, unique: bool, path: str) -> list[str]:
+def _find_list_problems(value: list[Any], kind: Type, *, unique: bool, path: Path) -> list[str]:
     found: list[str] = []
     seen: set[str] = set()
     for index, item in enumerate(value):
-        where = f"{path}[{index}]"
+        element = f"i:{index}"
         if not kind.list_atomic:
             try:
                 element = kind.path_element(item)
@@ -234,13 +241,12 @@ def _find_list_problems(value: list[Any], kind: Type, *, unique: bool, path: str
                 duplicate = f"duplicate entries for key {format_element(element)}"
                 found.append(_with_path(path, duplicate))
             seen.add(element)
-            where = path + format_element(element)
-        found += find_problems(item, kind.item, unique=unique, path=where)
+        found += find_problems(item, kind.item, unique=unique, path=(*path, element))
     return found
 
 
-def _with_path(path: str, text: str) -> str:
-    return f"{path}: {text}" if path else text
+def _with_path(path: Path, text: str) -> str:
+    return f"{''.join(map(format_element, path))}: {text}" if path else text
 
 
 def _format_expectation(value: Any, kind: Type) -> str:

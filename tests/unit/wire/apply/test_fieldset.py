@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.wire.apply import FieldSet
+from quarterdeck.wire.apply import FieldSet, fieldset
 
 elements = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"s"'])
 
@@ -141,3 +142,23 @@ def test_paths_can_be_looked_up() -> None:
     assert () not in fields
     assert bool(fields) and not FieldSet()
     assert repr(fields) == "FieldSet(.status, .metadata.labels)"
+
+
+def with_owner(trie: dict[str, Any], uid: str) -> dict[str, Any]:
+    references: dict[str, Any] = {".": {}, f'k:{{"uid":"{uid}"}}': {}, 'k:{"uid":"a"}': {}}
+    addresses: dict[str, Any] = {
+        'k:{"ip":"10.0.0.9"}': {".": {}, "f:ip": {}},
+        'k:{"ip":"10.0.0.10"}': {},
+    }
+    return {**trie, "f:c": {"f:references": references, "f:ips": addresses, "f:d": trie}}
+
+
+@given(tries(), st.uuids().map(str))
+def test_sets_that_name_an_owner_are_read_and_sorted_like_others(
+    trie: dict[str, Any], uid: str
+) -> None:
+    for each in (trie, with_owner(trie, uid)):
+        read, written = fieldset.read_fields(each), fieldset.sort_fields(each)
+        assert read == fieldset.canonicalize(each)
+        assert written == each
+        assert msgspec.json.encode(written) == msgspec.json.encode(fieldset.sort_trie(each))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,7 +95,7 @@ def owned(value: dict[str, Any], manager: str) -> FieldSet:
     return FieldSet()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(objects(), objects())
 def test_apply_is_idempotent(first: dict[str, Any], second: dict[str, Any]) -> None:
     live = apply(apply(None, first, "one"), second, "two")
@@ -102,7 +103,7 @@ def test_apply_is_idempotent(first: dict[str, Any], second: dict[str, Any]) -> N
     assert again == live
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(objects("text", "struct", "items"), objects("number", "map", "set"))
 def test_appliers_with_disjoint_fields_commute(
     first: dict[str, Any], second: dict[str, Any]
@@ -114,7 +115,7 @@ def test_appliers_with_disjoint_fields_commute(
         assert owned(one_two, manager) == owned(two_one, manager)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(objects(), objects())
 def test_after_force_every_applied_field_is_owned_and_set(
     first: dict[str, Any], second: dict[str, Any]
@@ -127,7 +128,7 @@ def test_after_force_every_applied_field_is_owned_and_set(
             assert live["spec"][name] == second["spec"][name]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(objects())
 def test_removal_by_the_only_owner_deletes(config: dict[str, Any]) -> None:
     live = apply(None, config, "one")
@@ -135,7 +136,7 @@ def test_removal_by_the_only_owner_deletes(config: dict[str, Any]) -> None:
     assert apply(live, empty, "one").get("spec", {}) in ({}, None)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(objects())
 def test_removal_by_one_of_two_owners_keeps(config: dict[str, Any]) -> None:
     live = apply(apply(None, config, "one"), config, "two", force=False)
@@ -144,7 +145,7 @@ def test_removal_by_one_of_two_owners_keeps(config: dict[str, Any]) -> None:
     assert owned(left, "two") == owned(live, "two")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(objects(), objects())
 def test_without_force_nothing_others_own_changes(
     first: dict[str, Any], second: dict[str, Any]
@@ -158,7 +159,7 @@ def test_without_force_nothing_others_own_changes(
     assert owned(after, "one") == owned(live, "one")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(objects(), objects())
 def test_updates_own_what_they_change_and_nothing_else(
     before: dict[str, Any], after: dict[str, Any]
@@ -170,7 +171,7 @@ def test_updates_own_what_they_change_and_nothing_else(
         assert updated == live
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(objects(), objects())
 def test_no_argument_is_changed(first: dict[str, Any], second: dict[str, Any]) -> None:
     live = apply(None, first, "one")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,7 +110,7 @@ def track(live: dict[str, Any] | None, new: dict[str, Any]) -> str:
     return json.dumps(FIELDS.update(live, new, manager="m", now="2026-01-01T00:00:00Z"))
 
 
-@settings(max_examples=150)
+@settings(max_examples=count_examples(150))
 @given(objects)
 def test_a_new_object_is_owned_as_if_it_were_compared_with_nothing(new: dict[str, Any]) -> None:
     assert track(None, new) == track({}, new)
@@ -119,7 +120,7 @@ GET_KEY = build_key_function(build_root_type(NODE))
 KNOWN: dict[Hashable, str] = {}
 
 
-@settings(max_examples=150)
+@settings(max_examples=count_examples(150))
 @given(objects)
 def test_objects_of_the_same_shape_own_the_same_fields(new: dict[str, Any]) -> None:
     key = GET_KEY(new)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -294,7 +295,7 @@ pods = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(pods, pods)
 def test_applying_a_two_way_patch_gives_the_other_object(
     before: dict[str, Any], after: dict[str, Any]
@@ -302,7 +303,7 @@ def test_applying_a_two_way_patch_gives_the_other_object(
     assert strategic.apply(before, strategic.diff(before, after, POD), POD) == after
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(pods, pods)
 def test_three_way_patch_applied_to_its_original_gives_the_modified(
     before: dict[str, Any], after: dict[str, Any]
@@ -311,7 +312,7 @@ def test_three_way_patch_applied_to_its_original_gives_the_modified(
     assert strategic.apply(before, patch, POD) == after
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(pods, pods)
 def test_applying_changes_no_argument(live: dict[str, Any], patch: dict[str, Any]) -> None:
     before = json.dumps([live, patch])
