@@ -1,4 +1,4 @@
-"""What the sequencer needs of the thing that makes writes durable."""
+"""The interface of the log, which makes the writes of the sequencer durable."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -9,23 +9,28 @@ from quarterdeck.storage.types import StoreEvent
 __all__ = ["Compacting", "Done", "Log"]
 
 Done = Callable[[StorageError | None], None]
-"""Called once on the event loop's thread, with what went wrong if something did."""
+"""Called once on the event loop's thread, with the error or None."""
 
 Compacting = Callable[[int, StorageError | None], None]
-"""The same, with the revision up to which everything superseded is gone now."""
+"""The same, with the revision up to which superseded events have been deleted."""
 
 
 class Log(Protocol):
     """An append-only log of events. Only `commit`, `compact` and `close` change anything."""
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether a commit costs so much that it is worth waiting for more writes."""
+        ...
+
     def commit(self, events: Sequence[StoreEvent], done: Done) -> None:
         """Make all of the events durable, or none."""
 
     async def read(self, after: int, limit: int) -> list[StoreEvent]:
-        """Some events after a revision, oldest first; none when there are none."""
+        """A page of events after a revision, oldest first; empty if there are no more."""
 
     def compact(self, after: int, upto: int, done: Compacting) -> None:
-        """Forget a small part of what is superseded after one revision and up to another."""
+        """Delete a small part of the events superseded after one revision and up to another."""
 
     async def close(self) -> None:
         """Finish pending work and release all resources."""

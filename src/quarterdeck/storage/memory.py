@@ -1,4 +1,4 @@
-"""A store that keeps nothing: for tests and for `--in-memory`."""
+"""A store without persistence: for tests and for `--in-memory`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,10 +16,12 @@ HISTORY_BYTES = 32 * 1024 * 1024
 
 
 class MemoryLog:
-    """Calls everything durable at once; what the history forgets is gone."""
+    """A log that stores nothing: writes count as durable at once, and dropped history is gone."""
+
+    is_costly = False
 
     def commit(self, events: Sequence[StoreEvent], done: Done) -> None:
-        """Nothing to do, but not before the caller has returned to the loop."""
+        """Report success, but only after the caller has returned to the event loop."""
         asyncio.get_running_loop().call_soon(done, None)
 
     async def read(self, after: int, limit: int) -> list[StoreEvent]:
@@ -27,11 +29,11 @@ class MemoryLog:
         return []
 
     def compact(self, after: int, upto: int, done: Compacting) -> None:
-        """Nothing is kept here."""
+        """Report success: there are no events to delete."""
         asyncio.get_running_loop().call_soon(done, upto, None)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def open_memory(

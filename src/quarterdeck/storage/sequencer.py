@@ -3,8 +3,10 @@
 A write is decided in memory at once, against the newest decided state, and gets its revision. It
 becomes visible only after the log has made it durable. While one batch is with the log the next
 one gathers, so a slow disk makes bigger batches instead of a longer queue, and an idle one commits
-a single write immediately. When the log refuses a batch, everything decided since the last durable
-revision is undone; revisions already handed out are not used again.
+a single write immediately. On a fast disk it is the commit that costs: the hand-over between two
+threads, the transaction, the publication. So a batch is kept back while the loop adds to it, up to
+a size at which one more write saves little. When the log refuses a batch, everything decided since
+the last durable revision is undone; revisions already handed out are not used again.
 """
 
 import asyncio
@@ -26,6 +28,10 @@ __all__ = ["Sequencer", "Ticket"]
 
 MAX_BATCH = 1024
 """Writes per commit: bounds how long one commit keeps the next batch waiting."""
+
+BATCH_GOAL = 16
+"""A batch of this size is committed at once: waiting for more writes would save little, and with
+many clients some writes are decided while others are synced."""
 
 MAX_WAITING = 65_536
 """Writes that may wait for the log."""
@@ -49,7 +55,7 @@ class Ticket:
         self.size = size
         """How many bytes the write adds."""
         self.unit = unit
-        """Writes of one unit other than 0 become durable together."""
+        """Writes with the same unit become durable together; 0 means no unit."""
         self._is_done = False
         self._error: StorageError | None = None
         self._waiters: list[asyncio.Future[None]] | None = None
@@ -76,7 +82,7 @@ class Ticket:
         return self.event.after
 
     def resolve(self, error: StorageError | None) -> None:
-        """Tell everybody who waits."""
+        """Notify all waiters."""
         self._is_done = True
         self._error = error
         for waiter in self._waiters or ():
@@ -107,6 +113,9 @@ class Sequencer:
         self._committing: list[Ticket] = []
         self._bytes = 0
         self._is_scheduled = False
+        self._previous_count = 0
+        """How many writes had gathered when a commit was last put off."""
+        self._last_batch = 0
         self._is_closed = False
         self._units = 0
         self._unit = 0
@@ -182,18 +191,36 @@ class Sequencer:
         self._pending[event.key] = event
         self._gathering.append(ticket)
         self._bytes += size
-        if not self._committing and not self._is_scheduled:
-            self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._commit)
+        if not self._committing:
+            if len(self._gathering) >= BATCH_GOAL and self._log.is_costly and not self._unit:
+                self._commit()
+            elif not self._is_scheduled:
+                self._is_scheduled = True
+                asyncio.get_running_loop().call_soon(self._commit_unless_growing)
         return ticket
 
-    def _commit(self) -> None:
+    def _commit_unless_growing(self) -> None:
+        """Commit the gathered writes, unless more have arrived since the last call."""
         self._is_scheduled = False
-        if self._committing or not self._gathering:
+        count = len(self._gathering)
+        if self._committing or not count:
             return
+        is_alone = count == 1 and self._last_batch <= 1
+        is_enough = count >= BATCH_GOAL or not self._log.is_costly
+        if is_alone or is_enough or count == self._previous_count:
+            self._commit()
+            return
+        # Requests that have arrived by now are decided in the next turn: ask in the one after that.
+        self._previous_count = count
+        self._is_scheduled = True
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._commit_unless_growing)
+
+    def _commit(self) -> None:
         count = self._measure_batch()
         self._committing = self._gathering[:count]
         del self._gathering[:count]
+        self._previous_count, self._last_batch = 0, count
         self._log.commit([ticket.event for ticket in self._committing], self._on_committed)
 
     def _measure_batch(self) -> int:
@@ -224,7 +251,8 @@ class Sequencer:
         self._bytes -= sum([ticket.size for ticket in batch])
         for number, ticket in enumerate(batch):
             ticket.resolve(_copy(error) if number and error else error)
-        self._commit()
+        if self._gathering:
+            self._commit_unless_growing()
         if not self.waiting:
             waiters, self._idle = self._idle, []
             for waiter in waiters:
@@ -243,7 +271,7 @@ class Sequencer:
 
 
 def _copy(error: StorageError) -> StorageError:
-    """An error of its own for each ticket, so that tracebacks do not pile up on one."""
+    """A copy of the error for each ticket, so that tracebacks do not accumulate on one object."""
     fresh = type(error)(*error.args) if isinstance(error, CommitFailed) else error
     fresh.__cause__ = error.__cause__
     return fresh

@@ -154,12 +154,12 @@ class _SortedEntries:
 
 
 class Snapshot:
-    """The state at one revision. It never changes, and holds no more than it still needs."""
+    """The immutable state at one revision."""
 
     __slots__ = ("_resources", "revision")
 
-    def __init__(self, shelves: dict[str, _SortedEntries], revision: int) -> None:
-        self._resources = shelves
+    def __init__(self, by_resource: dict[str, _SortedEntries], revision: int) -> None:
+        self._resources = by_resource
         self.revision = revision
 
     def get(self, key: StoreKey) -> Entry | None:
@@ -214,10 +214,10 @@ class State:
 
     __slots__ = ("_owner", "_resources", "_resources_owner")
 
-    def __init__(self, shelves: dict[str, _SortedEntries] | None = None) -> None:
+    def __init__(self, by_resource: dict[str, _SortedEntries] | None = None) -> None:
         self._owner: object = object()
-        self._resources: dict[str, _SortedEntries] = shelves or {}
-        self._resources_owner: object = None if shelves else self._owner
+        self._resources: dict[str, _SortedEntries] = by_resource or {}
+        self._resources_owner: object = None if by_resource else self._owner
 
     @classmethod
     def load(cls, entries: Iterable[Entry]) -> "State":
@@ -244,11 +244,11 @@ class State:
 
     def put(self, entry: Entry) -> None:
         """Add an entry, or replace the one its key had."""
-        self._entries_to_write(entry.key.resource).put(entry)
+        self._get_entries_to_write(entry.key.resource).put(entry)
 
     def remove(self, key: StoreKey) -> None:
-        """Forget a key."""
-        self._entries_to_write(key.resource).remove(key)
+        """Remove a key."""
+        self._get_entries_to_write(key.resource).remove(key)
 
     def snapshot(self, revision: int) -> Snapshot:
         """Freeze the present tree; later writes copy what they touch."""
@@ -268,7 +268,7 @@ class State:
                 past.put(before)
         return past.snapshot(revision)
 
-    def _entries_to_write(self, resource: str) -> _SortedEntries:
+    def _get_entries_to_write(self, resource: str) -> _SortedEntries:
         owner = self._owner
         if self._resources_owner is not owner:
             self._resources = self._resources.copy()

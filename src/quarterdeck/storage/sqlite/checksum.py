@@ -8,10 +8,10 @@ MISMATCH: Final = -1
 
 
 def compute_checksum(
-    revision: int, where: tuple[str, str, str], created: int, replaced: int, value: object
+    revision: int, identity: tuple[str, str, str], created: int, replaced: int, value: object
 ) -> int:
     """The checksum of all columns of a row."""
     if type(value) is not bytes:
         return MISMATCH
-    head = f"{revision}\0{where[0]}\0{where[1]}\0{where[2]}\0{created}\0{replaced}\0"
+    head = f"{revision}\0{identity[0]}\0{identity[1]}\0{identity[2]}\0{created}\0{replaced}\0"
     return crc32(value, crc32(head.encode("utf-8", "surrogatepass")))

@@ -83,5 +83,5 @@ def describe_findings(findings: list[str]) -> str:
     return "; ".join(findings[:MAX_FINDINGS]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _join(where: tuple[object, ...]) -> str:
-    return "/".join(str(part) for part in where if part)
+def _join(parts: tuple[object, ...]) -> str:
+    return "/".join(str(part) for part in parts if part)

@@ -21,13 +21,13 @@ from quarterdeck.storage.worker import Worker
 COMPACT_ROWS: Final = 200
 """Rows looked at in one step of compaction, so that a commit never waits long for it."""
 READ_BYTES: Final = 4 * 1024 * 1024
-"""Where a page of events ends, however few they are."""
+"""Limit of the bytes in one page of events."""
 VACUUM_PAGES: Final = 256
 """Pages given back to the file system at once."""
 
 INSERT_ROWS: Final = 32
-"""Rows inserted by one statement. Each statement gives the interpreter's lock away and takes it
-back from the event loop, so a statement for each row would cost both threads more than the row."""
+"""Rows inserted by one statement. Each statement releases the GIL and must get it back from the
+event loop, so with one statement a row this would cost both threads more than the row."""
 READ: Final = """
 SELECT new.*, old.* FROM log AS new
 LEFT JOIN log AS old ON old.revision = new.replaced
@@ -41,6 +41,8 @@ WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?
 
 class SqliteLog:
     """Implements `Log`. The connection is used by the worker's thread alone."""
+
+    is_costly = True
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class SqliteLog:
         self._worker.submit(partial(self._delete_superseded, after, upto), finished)
 
     async def close(self) -> None:
-        """Copy the write-ahead log back and let go of the file, the lock and the thread."""
+        """Checkpoint the write-ahead log, close the file, stop the thread and release the lock."""
         try:
             await self._worker.call(self._close_connection)
         finally:
@@ -181,7 +183,7 @@ _COLUMNS: Final = 8
 
 @cache
 def _build_insert(rows: int) -> str:
-    """The statement that inserts `rows` rows: a transaction of its own outside of another."""
+    """The statement that inserts `rows` rows; without BEGIN it is a transaction by itself."""
     row = f"({', '.join('?' * _COLUMNS)})"
     return f"INSERT INTO log VALUES {', '.join([row] * rows)}"
 
@@ -219,10 +221,10 @@ def _to_event(row: tuple[Any, ...], facts: object, cipher: Cipher | None) -> Sto
 
 
 def check_row(row: tuple[Any, ...]) -> Row:
-    """A row as it was written.
+    """Verify the checksum of a row, and return the row.
 
     Raises:
-        Damaged: if its checksum is another.
+        Damaged: if the checksum is wrong.
     """
     revision, resource, namespace, name, created, replaced, value, checksum = row
     where = (resource, namespace, name)
