@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from quarterdeck.kit import http, jws
+from quarterdeck.kit import base64url, http, jws
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.oidc import Issuer, OidcError, find_address, list_audiences
 from quarterdeck.kit.redaction import Masker, Secret
@@ -31,7 +31,7 @@ _SHOWN_CHARS = 200
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
-    """This process as a client that the issuer knows."""
+    """The registration of this process as a client of the issuer."""
 
     client_id: str
     client_secret: Secret[str] = Secret("")
@@ -40,7 +40,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of one login that nobody can guess."""
+    """The random values of one login, which an attacker cannot guess."""
 
     state: str
     nonce: str
@@ -58,7 +58,7 @@ def begin_attempt() -> Attempt:
 
 def compute_challenge(verifier: str) -> str:
     """The digest of a verifier, as the method S256 writes it."""
-    return jws.encode_base64url(hashlib.sha256(verifier.encode()).digest())
+    return base64url.encode(hashlib.sha256(verifier.encode()).digest())
 
 
 def build_authorization_url(
@@ -142,7 +142,7 @@ def check_binding(id_token: str, registration: Registration, *, nonce: str) -> N
 
 
 class CodeFlow:
-    """Asks an issuer in the name of one registration."""
+    """The authorization code flow with one issuer, for one registration."""
 
     def __init__(
         self, issuer: Issuer, registration: Registration, *, tls: ssl.SSLContext | None = None
@@ -189,7 +189,7 @@ class CodeFlow:
 
 
 def read_id_token(status: int, body: bytes, masker: Masker = _NO_SECRETS) -> str:
-    """The ID token in an answer of a token endpoint; `masker` knows what was sent to it.
+    """The ID token in a response of a token endpoint; `masker` hides secrets in its errors.
 
     Raises:
         OidcError: with the error that the issuer names. The answer itself is not repeated: it can

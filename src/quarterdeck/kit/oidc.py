@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from quarterdeck.kit import http, jws
+from quarterdeck.kit import http, jwk, jws
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.clock import Clock
 
@@ -35,7 +35,7 @@ class KeysNotFetched(OidcError):
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an ID token must say."""
+    """The claims that an ID token must have."""
 
     issuer: str
     """The exact `iss`."""
@@ -47,7 +47,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_id_token(
-    token: jws.Token, keys: Sequence[jws.VerificationKey], expected: Expectation, *, now: float
+    token: jws.Token, keys: Sequence[jwk.VerificationKey], expected: Expectation, *, now: float
 ) -> Mapping[str, Any]:
     """The claims of an ID token that is good now; `now` is in seconds since 1970.
 
@@ -104,14 +104,14 @@ class Issuer:
         self.expected = expected
         self._clock = clock
         self._tls = tls
-        self._keys: list[jws.VerificationKey] = []
+        self._keys: list[jwk.VerificationKey] = []
         self._fetched_at: float | None = None
         self._lock = asyncio.Lock()
         self.last_error = ""
         """Why the keys could not be fetched the last time; empty if they were."""
 
     def is_of_issuer(self, token: jws.Token) -> bool:
-        """Whether a token names this issuer, which is not verified here."""
+        """Whether a token names this issuer; its signature is not verified here."""
         return token.claims.get("iss") == self.expected.issuer
 
     def check(self, token: jws.Token) -> Mapping[str, Any]:
@@ -136,7 +136,7 @@ class Issuer:
             try:
                 self._keys = await self._fetch_keys()
                 self.last_error = ""
-            except (OidcError, http.HttpError, OSError, TimeoutError, jws.InvalidKey) as error:
+            except (OidcError, http.HttpError, OSError, TimeoutError, jwk.InvalidKey) as error:
                 self.last_error = str(error) or type(error).__name__
 
     def _may_fetch(self) -> bool:
@@ -157,11 +157,11 @@ class Issuer:
             cause = str(error) or type(error).__name__
             raise OidcError(f"cannot reach the issuer {self.expected.issuer}: {cause}") from error
 
-    async def _fetch_keys(self) -> list[jws.VerificationKey]:
+    async def _fetch_keys(self) -> list[jwk.VerificationKey]:
         async with asyncio.timeout(_FETCH_TIMEOUT_S), http.Client(tls=self._tls) as client:
             document = await self._read_document(client)
             keys_url = find_address(document, "jwks_uri")
-            return jws.parse_key_set(await _fetch_json(client, keys_url))
+            return jwk.parse_key_set(await _fetch_json(client, keys_url))
 
     async def _read_document(self, client: http.Client) -> Mapping[str, Any]:
         url = self.expected.issuer.rstrip("/") + DISCOVERY_PATH

@@ -13,9 +13,9 @@ from typing import Self
 _NANO = 10**9
 _LIMIT = (2**63 - 1) * _NANO
 _MOST_DIGITS = 100
+"""More digits make no difference: quantities have at most 19 before the point and 9 after."""
 _SHORT = 24
-"""Longest text whose value is remembered."""
-"""More make no difference: the largest quantity has 19, the smallest step is the ninth behind."""
+"""Longest text whose value is cached."""
 
 _SHAPE = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+|[numkKMGTPE]i?|)", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -134,7 +134,7 @@ def _parse(text: str) -> tuple[int, Notation]:
         raise QuantityError(_explain_invalid(text))
     sign, whole, fraction, suffix = match.groups()
     if len(text) > _MOST_DIGITS:
-        whole, fraction = _strip_zeros(whole, fraction or "")
+        whole, fraction = _limit_digits(whole, fraction or "")
     factor_up, factor_down, notation = _find_scale(suffix, text)
     digits = int((whole + (fraction or "")) or "0") * factor_up * _NANO
     nano = -(-digits // (factor_down * 10 ** len(fraction or "")))
@@ -142,11 +142,11 @@ def _parse(text: str) -> tuple[int, Notation]:
 
 
 _parse_short = functools.lru_cache(maxsize=1024)(_parse)
-"""A cluster has few different amounts, and every write reads them again."""
+"""Caches parsed quantities: a cluster has few different ones, and every write parses them."""
 
 
 def _find_scale(suffix: str, text: str) -> tuple[int, int, Notation]:
-    """What the digits are multiplied and divided by."""
+    """Multiplier, divisor and notation of a suffix."""
     if (power := _BINARY.get(suffix)) is not None:
         return 1024**power, 1, Notation.BINARY
     if (exponent := _DECIMAL.get(suffix)) is not None:
@@ -159,8 +159,8 @@ def _find_scale(suffix: str, text: str) -> tuple[int, int, Notation]:
     raise QuantityError(_explain_invalid(text))
 
 
-def _strip_zeros(whole: str, fraction: str) -> tuple[str, str]:
-    """The same number as far as anybody can tell: too large stays so, the rest is rounded up."""
+def _limit_digits(whole: str, fraction: str) -> tuple[str, str]:
+    """Limit the digits without changing the result: too large stays so, fractions round up."""
     whole = whole.lstrip("0")
     if len(whole) > _MOST_DIGITS:
         return "9" * _MOST_DIGITS, ""
@@ -206,5 +206,5 @@ def _format_decimal(nano: int, *, exponent: bool) -> str:
 
 
 def _choose_notation(left: Quantity, right: Quantity) -> Notation:
-    """Zero takes the other's notation, as in Kubernetes."""
+    """The notation of a result: that of the left operand, or of the right one if left is zero."""
     return right.notation if left.nano == 0 else left.notation

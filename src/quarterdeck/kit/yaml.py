@@ -1,4 +1,4 @@
-"""YAML as Kubernetes reads it: every scalar is something JSON has, and a key stands once.
+"""YAML as Kubernetes reads it: scalars are those of JSON, and keys are unique.
 
 PyYAML by itself makes datetimes of `2026-01-01` and sixty-based numbers of `1:30`, and keeps the
 last of two equal keys. Kubernetes does none of that. The only module that imports `yaml`.
@@ -10,21 +10,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-_INTEGER = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
-_FLOAT = re.compile(
-    r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
-)
-_TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
-_FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
-_NULL = frozenset(("", "~", "null", "Null", "NULL"))
+from quarterdeck.kit.yaml_scalar import resolve
+
 _QUOTED = frozenset("'\"|>")
 _TEXT_TAGS = frozenset(("!", "tag:yaml.org,2002:binary"))
 MAX_DEPTH = 200
 MAX_ALIASED = 400_000
-"""Values that aliases may blow a text up to; what stands there without them is never too much."""
+"""Values that aliases may expand a text to; the limit of a long text grows with its length."""
 _DEEP_BLOCK = re.compile(rf"^[ \t?:-]{{{MAX_DEPTH}}}", re.MULTILINE)
 _PIECE = 4096
-_BIGGEST, _SMALLEST = 2**64 - 1, -(2**63)
 
 
 class YamlError(ValueError):
@@ -128,7 +122,7 @@ def _build_dumper_class() -> Any:
 
     def represent_text(dumper: Any, text: str) -> Any:
         style = "|" if "\n" in text and not re.search(r"[ \t]+$", text, re.M) else None
-        if style is None and _resolve(text) is not text:
+        if style is None and resolve(text) is not text:
             style = "'"
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -142,9 +136,9 @@ def _is_empty(node: Any) -> bool:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Whether a glance cannot rule out a nesting that the library's C stack does not survive.
+    """Whether the text may be nested so deeply that the C stack of the library overflows.
 
-    A level of flow style costs a bracket; one of block style a column before the first word.
+    A cheap test: each level needs a bracket in flow style, or a column of indent in block style.
     """
     return text.count("[") + text.count("{") > MAX_DEPTH or _DEEP_BLOCK.search(text) is not None
 
@@ -168,10 +162,10 @@ def _check_depth(text: str) -> None:
 
 
 class _Pieces:
-    """A text that the C library asks for piece by piece.
+    """A text that the C library reads piece by piece.
 
-    It holds the interpreter until a document is read, but for these calls: so other threads have
-    their turn between pieces.
+    The library holds the GIL until a document is read, except during these calls, so that other
+    threads can run between pieces.
     """
 
     def __init__(self, text: str) -> None:
@@ -232,7 +226,7 @@ class _Reader:
 
 
 def _read_key(value: Any, node: Any) -> str:
-    """Keys are strings in JSON; `on:` and `80:` are legal YAML."""
+    """Convert a key to a string, as JSON requires: `on:` and `80:` are valid YAML."""
     match value:
         case str():
             return value
@@ -247,59 +241,10 @@ def _read_key(value: Any, node: Any) -> str:
 def _read_scalar(node: Any) -> Any:
     if node.style in _QUOTED or node.tag in _TEXT_TAGS:
         return node.value
-    value = _resolve(node.value)
+    value = resolve(node.value)
     if isinstance(value, float) and not math.isfinite(value):
         raise _build_error(node, f"{node.value} cannot be represented in JSON")
     return value
-
-
-def _resolve(text: str) -> Any:
-    """What a plain scalar means; the text itself if it is a string."""
-    if text in _NULL:
-        return None
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    if text[0] in "-+.0123456789":
-        if _INTEGER.match(text):
-            return _read_integer(text)
-        if _FLOAT.match(text):
-            return _read_float(text)
-    return text
-
-
-def _read_integer(text: str) -> int | float | str:
-    """An integer of 64 bits; a longer one is a float, and text where it is not even that."""
-    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
-    digits = digits.replace("_", "")
-    prefix = digits[:2].lower()
-    base = {"0b": 2, "0x": 16, "0o": 8}.get(prefix, 8 if digits[:1] == "0" else 10)
-    if base == 10 and len(digits) > 20:
-        return _read_long_integer(text)
-    try:
-        value = sign * int(digits[2:] if prefix in ("0b", "0x", "0o") else digits, base)
-    except ValueError:  # a prefix, and only underscores behind it
-        return text
-    return (
-        value
-        if _SMALLEST <= value <= _BIGGEST
-        else _read_long_integer(text)
-        if base == 10
-        else text
-    )
-
-
-def _read_long_integer(text: str) -> float | str:
-    value = float(text.replace("_", ""))
-    return value if math.isfinite(value) else text
-
-
-def _read_float(text: str) -> float | int:
-    lowered = text.lower()
-    if lowered.endswith(("inf", "nan")):
-        return float(lowered.replace(".", ""))
-    return float(text)
 
 
 def _build_error(node: Any, problem: str) -> YamlError:

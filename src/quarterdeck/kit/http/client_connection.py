@@ -129,7 +129,7 @@ class ClientConnection(asyncio.Protocol):
         try:
             return await waiter
         except BaseException:
-            # The connection may already serve somebody else: touch only what is still ours.
+            # The connection may already serve another request: change only our own state.
             if self._waiter is waiter:
                 self.abort()
             elif not waiter.cancelled() and waiter.exception() is None:
@@ -144,6 +144,7 @@ class ClientConnection(asyncio.Protocol):
                     return
                 if data:
                     self._transport.write(encode_chunk(data))
+                    await asyncio.sleep(0)  # the loop reports a lost connection
                 while self._writable is not None:
                     await self._writable.wait()
             if self._transport is not None:
@@ -157,7 +158,7 @@ class ClientConnection(asyncio.Protocol):
                 self._complete()
 
     def abandon(self, response: ClientResponse) -> None:
-        """The rest of a body is not wanted."""
+        """Give up the rest of a body; closes the connection if the body is incomplete."""
         if self._response is response:
             self.abort()
 
@@ -307,7 +308,7 @@ class ClientConnection(asyncio.Protocol):
         return coding is None
 
     def _complete(self) -> None:
-        """The response has arrived: back to the pool, if both sides can go on."""
+        """The response is complete: return to the pool if the connection can be used again."""
         if self._pump is not None:
             if self._response is None or self._response.status < 400:
                 return  # the rest of the body is still wanted
@@ -398,5 +399,5 @@ class ClientConnection(asyncio.Protocol):
             self._transport.abort()
 
     async def wait_closed(self) -> None:
-        """Wait until the transport has let go of the connection."""
+        """Wait until the transport has closed the connection."""
         await self._lost

@@ -132,7 +132,7 @@ class SocketDialer:
         elif not origin.is_secure:
             await self._connect_proxy(self._proxy, protocol)
         else:
-            await self._tunnel(self._proxy, origin, protocol)
+            await self._open_tunnel(self._proxy, origin, protocol)
 
     async def _connect_proxy(self, proxy: Proxy, protocol: asyncio.Protocol) -> asyncio.Transport:
         loop = asyncio.get_running_loop()
@@ -144,7 +144,7 @@ class SocketDialer:
             ) from error
         return transport
 
-    async def _tunnel(self, proxy: Proxy, origin: Origin, protocol: asyncio.Protocol) -> None:
+    async def _open_tunnel(self, proxy: Proxy, origin: Origin, protocol: asyncio.Protocol) -> None:
         loop = asyncio.get_running_loop()
         reply = _ConnectReply()
         transport = await self._connect_proxy(proxy, reply)
@@ -221,9 +221,9 @@ class _ConnectReply(asyncio.Protocol):
 
 
 def _describe(error: OSError) -> str:
-    """The system's words; asyncio puts its own call and the address in their place.
+    """The system's message, which asyncio replaces by its own with the address.
 
-    Several failed addresses are one error without a number, whose text has all numbers.
+    If several addresses failed, the error has no number, but its text contains all numbers.
     """
     numbers = [error.errno] if error.errno else _ERROR_NUMBER.findall(str(error))
     texts = dict.fromkeys(os.strerror(int(each)).lower() for each in numbers if int(each) > 0)

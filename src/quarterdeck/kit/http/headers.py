@@ -49,11 +49,11 @@ class Headers:
         return [value for field, value in self._pairs if field == wanted]
 
     def has_prefix(self, prefix: str) -> bool:
-        """Whether the name of a field begins so, in lower case."""
-        for name, _ in self._pairs:  # noqa: SIM110 - a generator costs more than the loop
-            if name.startswith(prefix):
-                return True
-        return False
+        """Whether the name of a field begins with a prefix, given in lower case."""
+        index = self._index
+        if index is None:
+            index = self._index = dict(reversed(self._pairs))
+        return f"\n{prefix}" in "\n".join(("", *index))  # no name has a line break
 
     def items(self) -> list[tuple[str, str]]:
         """All fields in order, names in lower case."""

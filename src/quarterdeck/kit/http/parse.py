@@ -18,6 +18,7 @@ from quarterdeck.kit.http.errors import ProtocolError
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.limits import Limits
 from quarterdeck.kit.http.message import Request
+from quarterdeck.kit.http.repeated_head import RepeatedHead
 from quarterdeck.kit.http.target import split_target
 
 _NAMES_KEPT = 256
@@ -27,7 +28,7 @@ _METHODS = {
 
 
 class Malformed(ProtocolError):
-    """Raised when a request cannot be understood; `status` is the answer it deserves."""
+    """Raised when a request cannot be parsed; `status` is that of the response."""
 
     def __init__(self, status: int, problem: str) -> None:
         super().__init__(problem)
@@ -35,10 +36,14 @@ class Malformed(ProtocolError):
 
 
 class RequestSink(Protocol):
-    """Who is told what arrived."""
+    """Receives the parsed parts of requests."""
 
     def on_request(self, request: Request) -> None:
         """A head is complete; a body may follow. `peer` and `carrier` are still to be set."""
+        ...
+
+    def on_whole_request(self, request: Request, body: bytes) -> None:
+        """A request is complete with its body."""
         ...
 
     def on_data(self, data: bytes) -> None:
@@ -51,16 +56,21 @@ class RequestSink(Protocol):
 
 
 class RequestReader:
-    """Parses one connection's requests and tells its sink."""
+    """Parses the requests of one connection and passes them to its sink."""
 
     __slots__ = (
         "_ended",
         "_fault",
         "_final",
+        "_heads",
+        "_is_between",
+        "_is_in_body",
         "_limits",
         "_names",
+        "_newest",
         "_pairs",
         "_parser",
+        "_repeated",
         "_sink",
         "_target",
         "_unparsed",
@@ -79,6 +89,14 @@ class RequestReader:
         self._final = False
         self._ended = False
         self._upgrade: Request | None = None
+        self._heads = 0
+        """How many heads the bytes of the last `feed` contained."""
+        self._newest: tuple[Request, bytes] | None = None
+        """The last of them and its target, if it may be repeated."""
+        self._is_in_body = False
+        self._repeated: RepeatedHead | None = None
+        self._is_between = False
+        """The parser is known to be between two requests, and holds no part of one."""
 
     @property
     def is_inside_head(self) -> bool:
@@ -89,11 +107,13 @@ class RequestReader:
         """Parse more bytes; after a last request (`Connection: close`) they are dropped.
 
         Raises:
-            Malformed: the bytes are no HTTP/1.1 request or exceed a limit.
+            Malformed: the bytes are not an HTTP/1.1 request or exceed a limit.
         """
-        if self._ended:
+        if self._ended or (self._is_between and self._take_repeated(data)):
             return
+        is_first = not self._is_in_body and not self._target
         self._unparsed += len(data)
+        self._heads, self._newest = 0, None
         while True:
             try:
                 self._parser.feed_data(data)
@@ -106,8 +126,28 @@ class RequestReader:
                 if not self._ended:
                     raise self._fault or _translate_error(error) from None
             break
+        if self._newest is not None:
+            self._is_between = is_first and self._recognise(*self._newest, data)
         if self._unparsed > self._limits.header_bytes + self._limits.target_bytes:
             raise Malformed(431, "the request header is too large")
+
+    def _recognise(self, request: Request, target: bytes, data: bytes) -> bool:
+        """Keep a head that may be repeated; False if the bytes are not exactly one request."""
+        if self._heads != 1 or self._is_in_body:
+            return False
+        if self._repeated is None or self._repeated.match(data) is None:
+            self._repeated = RepeatedHead.of(request, target, data)
+        return self._repeated is not None
+
+    def _take_repeated(self, data: bytes) -> bool:
+        """Take a whole request with the same head as the kept one; False for any other bytes."""
+        repeated = self._repeated
+        if repeated is None or (found := repeated.match(data)) is None:
+            self._is_between = False
+            return False
+        digits, body = found
+        self._sink.on_whole_request(repeated.build_request(digits), body)
+        return True
 
     def on_url(self, part: bytes) -> None:
         """Part of the request target."""
@@ -154,6 +194,10 @@ class RequestReader:
         else:
             request.has_body = False
         self._final = not keep_alive
+        self._heads += 1
+        self._is_in_body = True
+        if request.method == "POST" and request.has_body:
+            self._newest = (request, raw_target)
         if "upgrade" in index or request.method == "CONNECT":
             self._note_upgrade(request)
         self._sink.on_request(request)
@@ -166,6 +210,7 @@ class RequestReader:
     def on_message_complete(self) -> None:
         """The request is complete, trailers included, which are dropped."""
         self._unparsed = 0
+        self._is_in_body = False
         if self._pairs:
             self._pairs = []
         if self._upgrade is not None and self._upgrade.has_body:
@@ -213,7 +258,7 @@ class RequestReader:
         return lower
 
     def _note_upgrade(self, request: Request) -> None:
-        """The parser skips the body of what it takes for an upgrade; we do not upgrade."""
+        """Record a request to upgrade: llhttp skips its body, which is then read separately."""
         if self._parser.should_upgrade():
             self._upgrade = request
             if request.has_body or request.method == "CONNECT":

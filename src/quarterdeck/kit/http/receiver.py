@@ -1,4 +1,4 @@
-"""The receiving half of a server connection: what is parsed, held, dropped, and for how long."""
+"""The receiving half of a server connection: parsing, back-pressure, limits and time-outs."""
 
 import asyncio
 from collections import deque
@@ -42,7 +42,7 @@ class Owner(Protocol):
 class Receiver:
     """Parses requests and holds the one body that is on its way in.
 
-    The socket is read only while somebody can use what comes: not while too many requests wait,
+    The socket is read only while its data can be used: not while too many requests wait,
     and not while a handler is far behind with its body.
     """
 
@@ -85,11 +85,11 @@ class Receiver:
         return self._reader.is_inside_head
 
     def attach(self, transport: asyncio.Transport) -> None:
-        """The transport whose reading is paused and resumed."""
+        """Set the transport, whose reading is paused and resumed."""
         self._transport = transport
 
     def detach(self) -> None:
-        """The connection is gone."""
+        """Release the transport: the connection is lost."""
         self._transport = None
 
     def receive(self, data: bytes) -> None:
@@ -109,20 +109,20 @@ class Receiver:
         self._pause(wanted=False)
 
     def fail(self, error: HttpError) -> None:
-        """The body on its way in breaks off; its request is the last one."""
+        """Fail the body that is arriving; its request is the last one of the connection."""
         incoming, self.incoming = self.incoming, None
         if incoming is not None and incoming.body_buffer is not None:
             incoming.keep_alive = False
             incoming.body_buffer.fail(error)
 
     def discard(self) -> None:
-        """The request is answered: drop the rest of its body, up to a limit."""
+        """Drop the rest of the body of an answered request, up to a limit."""
         self.incoming = None
         self._discard_left = self._state.limits.drain_bytes
         self.update()
 
     def restart_clock(self) -> None:
-        """The peer was held back until now; its slowness counts from here."""
+        """Measure the rate of the peer from now on, as its bytes were not read until now."""
         self._since = self._state.now
         self._got = 0
 
@@ -143,7 +143,7 @@ class Receiver:
             self.fail(SlowPeer("the request body was not received in time"))
 
     def update(self) -> None:
-        """Read the socket, or leave bytes with the peer, as things are now."""
+        """Pause or resume reading from the socket, as the queue and the body buffer require."""
         incoming = self.incoming
         wanted = self._owner.waiting >= self._state.limits.pipeline or (
             incoming is not None and incoming.body_buffer is not None and incoming.body_buffer.full
@@ -161,7 +161,7 @@ class Receiver:
             self._pause(wanted=False)
 
     def hold(self) -> None:
-        """Stop reading from the socket: for who takes the bytes instead, after an upgrade."""
+        """Stop reading from the socket: used by the tunnel after an upgrade."""
         self._pause(wanted=True)
 
     def resume(self) -> None:
@@ -210,8 +210,19 @@ class Receiver:
             self.restart_clock()
         self._owner.take_request(request)
 
+    def on_whole_request(self, request: Request, body: bytes) -> None:
+        """A request is complete with its body."""
+        if self.is_closed:
+            return
+        request.body_buffer = body_buffer = BodyBuffer(
+            self._state.limits.buffer_bytes, self.update, self.update
+        )
+        body_buffer.feed(body)
+        body_buffer.finish()
+        self._owner.take_request(request)
+
     def on_data(self, data: bytes) -> None:
-        """Body bytes, for the newest request, or for nobody when that has been answered."""
+        """Receive body bytes for the newest request; they are dropped if it is answered already."""
         size = len(data)
         self._got += size
         self.received += size

@@ -1,4 +1,4 @@
-"""One server connection: bytes to requests, and what becomes of it between and after them.
+"""One server connection: its requests in turn, its time-outs, and how it is closed.
 
 The receiver parses and calls back synchronously from `data_received`. One request is answered at a
 time; what a client sends ahead waits in a short queue, then in the socket. A ticker of the server
@@ -33,6 +33,10 @@ class Phase(enum.Enum):
     CLOSING = "closing"
 
 
+_IDLE, _HEAD, _ANSWER = Phase.IDLE, Phase.HEAD, Phase.ANSWER
+"""Each request needs them, and members of an enumeration are slow to look up."""
+
+
 class ServerConnection(asyncio.Protocol):
     """The protocol instance of one accepted connection."""
 
@@ -48,17 +52,20 @@ class ServerConnection(asyncio.Protocol):
         "_responder",
         "_state",
         "_transport",
+        "body_limit",
         "phase",
     )
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
+        self.body_limit = state.limits.body_bytes
+        """The longest body the server accepts at all."""
         self._receiver = Receiver(self, state)
         self._out = SendBuffer(state)
         self._responder = Responder(self, state, receiver=self._receiver, out=self._out)
         self._transport: asyncio.Transport
         self._peer: Peer
-        self.phase = Phase.HEAD
+        self.phase = _HEAD
         self._deadline = 0.0
         self._queue: deque[Request | Malformed] = deque()
         self._is_lost = False
@@ -81,8 +88,8 @@ class ServerConnection(asyncio.Protocol):
         if self._responder.tunnel is not None:
             self._responder.tunnel.feed(data)
             return
-        if self.phase is Phase.IDLE:
-            self.phase = Phase.HEAD
+        if self.phase is _IDLE:
+            self.phase = _HEAD
             self._deadline = self._state.now + self._state.limits.header_timeout_s
         self._receiver.receive(data)
 
@@ -113,7 +120,7 @@ class ServerConnection(asyncio.Protocol):
         del self._transport
 
     def _notify_disconnect(self) -> None:
-        """Tell whoever deals with the peer that it is gone, or sends no more."""
+        """Notify the handler that the peer has disconnected or sends no more."""
         self._receiver.fail(PeerGone("the peer closed the connection within the request body"))
         if self._disconnection is not None and not self._disconnection.done():
             self._disconnection.set_result(None)
@@ -145,7 +152,7 @@ class ServerConnection(asyncio.Protocol):
             self._receiver.update()
 
     def take_malformed(self, problem: Malformed) -> None:
-        """Refuse, after what was asked before."""
+        """Refuse a malformed request, after the requests before it are answered."""
         if self.phase is Phase.DISCARD:
             self._close(linger=True)
         elif self._is_resting:
@@ -154,7 +161,7 @@ class ServerConnection(asyncio.Protocol):
             self._queue.append(problem)
 
     def body_dropped(self) -> None:
-        """The connection can go on after a request whose body nobody wanted."""
+        """Continue with the next request after a dropped body."""
         if self.phase is Phase.DISCARD:
             self._await_next_request()
 
@@ -162,16 +169,16 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def _is_resting(self) -> bool:
-        """Nothing is being answered, and nothing waits for that."""
+        """No request is being answered, and none is queued."""
         return self._responder.request is None and not self._queue
 
     def _start(self, request: Request) -> None:
-        self.phase = Phase.ANSWER
+        self.phase = _ANSWER
         self._state.running.add(self)
         self._responder.start(request)
 
     def finish(self, request: Request) -> None:
-        """Go on after an answer."""
+        """After a response: close, drop an unread body, or await the next request."""
         self._state.running.discard(self)
         if self._out.is_gone:
             self._state.on_change()
@@ -202,18 +209,13 @@ class ServerConnection(asyncio.Protocol):
         else:
             receiver, limits = self._receiver, self._state.limits
             inside = receiver.is_inside_head
-            self.phase = Phase.HEAD if inside else Phase.IDLE
+            self.phase = _HEAD if inside else _IDLE
             wait = limits.header_timeout_s if inside else limits.idle_timeout_s
             self._deadline = self._state.now + wait
             if receiver.is_paused:
                 receiver.update()
 
     # --- Carrier --------------------------------------------------------------------------------
-
-    @property
-    def body_limit(self) -> int:
-        """The longest body the server accepts at all."""
-        return self._state.limits.body_bytes
 
     def want_body(self, request: Request) -> None:
         """The handler is about to read."""
@@ -234,7 +236,7 @@ class ServerConnection(asyncio.Protocol):
 
     def tick(self, now: float) -> None:
         """Apply the time-outs."""
-        if self.phase is Phase.ANSWER:
+        if self.phase is _ANSWER:
             self._receiver.check(now)
         elif now > self._deadline and self.phase is not Phase.CLOSING:
             self._expire()
@@ -244,10 +246,10 @@ class ServerConnection(asyncio.Protocol):
 
     def _expire(self) -> None:
         phase = self.phase
-        if phase is Phase.HEAD and self._receiver.is_inside_head:
+        if phase is _HEAD and self._receiver.is_inside_head:
             self._state.timeouts_total += 1
             self._refuse(408)
-        elif phase is Phase.IDLE or phase is Phase.HEAD:
+        elif phase is _IDLE or phase is _HEAD:
             self._close(linger=False)
         else:
             self.abort()
@@ -274,20 +276,20 @@ class ServerConnection(asyncio.Protocol):
             self._transport.write_eof()
 
     def drain(self) -> None:
-        """Close when nothing is being answered, else after that; streams are told to end."""
+        """Close now if idle, else after the current response; streams are asked to end."""
         if self._responder.request is not None:
             self._responder.end_stream()
-        elif self.phase in (Phase.IDLE, Phase.HEAD):
+        elif self.phase in (_IDLE, _HEAD):
             self._close(linger=False)
 
     def evict(self) -> None:
-        """Make room for somebody else: the peer is between two requests."""
+        """Close an idle connection to make room for another."""
         self._close(linger=False)
 
     @property
     def idle_deadline(self) -> float | None:
         """When the idle time-out strikes; None while the connection is in use."""
-        return self._deadline if self.phase is Phase.IDLE else None
+        return self._deadline if self.phase is _IDLE else None
 
     @property
     def task(self) -> asyncio.Task[None] | None:

@@ -11,7 +11,7 @@ class Outlet(Protocol):
     """What a writer needs of its connection."""
 
     def put(self, data: bytes) -> None:
-        """Hand bytes to the transport; silently nothing once the peer is gone."""
+        """Write bytes to the transport; does nothing once the peer is gone."""
         ...
 
     @property
@@ -88,6 +88,9 @@ class BodyWriter:
         self.write_nowait(data)
         if self._waiting >= _EAGER:
             self._flush()
+            # A peer that takes everything at once never lets us wait, and a lost connection is
+            # reported by the loop: without this turn a long body would block the whole server.
+            await asyncio.sleep(0)
         await self._outlet.wait_writable()
         if self._outlet.is_gone:
             raise PeerGone("the peer closed the connection while a body was being written")
@@ -97,7 +100,7 @@ class BodyWriter:
         self._flush(LAST_CHUNK if self._chunked else b"")
 
     def discard(self) -> bool:
-        """Forget everything if nothing was sent yet; False if it is too late for that."""
+        """Discard the response if nothing was sent yet; False if it is too late for that."""
         if not self._head:
             return False
         self._head = b""

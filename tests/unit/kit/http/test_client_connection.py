@@ -4,6 +4,7 @@ import asyncio
 import itertools
 
 import h11
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,7 +111,7 @@ def split(stream: bytes, cuts: list[int]) -> list[bytes]:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(responses(), st.lists(st.integers(0, 300), max_size=10))
 def test_responses_are_those_h11_sees_however_the_stream_is_split(
     stream: bytes, cuts: list[int]
@@ -118,7 +119,7 @@ def test_responses_are_those_h11_sees_however_the_stream_is_split(
     assert asyncio.run(receive(split(stream, cuts), "GET")) == receive_with_h11(stream, "GET")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(
     responses(),
     st.lists(st.tuples(st.integers(0, 300), st.binary(max_size=3)), min_size=1, max_size=3),

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import h11
 import pytest
+from example_counts import count_examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -26,11 +27,18 @@ class Recorder:
         self.reader = RequestReader(self, limits or Limits(), {})
         self.requests: list[Parsed] = []
         self.heads: list[Request] = []
+        self.repeated = 0
         self._body = b""
 
     def on_request(self, request: Request) -> None:
         self.heads.append(request)
         self._body = b""
+
+    def on_whole_request(self, request: Request, body: bytes) -> None:
+        self.repeated += 1
+        self.on_request(request)
+        self.on_data(body)
+        self.on_end()
 
     def on_data(self, data: bytes) -> None:
         self._body += data
@@ -101,7 +109,7 @@ def split(stream: bytes, cuts: list[int]) -> list[bytes]:
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=count_examples(150))
 @given(st.lists(requests(), min_size=1, max_size=4), st.lists(st.integers(0, 600), max_size=12))
 def test_requests_are_those_h11_sees_however_the_stream_is_split(
     messages: list[bytes], cuts: list[int]
@@ -110,7 +118,7 @@ def test_requests_are_those_h11_sees_however_the_stream_is_split(
     assert Recorder().feed(split(stream, cuts)) == parse_with_h11(stream)
 
 
-@settings(max_examples=400)
+@settings(max_examples=count_examples(400))
 @given(
     requests(),
     st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=3)), min_size=1, max_size=3),
