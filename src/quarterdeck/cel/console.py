@@ -1,4 +1,4 @@
-"""An expression tried out by hand: what `quarterdeck cel` prints."""
+"""Evaluates one expression for the command `quarterdeck cel`."""
 
 from typing import Any
 
@@ -12,18 +12,20 @@ from quarterdeck.cel.values import Duration, Optional, Timestamp
 def explain(text: str, self_value: object) -> dict[str, Any]:
     """Type, cost and value of an expression in which `self` is the given JSON.
 
+    It may use the functions that the server allows in a new expression.
+
     Raises:
-        CompileError: with line and column of everything wrong.
+        CompileError: with line and column of every issue.
         EvaluationError: when the expression has no value.
     """
-    program = Environment({"self": DYN}).compile(text, result=None)
+    program = Environment({"self": DYN}, stored=()).compile(text, result=None)
     meter = Meter(PER_CALL_LIMIT)
     value = program.evaluate_with_meter({"self": self_value}, meter)
     return {"type": str(program.type), "cost": meter.cost, "value": to_json(value)}
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON shows it best."""
+    """Convert a value to JSON for display: bytes in base64, times and durations as text."""
     match value:
         case None | bool() | str() | float():
             return value

@@ -11,6 +11,7 @@ from quarterdeck.cel.cost.estimate import estimate
 from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.cost.units import Range
 from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
+from quarterdeck.cel.introduction import EVERYTHING, get_newest_for_new_expressions
 from quarterdeck.cel.library.constants import find_regex_problem
 from quarterdeck.cel.schema.declaration import declare_type
 from quarterdeck.cel.syntax.ast import Expr
@@ -24,7 +25,7 @@ OUT_OF_BUDGET = (
 
 
 class Program:
-    """An expression ready to run; share it freely."""
+    """A checked expression, ready to run; it can be used by several callers at once."""
 
     __slots__ = (
         "_bounds",
@@ -54,12 +55,12 @@ class Program:
         self._estimated: Range | None = None
         self._bounds: dict[int, int] = {}
         self.by_position: Callable[..., Any] = self._compile_then_run
-        """The compiled code itself: it raises anything when it does not know."""
+        """The compiled code: it raises any exception where the interpreter has to evaluate."""
         self._by_name: Callable[..., Any] = self._compile_then_evaluate
 
     @property
     def estimated_cost(self) -> Range:
-        """What it may cost, by its types alone; worked out for who asks: a new definition does."""
+        """The cost estimated from the types alone; computed on first use."""
         if self._estimated is None:
             self._estimated = estimate(self._tree, root=self._root)
         return self._estimated
@@ -93,7 +94,7 @@ class Program:
             return _load_interpreter()(self._tree, dict(zip(self.parameters, args, strict=True)))
 
     def _generate(self) -> None:
-        """Make Python code of it, now that it is needed."""
+        """Compile the expression to Python code, on its first use."""
         from quarterdeck.cel.compiler.function import compile_function
 
         self.by_position, self._by_name = compile_function(self._tree, self.parameters)
@@ -107,7 +108,7 @@ class Program:
         return self._by_name(variables)
 
     def measure(self, variables: Mapping[str, Any], budget: Budget) -> Any:
-        """The value, with every step paid for."""
+        """Evaluate with the interpreter, and charge the cost of every step to the budget."""
         meter = Meter(budget.per_call)
         try:
             return _load_interpreter()(self._tree, variables, meter)
@@ -117,7 +118,7 @@ class Program:
                 raise BudgetExceeded(OUT_OF_BUDGET)
 
     def evaluate_with_meter(self, variables: Mapping[str, Any], meter: Meter) -> Any:
-        """The value, step by step, with its cost left in the meter."""
+        """Evaluate with the interpreter; the cost is in the meter afterwards."""
         return _load_interpreter()(self._tree, variables, meter)
 
     def get_cost_bound(self, cap: int) -> int:
@@ -130,21 +131,30 @@ class Program:
 
 @functools.cache
 def _load_interpreter() -> Callable[..., Any]:
-    """The interpreter, loaded once something needs explaining or paying for."""
+    """The interpreter, loaded when compiled code raises or the cost must be counted."""
     from quarterdeck.cel.interpreter.interpret import interpret
 
     return interpret
 
 
 class Environment:
-    """What an expression may refer to."""
+    """The variables and types that an expression may use."""
 
-    __slots__ = ("messages", "variables")
+    __slots__ = ("messages", "stored", "variables")
 
-    def __init__(self, variables: Mapping[str, Type], *, messages: FindMessage = find_none) -> None:
+    def __init__(
+        self,
+        variables: Mapping[str, Type],
+        *,
+        messages: FindMessage = find_none,
+        stored: Container[str] | None = None,
+    ) -> None:
         self.variables = dict(variables)
+        self.stored = stored
+        """Expressions that were stored before; others are new and may use fewer functions. None:
+        all count as stored."""
         self.messages = messages
-        """The types of values that expressions may construct, by name."""
+        """Finds the message types that expressions may construct, by name."""
 
     @classmethod
     def for_schema(
@@ -162,13 +172,18 @@ class Environment:
 
     @classmethod
     def for_type(
-        cls, declared: Type, *, old_self: bool, optional_old_self: bool = False
+        cls,
+        declared: Type,
+        *,
+        old_self: bool,
+        optional_old_self: bool = False,
+        stored: Container[str] | None = None,
     ) -> "Environment":
-        """The same, for a type at hand."""
+        """The same for a declared type."""
         variables = {"self": declared}
         if old_self:
             variables["oldSelf"] = optional_of(declared) if optional_old_self else declared
-        return cls(variables)
+        return cls(variables, stored=stored)
 
     def compile(self, text: str, *, result: Type | None = BOOL) -> Program:
         """Check and compile an expression; `result=None` allows any type.
@@ -176,8 +191,10 @@ class Environment:
         Raises:
             CompileError: with every issue, its line and column.
         """
-        tree = parse(text)
-        findings = check(text, tree, self.variables, messages=self.messages)
+        is_new = self.stored is not None and text not in self.stored
+        newest = get_newest_for_new_expressions() if is_new else EVERYTHING
+        tree = parse(text, newest)
+        findings = check(text, tree, self.variables, messages=self.messages, newest=newest)
         if result is not None and tree.type is not result and tree.type != result:
             wanted = "string" if result.kind is Kind.STRING else str(result)
             raise WrongResultType(text, wanted)
@@ -188,7 +205,7 @@ class Environment:
 
 
 class WrongResultType(CompileError):
-    """Raised when an expression is fine but yields the wrong type."""
+    """Raised when an expression is valid but has the wrong result type."""
 
     def __init__(self, source: str, wanted: str) -> None:
         super().__init__(source, [Issue(1, 1, f"cel expression must evaluate to a {wanted}")])
@@ -196,7 +213,7 @@ class WrongResultType(CompileError):
 
 
 class InvalidPattern(CompileError):
-    """Raised when an expression is well typed but could never be run."""
+    """Raised when an expression is well typed but has an invalid constant pattern."""
 
     def __init__(self, source: str, problem: str) -> None:
         super().__init__(source, [Issue(1, 1, problem)])

@@ -1,8 +1,7 @@
-"""The types the checker reasons with.
+"""The types of the checker.
 
-One class for all of them; what a schema knows beyond CEL's type (sizes for the cost estimate,
-list semantics, whether stored JSON must be converted first) rides along and never takes part in
-comparison.
+One class represents all of them. It also has what a schema declares beyond CEL's type (sizes for
+the cost estimate, list semantics, whether stored JSON must be converted), which comparison ignores.
 """
 
 import enum
@@ -13,7 +12,7 @@ from typing import Literal
 
 
 class Kind(enum.Enum):
-    """What a type is made of."""
+    """The kind of a type."""
 
     DYN = "dyn"
     ERROR = "!error!"
@@ -125,7 +124,7 @@ class Type:
 
 
 class OpenFields(Mapping[str, "StructField"]):
-    """The members of a struct that may have any: each is dyn."""
+    """The members of a struct with arbitrary fields: each name is a field of type dyn."""
 
     def __getitem__(self, name: str) -> "StructField":
         return StructField(name, DYN)
@@ -182,7 +181,7 @@ def type_of(inner: Type) -> Type:
 
 
 def opaque(name: str) -> Type:
-    """A type only functions know, such as `net.IP`."""
+    """A type without fields, which only functions can access, such as `net.IP`."""
     return Type(Kind.OPAQUE, name)
 
 
@@ -215,7 +214,7 @@ REQUEST_AUTHORIZER = Type(
     AUTHORIZER.name,
     fields={"requestResource": StructField("requestResource", RESOURCE_CHECK)},
 )
-"""The authorizer where there is a request: it knows what the request is about."""
+"""The type of `authorizer` where there is a request: it also has `requestResource`."""
 DECISION = Type(Kind.STRUCT, "kubernetes.authorization.Decision")
 
 SCALARS = frozenset({Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.DURATION, Kind.TIMESTAMP})
@@ -235,14 +234,10 @@ NAMED_TYPES: Mapping[str, Type] = {
     "google.protobuf.Duration": DURATION,
     "google.protobuf.Timestamp": TIMESTAMP,
     "optional_type": optional_of(DYN),
-    "kubernetes.Quantity": QUANTITY,
-    "kubernetes.URL": URL,
-    "kubernetes.Semver": SEMVER,
-    "kubernetes.NamedFormat": NAMED_FORMAT,
     "net.IP": IP,
     "net.CIDR": CIDR,
 }
-"""Names an expression may use to speak of a type."""
+"""The types that an expression can name."""
 
 
 def is_dyn(type_: Type) -> bool:

@@ -53,7 +53,7 @@ numbers and booleans are `{unknown}`, and a filter never matches null. NaN is nu
 """
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """The page."""
     yield File(PAGE, "\n".join(render()))
 
@@ -62,9 +62,9 @@ def render() -> Iterator[str]:
     """The page, part by part."""
     yield f"<!-- {NOTICE} -->\n# Expressions\n\n{_INTRODUCTION}"
     yield "## Paths\n"
-    yield from _pairs("path", "finds", PATH_FORMS.items())
+    yield from _render_pairs("path", "finds", PATH_FORMS.items())
     yield "## Field types\n"
-    yield from _pairs("type", "value", TYPE_SUMMARIES.items())
+    yield from _render_pairs("type", "value", TYPE_SUMMARIES.items())
     yield (
         "A value that is missing, or that the type cannot take, is the field's `default`, or null "
         "without one. A null that is there stays null.\n"
@@ -73,26 +73,28 @@ def render() -> Iterator[str]:
     yield f"## Expressions\n\n{_EXPRESSIONS.format(names=names)}"
     yield "## Operators\n"
     yield "From the loosest to the tightest; those of one level are taken from left to right.\n"
-    yield from _table(("level", "operator", "gives", "null", "example", "is"), _operators())
+    yield from _render_table(
+        ("level", "operator", "gives", "null", "example", "is"), _list_operators()
+    )
     yield "Comparisons cannot be chained: write `a < b && b < c`.\n"
     yield "## Functions\n"
-    rows = (_function(each) for each in FUNCTIONS.values())
-    yield from _table(("function", "gives", "example", "is", "compat"), rows)
+    rows = (_describe_function(each) for each in FUNCTIONS.values())
+    yield from _render_table(("function", "gives", "example", "is", "compat"), rows)
     yield "## Filters\n"
-    yield from _pairs("operator", "matches", OPERATOR_SUMMARIES.items())
+    yield from _render_pairs("operator", "matches", OPERATOR_SUMMARIES.items())
     yield "The value is always written as text. A null matches `notEquals` only.\n"
     yield "## Aggregations\n"
-    yield from _pairs("function", "gives", FUNCTION_SUMMARIES.items())
+    yield from _render_pairs("function", "gives", FUNCTION_SUMMARIES.items())
     yield (
         "Texts, booleans and nulls are no numbers and are left out. With `groupBy` there is one "
         f"number per text form of a value; objects without one are the group `{UNKNOWN_GROUP}`.\n"
     )
     yield "## Limits\n"
-    yield from _pairs("what", "most", _limits().items())
+    yield from _render_pairs("what", "most", _list_limits().items())
     yield f"## Compat mode\n\n{_COMPAT.format(unknown=UNKNOWN_GROUP)}"
 
 
-def _operators() -> Iterator[Sequence[str]]:
+def _list_operators() -> Iterator[Sequence[str]]:
     levels = {symbol: index for index, group in enumerate(LEVELS, start=2) for symbol in group}
     listed = [
         (1, CONDITION),
@@ -100,21 +102,27 @@ def _operators() -> Iterator[Sequence[str]]:
         *((len(LEVELS) + 2, each) for each in UNARY),
     ]
     for level, each in listed:
-        code = (_code(each.symbol), each.summary, each.null, _code(each.example), _code(each.shows))
+        code = (
+            _format_code(each.symbol),
+            each.summary,
+            each.null,
+            _format_code(each.example),
+            _format_code(each.shows),
+        )
         yield (str(level), *code)
 
 
-def _function(function: Function) -> Sequence[str]:
+def _describe_function(function: Function) -> Sequence[str]:
     return (
-        _code(function.signature),
+        _format_code(function.signature),
         function.summary,
-        _code(function.example),
-        _code(function.shows),
+        _format_code(function.example),
+        _format_code(function.shows),
         "yes" if function.is_original else "no",
     )
 
 
-def _limits() -> Mapping[str, str]:
+def _list_limits() -> Mapping[str, str]:
     return {
         "characters of an expression": f"{MAX_LENGTH:,}",
         "levels of nesting": str(MAX_DEPTH),
@@ -125,18 +133,18 @@ def _limits() -> Mapping[str, str]:
     }
 
 
-def _pairs(first: str, second: str, entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _render_pairs(first: str, second: str, entries: Iterable[tuple[str, str]]) -> Iterator[str]:
     is_code = first != "what"
-    rows = ((_code(key) if is_code else key, text) for key, text in entries)
-    yield from _table((first, second), rows)
+    rows = ((_format_code(key) if is_code else key, text) for key, text in entries)
+    yield from _render_table((first, second), rows)
 
 
-def _code(text: str) -> str:
+def _format_code(text: str) -> str:
     escaped = text.replace("|", "\\|")
     return f"`{escaped}`"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"| {' | '.join('---' for _ in head)} |"
     for row in rows:

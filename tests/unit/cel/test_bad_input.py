@@ -1,6 +1,7 @@
 """Whatever is thrown at it, the answer is an error, and soon."""
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,7 +88,7 @@ def test_a_budget_that_knows_the_size_gives_the_same_answers() -> None:
         program.evaluate(data, budget=cel.Budget(3, size=100))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count_examples(300), deadline=None)
 @given(
     text=st.text(alphabet=st.sampled_from("selfx.'\"()[]{}?:=<>!&|+-*/%,0123e \n\\rb"), max_size=40)
 )
@@ -103,7 +104,7 @@ def test_any_text_compiles_or_is_refused(text: str) -> None:
         assert str(error)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(
     value=st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

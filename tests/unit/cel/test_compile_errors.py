@@ -37,7 +37,7 @@ def _issues(text: str) -> list[tuple[int, int, str]]:
     [
         ("self.n =", [(1, 8, "Syntax error: token recognition error at: '='")]),
         ("self.n >", [(1, 9, f"Syntax error: mismatched input '<EOF>' expecting {_STARTS}")]),
-        ("", [(1, 1, f"Syntax error: mismatched input '<EOF>' expecting {_STARTS}")]),
+        ("", [(1, 0, f"Syntax error: mismatched input '<EOF>' expecting {_STARTS}")]),
         ("self.n + + 1", [(1, 10, f"Syntax error: extraneous input '+' expecting {_STARTS}")]),
         ("self.n\n  self.s", [(2, 3, "Syntax error: mismatched input 'self' expecting <EOF>")]),
         ("self.n b", [(1, 8, "Syntax error: extraneous input 'b' expecting <EOF>")]),
@@ -84,7 +84,7 @@ def test_syntax_errors_are_worded_as_cel_go_words_them(
         ("self.n == '1'",
          [(1, 8, "found no matching overload for '_==_' applied to '(int, string)'")]),
         ("self.n && true",
-         [(1, 8, "found no matching overload for '_&&_' applied to '(int, bool)'")]),
+         [(1, 5, "expected type 'bool' but found 'int'")]),
         ("!self.n", [(1, 1, "found no matching overload for '!_' applied to '(int)'")]),
         ("self.l['a'] == 1",
          [(1, 7, "found no matching overload for '_[_]' applied to '(list(int), string)'")]),

@@ -69,7 +69,7 @@ def _fail(text: str) -> str:
         ("1 in any.n", "no such overload"),
         ("'a' in dyn('abc')", "no such overload"),
         ("any.n.optMap(x, x)", "no such overload"),
-        ("any.n.value()", "no such overload"),
+        ("any.n.value()", "no such overload: value(int)"),
         ("dyn(optional.none()).value()", "optional.none() dereference"),
     ],
 )

@@ -136,7 +136,9 @@ def _expect_refusal(text: str, column: int, message: str) -> None:
         ("(any.s + '%.').format([1])", f"{_PRECISION}could not find end of precision specifier"),
         ("(any.s + '%é').format([1])",
          'could not parse formatting clause: unrecognized formatting clause "Ã"'),
-        ("'%s'.format(any.n)", "no such overload"),
+        ("'%s'.format(any.n)", "no such overload: format(string, int)"),
+        ("'%s'.format([{1.5: 1}])",
+         "error during formatting: no formatting function for map key of type double"),
     ],
 )  # fmt: skip
 def test_a_value_that_turns_out_wrong_is_an_error(text: str, message: str) -> None:

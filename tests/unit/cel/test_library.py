@@ -223,7 +223,10 @@ def test_errors_of_library_functions_are_worded_as_kubernetes_words_them(
         "math.isInf(1.0 / 0.0)",
         "math.isFinite(1.0)",
         "math.sign(-2) == -1",
-        "type(quantity('1')) == kubernetes.Quantity",
+        "type(quantity('1')) == type(quantity('2'))",
+        "sign(quantity('-1')) == -1",
+        "optional.unwrap([optional.of(1), optional.none()]) == [1]",
+        "[optional.none(), optional.of('a')].unwrapOpt() == ['a']",
         "type(ip('::1')) == net.IP",
     ],
 )

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -147,13 +148,13 @@ def _same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=count_examples(400), deadline=None)
 @given(text=_expressions())
 def test_compiled_code_and_interpreter_agree(text: str) -> None:
     assert _same(_evaluated(text), _interpreted(text)), text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count_examples(300), deadline=None)
 @given(text=_expressions())
 def test_types_known_or_not_the_answer_is_the_same(text: str) -> None:
     try:
@@ -165,7 +166,7 @@ def test_types_known_or_not_the_answer_is_the_same(text: str) -> None:
     assert _same(_interpreted(text, _DYNAMIC), _evaluated(text)), text
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=count_examples(400), deadline=None)
 @given(text=_expressions())
 def test_we_agree_with_googles_implementation(text: str) -> None:
     google = pytest.importorskip("cel_expr_python.cel")
@@ -194,7 +195,7 @@ def test_we_agree_with_googles_implementation(text: str) -> None:
     assert _same(_evaluated(text), expected), text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count_examples(300), deadline=None)
 @given(text=_expressions())
 def test_no_expression_costs_more_than_its_bound(text: str) -> None:
     program = _ENVIRONMENT.compile(text, result=None)

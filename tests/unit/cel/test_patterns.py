@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ _PIECES = st.sampled_from(
 _TEXTS = st.text(alphabet="ab1_-./ \né$^A", max_size=8)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=count_examples(1500), deadline=None)
 @given(pieces=st.lists(_PIECES, max_size=7), text=_TEXTS, ends=st.booleans())
 def test_both_engines_agree(pieces: list[str], text: str, *, ends: bool) -> None:
     pattern = "^" + "".join(pieces) + ("$" if ends else "")

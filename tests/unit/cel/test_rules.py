@@ -340,11 +340,11 @@ def test_a_text_of_unknown_length_is_too_expensive_to_append() -> None:
         (_object([{"rule": " "}]), "Required value: rule is not specified"),
         (
             _object([{"rule": "true", "message": " "}]),
-            'Invalid value: " ": must be non-empty if specified',
+            'Invalid value: " ": message must be non-empty if specified',
         ),
         (
             _object([{"rule": "true", "message": "a\nb"}]),
-            'message: Invalid value: "a\\nb": must not contain line breaks',
+            'message: Invalid value: "a\\nb": message must not contain line breaks',
         ),
         (
             _object(["true &&\ntrue"]),
@@ -356,8 +356,12 @@ def test_a_text_of_unknown_length_is_too_expensive_to_append() -> None:
             '"FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"',
         ),
         (
+            _object([{"rule": "self.nope", "optionalOldSelf": True}]),
+            "optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
+        ),
+        (
             _object([{"rule": "true", "fieldPath": ".nope"}]),
-            'fieldPath: Invalid value: ".nope": must be a valid path',
+            'fieldPath: Invalid value: ".nope": fieldPath must be a valid path',
         ),
         (
             _object(x={"x-kubernetes-preserve-unknown-fields": True,

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,7 +64,7 @@ objects = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count_examples(300), deadline=None)
 @given(objects)
 def test_what_is_satisfied_has_no_errors(value: dict[str, Any]) -> None:
     errors = RULES.validate(value)
@@ -128,7 +129,7 @@ FIXED_RULES, FIXED_ROOT = compile_schema(FIXED_SCHEMA)
 FIXED = find_fixed_rules(FIXED_ROOT, QUICK_LIMIT)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(
     st.fixed_dictionaries(
         {},

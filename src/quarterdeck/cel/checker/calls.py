@@ -1,4 +1,4 @@
-"""Types of what functions and operators yield."""
+"""The result types of functions and operators."""
 
 from quarterdeck.cel.checker import paths
 from quarterdeck.cel.checker.checker import Checker
@@ -7,17 +7,18 @@ from quarterdeck.cel.checker.names import build_qualified_name
 from quarterdeck.cel.checker.overloads import resolve
 from quarterdeck.cel.library import constants
 from quarterdeck.cel.syntax.ast import Call, Literal_, Select
-from quarterdeck.cel.types import ERROR, Type, is_optional, optional_of
+from quarterdeck.cel.types import BOOL, ERROR, Type, is_optional, optional_of
 
 _CONSTANTS_CHECKED = frozenset({"duration", "timestamp", "matches"})
-"""Functions whose last argument, if it is a constant that could never work, is an error."""
+"""Functions whose last argument is an error if it is a constant that they cannot accept."""
+_LOGICAL = {"_&&_": ("logical_and",), "_||_": ("logical_or",)}
 _PATCH_FUNCTIONS, _PATCH_TYPE = "jsonpatch.", "JSONPatch"
 _PATTERNS_RECORDED = frozenset({"find", "findAll"})
-"""Functions whose pattern, if it is constant, is looked at once everything is well typed."""
+"""Functions whose constant pattern is recorded, and checked when the expression is well typed."""
 
 
 def check_call(checker: Checker, node: Call) -> Type:
-    """Any call; the node learns which overloads it may mean."""
+    """Infer the result type of a call, and record the matching overloads in the node."""
     if node.function == "_?._":
         return _check_optional_select(checker, node)
     if node.target is not None:
@@ -27,10 +28,18 @@ def check_call(checker: Checker, node: Call) -> Type:
         else:
             checker.visit(node.target)
     arguments = [checker.visit(argument) for argument in node.args]
-    if not is_declared(node.function):
+    if node.function in _LOGICAL:
+        return _check_logical(checker, node)
+    if not is_declared(node.function, checker.newest):
         return checker.report_undeclared(node.pos, node.function)
     target = node.target.type if node.target is not None else None
-    found = resolve(checker.inference, node.function, target=target, arguments=arguments)
+    found = resolve(
+        checker.inference,
+        node.function,
+        target=target,
+        arguments=arguments,
+        newest=checker.newest,
+    )
     if found is None:
         return _report_no_overload(checker, node, arguments)
     node.overloads = found.overloads
@@ -41,9 +50,20 @@ def check_call(checker: Checker, node: Call) -> Type:
     return found.type
 
 
+def _check_logical(checker: Checker, node: Call) -> Type:
+    """Check `&&` and `||`: each operand that is not a bool is reported separately."""
+    node.overloads = _LOGICAL[node.function]
+    result = BOOL
+    for argument in node.args:
+        if not checker.inference.unify((argument.type,), (BOOL,)):
+            shown = checker.inference.resolve_fully(argument.type)
+            result = checker.report(argument.pos, f"expected type 'bool' but found '{shown}'")
+    return result
+
+
 def _is_available(checker: Checker, name: str) -> bool:
-    """Whether a qualified name is a function; those about patches go with the types of patches."""
-    if not is_declared(name):
+    """Whether a qualified name is a function; `jsonpatch.` functions need the type `JSONPatch`."""
+    if not is_declared(name, checker.newest):
         return False
     return not name.startswith(_PATCH_FUNCTIONS) or checker.messages(_PATCH_TYPE) is not None
 
@@ -70,7 +90,7 @@ def _record_pattern(checker: Checker, node: Call) -> None:
 
 
 def _check_optional_select(checker: Checker, node: Call) -> Type:
-    """`operand.?field`: always an optional, also of an optional operand."""
+    """Infer the type of `operand.?field`: an optional, which is never nested."""
     operand, field = node.args
     found = checker.resolve(operand)
     inner = found.params[0] if is_optional(found) else found

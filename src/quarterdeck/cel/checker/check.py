@@ -1,4 +1,4 @@
-"""The type of a tree: one function for each kind of node."""
+"""Checks the types of a syntax tree, with one function for each kind of node."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ from quarterdeck.cel.checker import calls, literals, macros, paths
 from quarterdeck.cel.checker.checker import Checker, CheckFunction, Findings, FindMessage
 from quarterdeck.cel.checker.validation import validate
 from quarterdeck.cel.errors import CompileError
+from quarterdeck.cel.introduction import EVERYTHING
 from quarterdeck.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -34,20 +35,25 @@ _CHECK_FUNCTIONS: Mapping[type[Expr], CheckFunction] = {
 
 
 def find_none(name: str) -> Type | None:
-    """No type at all: most expressions of Kubernetes construct none."""
+    """The default for `messages`: finds no type, as most expressions may not construct messages."""
     del name
     return None
 
 
 def check(
-    source: str, tree: Expr, variables: Mapping[str, Type], *, messages: FindMessage = find_none
+    source: str,
+    tree: Expr,
+    variables: Mapping[str, Type],
+    *,
+    messages: FindMessage = find_none,
+    newest: int = EVERYTHING,
 ) -> Findings:
-    """Give every node its type.
+    """Set the type of every node; functions added after the release `newest` are not declared.
 
     Raises:
         CompileError: with every issue found.
     """
-    checker = Checker(_CHECK_FUNCTIONS, source, variables, messages=messages)
+    checker = Checker(_CHECK_FUNCTIONS, source, variables, messages=messages, newest=newest)
     try:
         checker.visit(tree)
     except RecursionError:
@@ -62,7 +68,7 @@ def check(
 
 
 def _complete_types(checker: Checker) -> bool:
-    """Fill in what was learnt of types; returns whether there is anything to validate."""
+    """Replace inferred type parameters; returns whether the tree has anything for `validate`."""
     has_validated = False
     for node in checker.seen:
         if node.type.generic:
@@ -78,6 +84,6 @@ def _complete_types(checker: Checker) -> bool:
 
 
 def _with_list_semantics(node: Call) -> Type:
-    """The type of a sum or choice of lists: it behaves as the lists it was made of do."""
+    """The type of `a + b` or `c ? a : b`, with the x-kubernetes-list-type of an operand."""
     special = next((part.type for part in node.args if part.type.special), None)
     return special if special is not None and special == node.type else node.type

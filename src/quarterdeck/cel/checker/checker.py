@@ -1,4 +1,4 @@
-"""What all functions that check a node share: variables, inference, and issues."""
+"""The state that all check functions share: variables, inferred types and issues."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -10,23 +10,23 @@ from quarterdeck.cel.syntax.stream import locate
 from quarterdeck.cel.types import ERROR, Type
 
 CheckFunction = Callable[["Checker", Any], Type]
-"""How the type of one kind of node is found."""
+"""Infers the type of one kind of node."""
 
 FindMessage = Callable[[str], Type | None]
-"""The type of that name, if expressions may construct values of it."""
+"""Finds a message type by name; None if expressions may not construct values of it."""
 
 
 class Findings(NamedTuple):
-    """What checking learns of an expression besides its types."""
+    """The results of a check besides the types."""
 
     used: set[str]
-    """Variables from outside that it reads."""
+    """Variables of the environment that the expression reads."""
     patterns: list[str]
-    """Constant patterns that must still prove to be any good."""
+    """Constant patterns of `find` and `findAll`, which `Environment.compile` checks later."""
 
 
 class Checker:
-    """The check of one expression."""
+    """Checks one expression."""
 
     __slots__ = (
         "_by_node_type",
@@ -35,6 +35,7 @@ class Checker:
         "inference",
         "issues",
         "messages",
+        "newest",
         "scopes",
         "seen",
         "variables",
@@ -47,12 +48,15 @@ class Checker:
         variables: Mapping[str, Type],
         *,
         messages: FindMessage,
+        newest: int,
     ) -> None:
         self.variables = variables
+        self.newest = newest
+        """The newest release whose functions may be called."""
         self.messages = messages
-        """The types that may be written as `Name{…}`."""
+        """Finds the types that the expression may construct as `Name{…}`."""
         self.scopes: list[Mapping[str, Type]] = []
-        """What macros have bound, innermost last."""
+        """The variables of macros, innermost macro last."""
         self.inference = Inference()
         self.findings = Findings(set(), [])
         self.issues: list[Issue] = []
@@ -62,20 +66,20 @@ class Checker:
         self._by_node_type = by_node_type
 
     def visit(self, node: Expr) -> Type:
-        """The type of a node, as far as it is known by now."""
+        """Check a node and return its type, which may still have unresolved type parameters."""
         node.type = self._by_node_type[type(node)](self, node)
         self.seen.append(node)
         return node.type
 
     def resolve(self, node: Expr) -> Type:
-        """The same, with what was learnt since about its parts."""
+        """Check a node and return its type, with the type parameters resolved that are bound."""
         return self.inference.resolve(self.visit(node))
 
     def report(self, pos: int, message: str) -> Type:
-        """Note a complaint; the type stands for what has none."""
+        """Record an issue; returns the error type, so that checking continues."""
         self.issues.append(Issue(*locate(self._source, pos), message))
         return ERROR
 
     def report_undeclared(self, pos: int, name: str) -> Type:
-        """Complain about a name nobody knows."""
+        """Record an issue about an undeclared name, in cel-go's words."""
         return self.report(pos, f"undeclared reference to '{name}' (in container '')")

@@ -1,7 +1,8 @@
-"""Which functions exist, for which types.
+"""Declarations of the functions that expressions may call, with the types they accept.
 
-Written as text, one overload a line, because that is how people read signatures; a function's are
-read when the first expression calls it. Overload names are cel-go's: the cost model speaks of them.
+They are text, one overload a line, because signatures are easy to read in this form; those of a
+function are parsed when the first expression calls it. Overload names are those of cel-go, because
+the cost model refers to them.
 """
 
 import functools
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quarterdeck.cel import types
+from quarterdeck.cel.introduction import EVERYTHING
 from quarterdeck.cel.types import Type
 
 _STANDARD = """
@@ -138,14 +140,14 @@ _COMPARISONS = {
 
 
 class Overload(NamedTuple):
-    """One signature; for a member the first parameter is the target."""
+    """One signature of a function; for a member function the first parameter is the target."""
 
     id: str
     member: bool
     params: tuple[Type, ...]
     result: Type
     generic: bool
-    """Whether type parameters occur."""
+    """Whether the signature has type parameters."""
 
 
 def _declare_comparisons() -> str:
@@ -163,24 +165,24 @@ def _declare_comparisons() -> str:
     return "\n".join(lines)
 
 
-def is_declared(function: str) -> bool:
-    """Whether there is a function of this name."""
-    return function in _group_lines()
+def is_declared(function: str, newest: int = EVERYTHING) -> bool:
+    """Whether there is a function of this name, in the release `newest` or before."""
+    return function in _group_lines(newest)
 
 
 @functools.cache
-def get_overloads(function: str) -> tuple[Overload, ...]:
+def get_overloads(function: str, newest: int = EVERYTHING) -> tuple[Overload, ...]:
     """The signatures of a declared function."""
-    return tuple(map(_parse_overload, _group_lines()[function]))
+    return tuple(map(_parse_overload, _group_lines(newest)[function]))
 
 
 @functools.cache
-def _group_lines() -> Mapping[str, list[str]]:
+def _group_lines(newest: int) -> Mapping[str, list[str]]:
     """The declarations of every function, still text."""
     from quarterdeck.cel import library
 
     table: dict[str, list[str]] = {}
-    for text in (_STANDARD, _declare_comparisons(), *library.get_declarations()):
+    for text in (_STANDARD, _declare_comparisons(), *library.get_declarations(newest)):
         for line in filter(None, text.splitlines()):
             table.setdefault(line.partition(" ")[0], []).append(line)
     return table

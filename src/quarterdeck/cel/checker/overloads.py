@@ -9,25 +9,31 @@ from quarterdeck.cel.checker.inference import Inference
 from quarterdeck.cel.types import DYN, Kind, Type, is_dyn
 
 _OPEN = frozenset({Kind.PARAM, Kind.DYN, Kind.ERROR, Kind.NULL})
-"""Kinds that may fit one of another kind."""
+"""Kinds that may be assignable to another kind."""
 
 
 class Resolution(NamedTuple):
-    """The overloads that fit, and the type of the result: dyn where they do not agree."""
+    """The matching overloads, and the result type: dyn if the overloads have different ones."""
 
     overloads: tuple[str, ...]
     type: Type
 
 
 def resolve(
-    inference: Inference, function: str, *, target: Type | None, arguments: list[Type]
+    inference: Inference,
+    function: str,
+    *,
+    target: Type | None,
+    arguments: list[Type],
+    newest: int,
 ) -> Resolution | None:
-    """Choose among the overloads of a declared function; None if there is nothing to choose."""
+    """Find the overloads of a declared function that match; None if none does."""
     given = arguments if target is None else [target, *arguments]
     kinds = tuple([type_.kind for type_ in arguments])
     result: Type | None = None
     matching: list[str] = []
-    for overload in _find_candidates(function, target.kind if target is not None else None, kinds):
+    kind = target.kind if target is not None else None
+    for overload in _find_candidates(function, kind, kinds, newest=newest):
         if not overload.generic and all(map(is_, given, overload.params)):
             returned = overload.result  # the very types, so there is nothing to learn
         else:
@@ -45,13 +51,13 @@ def resolve(
 
 @functools.lru_cache(maxsize=4096)
 def _find_candidates(
-    function: str, target: Kind | None, arguments: tuple[Kind, ...]
+    function: str, target: Kind | None, arguments: tuple[Kind, ...], *, newest: int
 ) -> tuple[Overload, ...]:
-    """Overloads that kinds alone do not rule out: mostly one, where comparing would try many."""
+    """The overloads whose parameter kinds match: mostly one, so that few must be unified."""
     kinds = arguments if target is None else (target, *arguments)
     return tuple(
         overload
-        for overload in get_overloads(function)
+        for overload in get_overloads(function, newest)
         if overload.member == (target is not None)
         and len(overload.params) == len(kinds)
         and all(map(_may_fit, kinds, overload.params))

@@ -14,7 +14,7 @@ from quarterdeck.cel.types import Kind
 
 
 def compile_call(emitter: Emitter, node: Call) -> str:
-    """The shortest code that means the call."""
+    """The fastest code for a call: special, one Python operation, or a function."""
     if (compile_special := _SPECIAL.get(node.function)) is not None:
         return compile_special(emitter, node)
     if len(node.overloads) == 1 and (code := _compile_inline(emitter, node)) is not None:
@@ -43,7 +43,7 @@ def _compile_conditional(emitter: Emitter, node: Call) -> str:
 
 
 def _compile_optional_or(emitter: Emitter, node: Call) -> str:
-    """`or` and `orValue` of an optional, whose argument may not be evaluated."""
+    """`or` and `orValue` of an optional; the argument is evaluated only if there is no value."""
     assert node.target is not None
     function = support.choose_optional if node.function == "or" else support.choose_value
     other = emitter.emit(node.args[0])
@@ -89,7 +89,7 @@ def _compile_membership(emitter: Emitter, node: Call) -> str:
 
 
 def _compile_constant_set(emitter: Emitter, node: Expr) -> str:
-    """A literal list of texts as a set."""
+    """A list of string constants as a frozenset, for a fast `in`; any other node as usual."""
     if not isinstance(node, ListExpr) or node.optional or len(node.elements) < 2:
         return emitter.emit(node)
     constants = [part.value for part in node.elements if isinstance(part, Literal_)]
@@ -103,12 +103,14 @@ def _compile_constant_set(emitter: Emitter, node: Expr) -> str:
 
 
 def _compile_inline(emitter: Emitter, node: Call) -> str | None:
-    """Calls that are one Python operation."""
+    """A call as one Python operation; None if there is none that means the same."""
     overload, operands = node.overloads[0], node.operands
     if overload in ("matches_string", "matches"):
         return _compile_matches(emitter, operands)
     if (template := _TEMPLATES.get(overload)) is None:
         return None
+    if node.function != "size" and any(part.type.kind is Kind.DYN for part in operands):
+        return None  # Python would take more than CEL does: a bool for a number, a list for a text
     code = template.format(*map(emitter.emit, operands))
     check = _CHECKS.get(overload)
     if check is None or (check is arithmetic.check_int and all(map(is_small, operands))):
@@ -126,7 +128,7 @@ def _compile_matches(emitter: Emitter, operands: Sequence[Expr]) -> str | None:
 
 
 def _compile_general(emitter: Emitter, node: Call) -> str:
-    """Any function: picked now if the type is known, else by value."""
+    """A call of the implementation, chosen now if the type is known, else by value at run time."""
     operands = node.operands
     emit = emitter.emit if node.function == "size" else emitter.emit_whole
     code = emitter.emit_call(
@@ -138,7 +140,7 @@ def _compile_general(emitter: Emitter, node: Call) -> str:
 
 
 def _find_implementation(node: Call) -> Function | None:
-    """The one implementation it can be, if the type of the first operand tells."""
+    """The implementation for the type of the first operand; None if that type is not known."""
     if node.function in OPERATORS or not node.operands:
         return None
     first = node.operands[0]
@@ -200,7 +202,7 @@ _CHECKS: Mapping[str, Function] = {
     "multiply_double": arithmetic.multiply_double,
     "divide_double": arithmetic.divide_double,
 }
-"""What the code of an overload is passed through, so that it never yields a wrong number."""
+"""Functions that check the result of an overload, such as for an overflow."""
 _CLASSES: Mapping[Kind, type] = {
     Kind.BOOL: bool,
     Kind.INT: int,

@@ -1,4 +1,4 @@
-"""Functions and operators, and what each call costs."""
+"""Evaluates functions and operators, and charges the cost of each call."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from quarterdeck.cel.cost.charges import compute_cost
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.interpreter.evaluator import EvaluateFunction, Evaluator
+from quarterdeck.cel.interpreter.mismatch import name_mismatch
 from quarterdeck.cel.interpreter.stored import convert_found, has_members
 from quarterdeck.cel.library.dispatch import build_dispatcher
 from quarterdeck.cel.operations.classes import no_overload_error
@@ -15,17 +16,17 @@ from quarterdeck.cel.types import Kind
 from quarterdeck.cel.values import NONE, Duration, Optional, UInt
 
 _PATHS = frozenset({"_[_]", "_[?_]", "_?._", "size"})
-"""Functions that look into a container rather than at it as a whole."""
+"""Functions that need no conversion of a whole container, only of the item they return."""
 _ZEROS: Mapping[Kind, Any] = {
     Kind.DURATION: Duration(0),
     Kind.DOUBLE: 0.0,
     Kind.UINT: UInt(0),
 }
-"""What an empty list sums up to, unless it is the integer."""
+"""The sum of an empty list by its type; for other types it is the integer 0."""
 
 
 def evaluate_call(evaluator: Evaluator, node: Call) -> Any:
-    """Any call: those that may leave arguments unevaluated have functions of their own."""
+    """Evaluate a call; calls that may not evaluate all arguments have their own functions."""
     function: EvaluateFunction = _LAZY.get(node.function, _evaluate_function)
     return function(evaluator, node)
 
@@ -34,7 +35,7 @@ def evaluate_call(evaluator: Evaluator, node: Call) -> Any:
 
 
 def _evaluate_logical(evaluator: Evaluator, node: Call) -> bool:
-    """And and or: an error on one side is forgotten if the other side decides."""
+    """Evaluate `&&` or `||`; an error of one side is ignored if the other side decides."""
     decisive = node.function == "_||_"
     problem: EvaluationError | None = None
     for part in node.args:
@@ -93,7 +94,11 @@ def _evaluate_function(evaluator: Evaluator, node: Call) -> Any:
     try:
         result = build_dispatcher(node.function)(*args)
     except (TypeError, AttributeError, KeyError):
-        raise no_overload_error() from None
+        raise name_mismatch(node.function, args, no_overload_error()) from None
+    except BudgetExceeded:
+        raise
+    except EvaluationError as error:
+        raise name_mismatch(node.function, args, error) from None
     if node.function == "sum" and not args[0]:
         result = _ZEROS.get(node.type.kind, 0)
     if not _is_free(node, result):
@@ -104,7 +109,7 @@ def _evaluate_function(evaluator: Evaluator, node: Call) -> Any:
 
 
 def _evaluate_arguments(evaluator: Evaluator, node: Call) -> list[Any]:
-    """The values of all operands; a call whose arguments fail has cost one unit by itself."""
+    """Evaluate all operands; if one fails, one unit is charged for the call itself."""
     try:
         return [
             _evaluate_argument(evaluator, node.function, at, part)
@@ -130,7 +135,7 @@ def _evaluate_argument(evaluator: Evaluator, function: str, at: int, part: Expr)
 
 
 def _is_free(node: Call, result: Any) -> bool:
-    """Looking up a constant set costs nothing, nor does finding nothing."""
+    """Whether a call costs nothing: `in` a constant list, and `.?` of an absent field."""
     if node.function == "@in":
         container = node.args[1]
         return isinstance(container, ListExpr) and is_constant(container)

@@ -30,11 +30,10 @@ def evaluate_map(evaluator: Evaluator, node: MapExpr) -> dict[Any, Any]:
     items: dict[Any, Any] = {}
     for entry in node.entries:
         key, value = evaluator.evaluate_whole(entry.key), evaluator.evaluate_whole(entry.value)
-        if type(key) in (float, type(None)) or class_of(key) in (list, dict):
+        if class_of(key) in (list, dict):
             raise EvaluationError("unsupported key type")
         for item in _unwrap_optional(value, "entry") if entry.optional else [value]:
-            if key in items:
-                raise EvaluationError("Failed with repeated key")
+            items.pop(key, None)  # the last of several counts, with the key as it is written there
             items[key] = item
     evaluator.charge(MAP_COST)
     return items
@@ -52,7 +51,7 @@ def evaluate_message(evaluator: Evaluator, node: MessageExpr) -> Message:
 
 
 def _unwrap_optional(value: Any, what: str) -> list[Any]:
-    """The value of an optional part, if it has one."""
+    """A list with the value of an optional, empty if it has none; other values are an error."""
     if not isinstance(value, Optional):
         raise EvaluationError(f"cannot initialize optional {what} from non-optional value {value}")
     return [value.value] if value.present else []

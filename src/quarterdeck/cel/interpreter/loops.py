@@ -1,10 +1,11 @@
-"""What macros do, round by round, and what each round costs."""
+"""Evaluates macros, and charges the cost of each iteration."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator
+from quarterdeck.cel.interpreter.mismatch import name_no_range
 from quarterdeck.cel.interpreter.stored import convert_scalar
 from quarterdeck.cel.operations.classes import class_of, no_overload_error
 from quarterdeck.cel.schema.conversion import find_scalar_converter
@@ -16,13 +17,13 @@ def evaluate_comprehension(evaluator: Evaluator, node: Comprehension) -> Any:
     """The value of a macro that walks a list or map."""
     range_ = evaluator.visit(node.range)
     if class_of(range_) not in (list, dict):
-        raise no_overload_error()
+        raise name_no_range(range_)
     with evaluator.bind_names(*filter(None, (node.var, node.var2))):
         return _LOOPS[node.kind](evaluator, node, _convert_range(node, range_))
 
 
 def _convert_range(node: Comprehension, range_: Any) -> Any:
-    """What is walked, with stored scalars converted: all of them, before the first round."""
+    """Convert all stored scalars of a range, before the first iteration."""
     params = node.range.type.params
     if not params or find_scalar_converter(params[-1]) is None:
         return range_
@@ -45,7 +46,7 @@ def _iterate(evaluator: Evaluator, node: Comprehension, range_: Any) -> Iterator
 
 
 def _quantify(evaluator: Evaluator, node: Comprehension, range_: Any) -> bool:
-    """Whether all or any fit: an error in one round is forgotten if another round decides."""
+    """Evaluate `all` or `exists`; an error is ignored if another iteration decides."""
     assert node.condition is not None
     decisive = node.kind == "exists"
     each = 4 if decisive else 3
@@ -107,7 +108,7 @@ def _collect_map(evaluator: Evaluator, node: Comprehension, range_: Any) -> dict
 
 
 def _filter_rounds(evaluator: Evaluator, node: Comprehension, range_: Any) -> Iterator[Any]:
-    """The rounds that the condition, if there is one, lets through."""
+    """Iterate over the elements for which the condition is true; all if there is none."""
     for value in _iterate(evaluator, node, range_):
         if node.condition is None or evaluator.evaluate_bool(node.condition):
             yield value
@@ -126,7 +127,7 @@ _LOOPS: Mapping[str, Callable[[Evaluator, Comprehension, Any], Any]] = {
 
 
 def evaluate_optional_map(evaluator: Evaluator, node: OptionalMap) -> Any:
-    """The body with the value of an optional, if it has one; the target is paid for twice."""
+    """Evaluate the body if the optional has a value; its target is then charged twice."""
     before = evaluator.meter.cost
     target = evaluator.visit(node.target)
     if not isinstance(target, Optional):

@@ -2,7 +2,8 @@
 
 A module gives `DECLARATIONS`, the signatures as text, and `FUNCTIONS`: name to implementations
 by the class of the first operand. A function that gets other arguments than it declares raises
-`no such overload`.
+`no such overload`. Signatures that older releases of Kubernetes lack are in `LATER` instead, by the
+release that introduced them.
 """
 
 import functools
@@ -40,9 +41,14 @@ def _import_modules() -> tuple[ModuleType, ...]:
     )  # fmt: skip
 
 
-def get_declarations() -> list[str]:
-    """The signatures of every library."""
-    return [module.DECLARATIONS for module in _import_modules()]
+def get_declarations(newest: int) -> list[str]:
+    """The signatures of all libraries that were introduced in the release `newest` or before."""
+    found: list[str] = []
+    for module in _import_modules():
+        found.append(getattr(module, "DECLARATIONS", ""))
+        later: Mapping[int, str] = getattr(module, "LATER", {})
+        found += [text for release, text in later.items() if release <= newest]
+    return found
 
 
 @functools.cache

@@ -6,7 +6,8 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.operations import arithmetic, comparison
-from quarterdeck.cel.operations.classes import class_of, no_overload_error
+from quarterdeck.cel.operations.classes import NUMBERS, class_of, no_overload_error
+from quarterdeck.cel.values import Duration
 
 _SUMMABLE = ("int", "uint", "double", "duration")
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
@@ -26,20 +27,40 @@ def _declare() -> str:
 DECLARATIONS = _declare()
 
 
+_ORDERED = comparison.ORDERED | NUMBERS
+_ADDED = NUMBERS | {Duration}
+
+
+def _check_first(items: Sequence[Any], allowed: frozenset[type]) -> None:
+    """Raise unless the first item has an allowed type; the other items are not checked."""
+    if items and class_of(items[0]) not in allowed:
+        raise no_overload_error()
+
+
+def _is_better(better: Callable[[Any, Any], bool], item: Any, best: Any) -> bool:
+    """Whether an item is better than the best so far; False if they cannot be compared."""
+    if class_of(item) not in _ORDERED or class_of(best) not in _ORDERED:
+        raise no_overload_error()
+    try:
+        return better(item, best)
+    except EvaluationError:
+        return False
+
+
 def _is_sorted(items: Sequence[Any]) -> bool:
-    return all(
-        comparison.is_less_or_equal(items[at], items[at + 1]) for at in range(len(items) - 1)
+    _check_first(items, _ORDERED)
+    return not any(
+        _is_better(comparison.is_greater, items[at], items[at + 1]) for at in range(len(items) - 1)
     )
 
 
 def _sum(items: Sequence[Any]) -> Any:
     if not items:
         return 0
+    _check_first(items, _ADDED)
     total = items[0]
     for item in items[1:]:
         total = arithmetic.add(total, item)
-    if type(total) is str or class_of(total) is list:
-        raise no_overload_error()
     return total
 
 
@@ -47,7 +68,8 @@ def _pick(name: str, better: Callable[[Any, Any], bool]) -> Callable[[Sequence[A
     def pick(items: Sequence[Any]) -> Any:
         if not items:
             raise EvaluationError(f"{name} called on empty list")
-        return reduce(lambda best, item: item if better(item, best) else best, items)
+        _check_first(items, _ORDERED)
+        return reduce(lambda best, item: item if _is_better(better, item, best) else best, items)
 
     return pick
 

@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.introduction import NEVER
 from quarterdeck.cel.operations import arithmetic, comparison
 from quarterdeck.cel.operations.classes import class_of
 from quarterdeck.cel.values import UInt
@@ -30,7 +31,7 @@ def _declare() -> str:
     return "\n".join(lines)
 
 
-DECLARATIONS = _declare()
+LATER = {NEVER: _declare()}
 
 
 def _pick(better: Callable[[Any, Any], bool]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """Optional values; the lazy ones (`or`, `orValue`) are evaluated by their callers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
@@ -15,10 +15,16 @@ value optional_value optional_type(A).() A
 or optional_or_optional optional_type(A).(optional_type(A)) optional_type(A)
 orValue optional_orValue_value optional_type(A).(A) A
 """
+LATER = {
+    33: """
+optional.unwrap optional_unwrap (list(optional_type(A))) list(A)
+unwrapOpt optional_unwrapOpt list(optional_type(A)).() list(A)
+"""
+}
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a value is the empty one of its type."""
+    """Whether a value is the zero value of its type."""
     match value:
         case Duration():
             return value.ns == 0
@@ -36,6 +42,14 @@ def _get_value(optional: Optional) -> Any:
     return optional.value
 
 
+def _unwrap(optionals: Sequence[Any]) -> list[Any]:
+    """The values of the optionals that have one."""
+    for optional in optionals:
+        if type(optional) is not Optional:
+            raise EvaluationError(f"value {optional} is not optional")
+    return [optional.value for optional in optionals if optional.present]
+
+
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "optional.of": {object: make_optional},
     "optional.ofNonZeroValue": {
@@ -44,4 +58,6 @@ FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "optional.none": {type(None): lambda: NONE},
     "hasValue": {Optional: lambda optional: optional.present},
     "value": {Optional: _get_value},
+    "optional.unwrap": {list: _unwrap},
+    "unwrapOpt": {list: _unwrap},
 }

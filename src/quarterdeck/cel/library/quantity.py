@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.introduction import NEVER
 from quarterdeck.cel.operations.classes import no_overload_error
 from quarterdeck.cel.values import INT_MAX, INT_MIN
 from quarterdeck.kit.quantity import Quantity, QuantityError
@@ -11,7 +12,7 @@ from quarterdeck.kit.quantity import Quantity, QuantityError
 DECLARATIONS = """
 quantity string_to_quantity (string) Quantity
 isQuantity is_quantity_string (string) bool
-sign quantity_sign Quantity.() int
+sign quantity_sign (Quantity) int
 isInteger quantity_is_integer Quantity.() bool
 asInteger quantity_get_int Quantity.() int
 asApproximateFloat quantity_get_float Quantity.() double
@@ -23,6 +24,8 @@ add quantity_add_int Quantity.(int) Quantity
 sub quantity_sub Quantity.(Quantity) Quantity
 sub quantity_sub_int Quantity.(int) Quantity
 """
+LATER = {NEVER: "sign quantity_sign Quantity.() int"}
+"""Kubernetes documents `sign` as a member function, but declares only the global one."""
 
 
 def _parse(text: str) -> Quantity:

@@ -9,7 +9,8 @@ from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.operations.classes import no_overload_error
 
-DECLARATIONS = """
+LATER = {
+    33: """
 semver string_to_semver (string) Semver
 semver string_bool_to_semver (string, bool) Semver
 isSemver is_semver_string (string) bool
@@ -21,6 +22,7 @@ isLessThan semver_is_less_than Semver.(Semver) bool
 isGreaterThan semver_is_greater_than Semver.(Semver) bool
 compareTo semver_compare_to Semver.(Semver) int
 """
+}
 
 _NUMBER = r"(0|[1-9][0-9]*)"
 _VERSION = re.compile(
@@ -62,7 +64,7 @@ class Semver:
 
 
 def _identifier_sort_key(part: str) -> tuple[int, int, str]:
-    """Numbers sort before words."""
+    """The sort key of a pre-release identifier: numbers sort before words."""
     if not part:
         raise ValueError("empty identifier")
     if part.isdigit():

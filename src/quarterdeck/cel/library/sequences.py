@@ -32,7 +32,7 @@ def _declare() -> str:
     return "\n".join(lines)
 
 
-DECLARATIONS = _declare()
+LATER = {34: _declare()}
 
 
 def _slice(items: Sequence[Any], start: Any, end: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.introduction import NEVER
 from quarterdeck.cel.library.template import render
 from quarterdeck.cel.operations.classes import no_overload_error
 from quarterdeck.meta.field import quote
@@ -22,7 +23,6 @@ lowerAscii string_lower_ascii string.() string
 upperAscii string_upper_ascii string.() string
 replace string_replace_string_string string.(string, string) string
 replace string_replace_string_string_int string.(string, string, int) string
-reverse string_reverse string.() string
 split string_split_string string.(string) list(string)
 split string_split_string_int string.(string, int) list(string)
 strings.quote strings_quote (string) string
@@ -30,13 +30,14 @@ substring string_substring_int string.(int) string
 substring string_substring_int_int string.(int, int) string
 trim string_trim string.() string
 """
+LATER = {NEVER: "reverse string_reverse string.() string"}
 
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _UPPER = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
 
 
 def _require_types(*kinds: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Arguments after the first must be of exactly these classes."""
+    """Decorate a function whose arguments after the first must have exactly these classes."""
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         def apply(first: Any, *rest: Any) -> Any:
@@ -86,8 +87,12 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
 
 @_require_types(str)
 def _join(parts: Sequence[Any], separator: str = "") -> str:
-    if any(type(part) is not str for part in parts):
+    if parts and type(parts[0]) is not str:
         raise no_overload_error()
+    for part in parts:
+        if type(part) is not str:
+            shown = str(part).lower() if type(part) is bool else part
+            raise EvaluationError(f"join: invalid input: {shown}")
     return separator.join(parts)
 
 

@@ -29,12 +29,12 @@ _REFUSALS: Mapping[str, str] = {
     "o": "octal clause can only be used on integers",
 }
 _DIGITS = 6
-"""Digits after the point where the clause does not say."""
+"""Digits after the point if the clause has no precision."""
 _MAX_INT = (1 << 63) - 1
 
 
 class Clause(NamedTuple):
-    """What stands between a percent sign and the letter that ends it."""
+    """A formatting clause such as `%.2f`: its letter and its precision."""
 
     verb: str
     precision: int | None
@@ -46,10 +46,10 @@ def find_clauses(text: str) -> list[re.Match[str]]:
 
 
 def parse_clause(found: re.Match[str]) -> Clause:
-    """A clause, if it is one.
+    """Parse a formatting clause.
 
     Raises:
-        EvaluationError: for a letter that means nothing, or a bad precision.
+        EvaluationError: for an unknown letter, or an invalid precision.
     """
     precision, verb = found[1], found[2]
     if verb is None:
@@ -77,7 +77,7 @@ def _precision_error(problem: str) -> EvaluationError:
 
 
 def describe_refusal(verb: str, type_name: str) -> str:
-    """Why a clause cannot show a value of that type."""
+    """The error of a clause that cannot format a value of this type."""
     return f"error during formatting: {_REFUSALS[verb]}, was given {type_name}"
 
 
@@ -136,7 +136,7 @@ _TOO_LONG = "%!(NOVERB)"
 
 
 def _is_too_long(precision: int) -> bool:
-    """Whether x/text gives up on a number in a format: one digit after it passed a million."""
+    """Whether x/text rejects a precision: a digit follows a value above 1000000."""
     return precision // 10 > 1_000_000
 
 
@@ -183,7 +183,7 @@ def _format_text(value: Any) -> str:
         case Type():
             return value.name
         case dict():
-            entries = sorted((_format_item(key), item) for key, item in value.items())
+            entries = sorted((_format_key(key), item) for key, item in value.items())
             return "{" + ", ".join(f"{key}:{_format_item(item)}" for key, item in entries) + "}"
         case list() | tuple():
             return "[" + ", ".join(map(_format_item, value)) + "]"
@@ -198,8 +198,17 @@ def _format_text(value: Any) -> str:
         ) from None
 
 
+def _format_key(key: Any) -> str:
+    if type(key) is float or key is None:
+        name = get_type(key).name
+        raise EvaluationError(
+            f"error during formatting: no formatting function for map key of type {name}"
+        )
+    return _format_item(key)
+
+
 def _format_item(value: Any) -> str:
-    """A key or value inside of a list or map: as CEL would write it."""
+    """Format a key or value inside a list or map, as a CEL literal."""
     match value:
         case str():
             return quote(value)

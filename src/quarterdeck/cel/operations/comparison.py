@@ -47,16 +47,17 @@ def _is_equal_list(left: Any, right: Any) -> bool:
     return all(map(is_equal, left, right))
 
 
-_ORDERED = frozenset({bool, str, bytes, Duration, Timestamp})
+ORDERED = frozenset({bool, str, bytes, Duration, Timestamp})
+"""Classes, besides numbers, whose values have an order."""
 
 
 def _to_comparable(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two values that may be ordered, as Python would compare them.
+    """Two values in a form that Python can order.
 
-    An integer meets a double as a double, whatever precision that costs.
+    An integer is converted to compare it with a double, although that can lose precision.
     """
     a, b = type(left), type(right)
-    if a is b and (a in _ORDERED or a in NUMBERS):
+    if a is b and (a in ORDERED or a in NUMBERS):
         return left, right
     if a not in NUMBERS or b not in NUMBERS:
         raise no_overload_error()

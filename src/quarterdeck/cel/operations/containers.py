@@ -1,4 +1,4 @@
-"""Looking into lists, maps and optionals, and putting lists together."""
+"""Index, selection and membership of lists, maps and optionals, and concatenation of lists."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ def _has_key(container: dict[Any, Any], key: Any) -> bool:
     return key in container and _is_same_key(container, key)
 
 
-_KEYS = frozenset({bool, int, UInt, float, str})
+_KEYS = frozenset({bool, int, UInt, float, str, type(None)})
 
 
 def _is_same_key(container: dict[Any, Any], key: Any) -> bool:
-    """Whether a key that Python found is one for CEL too: true is not 1."""
+    """Whether CEL also finds a key that Python finds: true and 1 are different keys in CEL."""
     if type(key) is str:
         return True
     return any(
@@ -52,11 +52,11 @@ def get_index(container: Any, key: Any) -> Any:
 
 
 def _no_key_error(key: Any) -> EvaluationError:
-    return EvaluationError(f"no such key: {_show(key)}")
+    return EvaluationError(f"no such key: {_format_value(key)}")
 
 
 def _get_position(key: Any) -> int:
-    """The index that a key means in a list, inside of it or not."""
+    """The list index of a key, which may be out of range."""
     match key:
         case float() if key.is_integer():
             return int(key)
@@ -69,7 +69,7 @@ def _get_position(key: Any) -> int:
 
 
 _INDEX_NAMES = {str: "string", dict: "map", type(None): "null_type"}
-"""Classes that CEL calls by another name than Python."""
+"""CEL's names of classes, where they differ from Python's."""
 
 
 def _find_position(container: Any, key: Any) -> int:
@@ -107,7 +107,7 @@ def select(operand: Any, field: str) -> Any:
 
 
 def _refuse_list(operand: Any, field: str) -> None:
-    """A list has positions, no fields; whatever else has no fields is as good as empty."""
+    """Raise for a list, which has no fields; other values without fields count as empty."""
     if class_of(operand) is list:
         _get_position(field)
 
@@ -135,7 +135,7 @@ def has(operand: Any, field: str) -> bool:
 
 
 def add_lists(left: list[Any], right: list[Any]) -> list[Any]:
-    """Concatenation, or what the left list's x-kubernetes-list-type makes of it."""
+    """Concatenate lists, or merge them if the left one has list type `set` or `map`."""
     if type(left) is SetList:
         fresh = [item for item in right if not contains(left, item)]
         return SetList([*left, *fresh])
@@ -157,8 +157,8 @@ def _merge(left: MapList, right: list[Any]) -> MapList:
     return MapList(merged, left.keys)
 
 
-def _show(value: Any) -> str:
-    """A value as error messages print it."""
+def _format_value(value: Any) -> str:
+    """Format a value for an error message."""
     match value:
         case bool():
             return "true" if value else "false"

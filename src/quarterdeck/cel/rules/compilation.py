@@ -1,6 +1,6 @@
-"""Rules of one schema node, compiled, with the complaints CRD creation reports."""
+"""Compiles the rules of one schema node; the errors are those of CRD creation."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from quarterdeck.cel.cost.units import MAX
 from quarterdeck.cel.errors import CompileError
@@ -16,6 +16,7 @@ from quarterdeck.cel.schema.declaration import MAX_REQUEST_BYTES
 from quarterdeck.cel.types import BOOL, STRING, Type
 from quarterdeck.meta import field
 from quarterdeck.meta.field import Bare, FieldError, quote
+from quarterdeck.meta.release import has_feature
 from quarterdeck.meta.schema import Node, Rule
 
 EXPRESSION_LIMIT = 10_000_000
@@ -54,7 +55,7 @@ class CostLedger:
 
 
 def check_entries(node: Node, path: str) -> list[FieldError]:
-    """What is wrong with the rules apart from their expressions."""
+    """The errors in the rules of a node, except those in their expressions."""
     errors: list[FieldError] = []
     for at, rule in enumerate(node.rules):
         errors += _check_entry(node, rule, f"{path}.x-kubernetes-validations[{at}]")
@@ -68,11 +69,19 @@ def _check_entry(node: Node, rule: Rule, path: str) -> list[FieldError]:
         errors.append(field.required(f"{path}.rule", "rule is not specified"))
     elif rule.message and not message:
         errors.append(
-            field.invalid(f"{path}.message", rule.message, "must be non-empty if specified")
+            field.invalid(
+                f"{path}.message",
+                rule.message,
+                _build_message("message", "must be non-empty if specified"),
+            )
         )
     elif _has_line_break(message):
         errors.append(
-            field.invalid(f"{path}.message", rule.message, "must not contain line breaks")
+            field.invalid(
+                f"{path}.message",
+                rule.message,
+                _build_message("message", "must not contain line breaks"),
+            )
         )
     elif _has_line_break(text) and not message:
         errors.append(
@@ -93,14 +102,22 @@ def _check_path(node: Node, rule: Rule, path: str) -> list[FieldError]:
         return []
     errors: list[FieldError] = []
     if not rule.field_path.strip():
-        errors.append(field.invalid(path, rule.field_path, "must be non-empty if specified"))
+        words = _build_message("fieldPath", "must be non-empty if specified")
+        errors.append(field.invalid(path, rule.field_path, words))
     if _has_line_break(rule.field_path):
-        errors.append(field.invalid(path, rule.field_path, "must not contain line breaks"))
+        words = _build_message("fieldPath", "must not contain line breaks")
+        errors.append(field.invalid(path, rule.field_path, words))
     try:
         field_path.normalize(rule.field_path, node)
     except field_path.PathError:
-        errors.append(field.invalid(path, rule.field_path, "must be a valid path"))
+        words = _build_message("fieldPath", "must be a valid path")
+        errors.append(field.invalid(path, rule.field_path, words))
     return errors
+
+
+def _build_message(member: str, words: str) -> str:
+    """An error message about a member; in older releases it begins with the member's name."""
+    return words if has_feature("NewerMessages") else f"{member} {words}"
 
 
 def _has_line_break(text: str) -> bool:
@@ -115,11 +132,13 @@ def compile_node(
     cardinality: int | None,
     uncorrelatable: str,
     ledger: CostLedger,
+    stored: Container[str] | None = None,
 ) -> tuple[list[CompiledRule], list[FieldError]]:
-    """The rules of one node, and every error found.
+    """Compile the rules of one node; returns them and all errors.
 
     `cardinality` is how often the node can occur in an object, None if nothing bounds it;
-    `uncorrelatable` is the path of the list above whose items have no old value.
+    `uncorrelatable` is the path of the list above whose items have no old value; `stored` the
+    expressions that were stored before, None if all were.
     """
     compiled: list[CompiledRule] = []
     errors: list[FieldError] = []
@@ -127,7 +146,7 @@ def compile_node(
         cardinality = MAX_REQUEST_BYTES // (declared.min_size + 1)
     for at, rule in enumerate(node.rules):
         where = f"{path}.x-kubernetes-validations[{at}]"
-        one = _Compilation(node, rule, declared, where)
+        one = _Compilation(node, rule, declared, path=where, stored=stored)
         errors += one.run(cardinality, uncorrelatable, ledger)
         if one.result is not None:
             compiled.append(one.result)
@@ -135,12 +154,23 @@ def compile_node(
 
 
 class _Compilation:
-    def __init__(self, node: Node, rule: Rule, declared: Type, path: str) -> None:
+    def __init__(
+        self,
+        node: Node,
+        rule: Rule,
+        declared: Type,
+        *,
+        path: str,
+        stored: Container[str] | None,
+    ) -> None:
         self.node = node
         self.rule = rule
         self.path = path
         self.environment = Environment.for_type(
-            declared, old_self=True, optional_old_self=bool(rule.optional_old_self)
+            declared,
+            old_self=True,
+            optional_old_self=bool(rule.optional_old_self),
+            stored=stored,
         )
         self.errors: list[FieldError] = []
         self.result: CompiledRule | None = None
@@ -155,10 +185,9 @@ class _Compilation:
             if message is not None:
                 words = "estimated messageExpression cost"
                 self.price("messageExpression", words, message.estimated_cost.max, ledger)
-        if program is not None:
-            self.check_old_self(program, uncorrelatable)
-            if not self.errors:
-                self.finish(program, message)
+        self.check_old_self(program, uncorrelatable)
+        if program is not None and not self.errors:
+            self.finish(program, message)
         return self.errors
 
     def compile(self, member: str, text: str, wanted: Type) -> Program | None:
@@ -181,8 +210,8 @@ class _Compilation:
             self.errors.append(field.forbidden(path, _format_excess(words, cost, EXPRESSION_LIMIT)))
         ledger.add(path, cost)
 
-    def check_old_self(self, program: Program, uncorrelatable: str) -> None:
-        if program.uses_old_self:
+    def check_old_self(self, program: Program | None, uncorrelatable: str) -> None:
+        if program is not None and program.uses_old_self:
             if uncorrelatable:
                 words = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
                 self.errors.append(
@@ -224,7 +253,7 @@ def _format_excess(what: str, cost: int, limit: int) -> str:
 
 
 def show_rule(rule: Rule) -> Bare:
-    """A rule as Go prints the struct it is there: errors of CRDs carry it."""
+    """A rule as Go prints its struct, which error messages of CRDs contain."""
     reason = "(nil)" if not rule.reason else "(0xc000000000)"
     optional = "(nil)" if rule.optional_old_self is None else "(0xc000000000)"
     members: Sequence[str] = (

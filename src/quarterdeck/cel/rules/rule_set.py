@@ -1,8 +1,10 @@
 """Rules of a whole schema: compiled when a CRD is written, run on every object.
 
-`compile_rules` is what CRD creation reports. `RuleSet.validate` walks an object and visits only
-the nodes that have rules somewhere below.
+`compile_rules` returns the errors that CRD creation reports. `RuleSet.validate` visits only the
+parts of an object whose schema nodes have rules, there or below.
 """
+
+from collections.abc import Container
 
 import msgspec
 
@@ -22,10 +24,10 @@ from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Node
 
 QUICK_LIMIT = 50_000
-"""What rules may cost at worst to be evaluated where others wait. A rule that fails is evaluated
-step by step, which takes up to 3 µs for a unit."""
+"""Maximum cost of rules that `validate_quickly` evaluates, since it blocks the event loop. A rule
+that fails is evaluated step by step, which takes up to 3 µs for a unit."""
 SCHEMA_PATH = "spec.validation.openAPIV3Schema"
-"""Where Kubernetes says the schema is when all versions of a CRD share it."""
+"""The path in errors of Kubernetes if all versions of a CRD have the same schema."""
 
 
 class RuleSet:
@@ -49,11 +51,11 @@ class RuleSet:
         budget: int = PER_OBJECT_LIMIT,
         size: int | None = None,
     ) -> list[FieldError]:
-        """What the rules have against an object; `old_obj` is the one it replaces."""
+        """The errors of an object; `old_obj` is the one it replaces."""
         return self.check(obj, old_obj, budget=budget, size=size).errors
 
     def validate_quickly(self, obj: object, old_obj: object = None) -> list[FieldError] | None:
-        """The same, unless it could cost more than `QUICK_LIMIT`: None then."""
+        """The same; None if the rules could cost more than `QUICK_LIMIT`."""
         if self.root is None:
             return []
         if old_obj is None and self._are_fixed_and_satisfied(self.root, obj):
@@ -80,10 +82,10 @@ class RuleSet:
         budget: int = PER_OBJECT_LIMIT,
         size: int | None = None,
     ) -> ValidationResult:
-        """The same, with what is only worth a warning.
+        """The errors and warnings of an object.
 
-        A rule without `oldSelf` that fails on something the update did not touch failed before:
-        it warns. `size`, the bytes of the object as JSON, is measured if not given.
+        A rule without `oldSelf` that fails on a value which the update left unchanged has failed
+        before: it is a warning. `size`, the bytes of the object as JSON, is measured if not given.
         """
         if self.root is None:
             return ValidationResult([], [])
@@ -97,19 +99,24 @@ class RuleSet:
         return exact.outcome
 
 
-def compile_rules(node: Node, *, path: str = SCHEMA_PATH) -> RuleSet | list[FieldError]:
-    """The rules of a CRD's schema, or everything that is wrong with them.
+def compile_rules(
+    node: Node, *, path: str = SCHEMA_PATH, stored: Container[str] | None = None
+) -> RuleSet | list[FieldError]:
+    """Compile the rules of a CRD's schema; returns all errors if there are any.
 
-    The schema must be structural; that is for `meta.structural` to judge first.
+    The schema must be structural, which `meta.structural` checks. For a schema that is being
+    written, `stored` are the expressions it had before: others are new, and may use fewer
+    functions. By default all expressions count as stored.
     """
-    walk = _Compiler()
+    walk = _Compiler(stored)
     root = walk.node(node, path, cardinality=1, uncorrelatable="", root=True)
     errors = walk.entry_errors + walk.errors + walk.ledger.find_errors(path)
     return errors if errors else RuleSet(root)
 
 
 class _Compiler:
-    def __init__(self) -> None:
+    def __init__(self, stored: Container[str] | None) -> None:
+        self.stored = stored
         self.ledger = CostLedger()
         self.errors: list[FieldError] = []
         self.entry_errors: list[FieldError] = []
@@ -123,7 +130,7 @@ class _Compiler:
         uncorrelatable: str,
         root: bool = False,
     ) -> RuleNode | None:
-        """The rules at a node and below it, if there are any.
+        """Compile the rules of a node and of those below it; None if there are none.
 
         `cardinality` is how often it can occur in an object, None if nothing bounds that;
         `uncorrelatable` the innermost list above whose items cannot be matched with old ones.
@@ -180,12 +187,13 @@ class _Compiler:
             cardinality=cardinality,
             uncorrelatable=uncorrelatable,
             ledger=self.ledger,
+            stored=self.stored,
         )
         self.errors += errors
         return tuple(compiled)
 
     def all_of(self, node: Node, path: str, *, root: bool) -> tuple[RuleNode, ...]:
-        """Rules inside allOf run on the same value, with the type of the node itself."""
+        """Compile the rules inside allOf, which run on the same value with the type of the node."""
         found: list[RuleNode] = []
         for at, part in enumerate(node.all_of):
             if not part.rules:
@@ -200,6 +208,7 @@ class _Compiler:
                 cardinality=1,
                 uncorrelatable="",
                 ledger=CostLedger(),
+                stored=self.stored,
             )
             self.errors += errors
             found.append(RuleNode(type=node.type, rules=tuple(compiled)))

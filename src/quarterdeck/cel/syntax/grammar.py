@@ -1,4 +1,4 @@
-"""What the grammar allows where, as cel-go's parser generator words it."""
+"""Reserved words, operators, and the tokens that begin an expression."""
 
 from collections.abc import Mapping
 
@@ -14,21 +14,12 @@ STRENGTHS: Mapping[str, int] = {
     "+": 4, "-": 4,
     "*": 5, "/": 5, "%": 5,
 }  # fmt: skip
-"""Binary operators, and how tightly they bind."""
+"""The precedence of binary operators."""
 FUNCTIONS: Mapping[str, str] = {sign: f"_{sign}_" for sign in STRENGTHS} | {"in": "@in"}
 """The function each binary operator stands for."""
 LOGICAL = 2
-"""Operators no stronger than this decide by one side alone."""
+"""The highest precedence of the logical operators, `||` and `&&`."""
 
-_WORDS = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
-STARTS = f"{{'[', '{{', '(', '.', '-', '!', {_WORDS}}}"
-"""What an expression may start with."""
-MAP_STARTS = f"{{'[', '{{', '}}', '(', '.', ',', '-', '!', '?', {_WORDS}}}"
-"""What may follow the brace of a map."""
-LIST_STARTS = f"{{'[', ']', '{{', '(', '.', ',', '-', '!', '?', {_WORDS}}}"
-"""What may follow the bracket of a list."""
-CALL_STARTS = f"{{'[', '{{', '(', ')', '.', '-', '!', {_WORDS}}}"
-"""What may follow the parenthesis of a call."""
 FIRST = frozenset([
     "[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT",
     "STRING", "BYTES", "IDENTIFIER",

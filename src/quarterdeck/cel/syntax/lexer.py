@@ -1,7 +1,7 @@
-"""Text to tokens.
+"""The lexer: text to tokens.
 
-Characters no token begins with are reported and skipped, so that one stray sign does not hide
-what else is wrong; what is skipped, and how the message shows it, follows cel-go.
+Characters that begin no token are reported and skipped, so that they do not hide other errors. The
+skipped characters and the messages are those of cel-go.
 """
 
 import functools
@@ -37,6 +37,8 @@ _STRING = (
     rf"|\"\"\"(?:{_ESCAPE}|[^\\])*?\"\"\"|'''(?:{_ESCAPE}|[^\\])*?'''"
     rf"|\"(?:{_ESCAPE}|[^\\\"\n\r])*\"|'(?:{_ESCAPE}|[^\\'\n\r])*')"
 )
+_ESCAPED_NAME = r"|(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/\ ]+`)"
+_ESCAPED_START = re.compile(r"`[A-Za-z0-9_.\-/ ]*")
 _TOKENS = rf"""
 (?P<SKIP>[\t\ \r\n\f]+|//[^\n]*)
 |(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)
@@ -45,31 +47,33 @@ _TOKENS = rf"""
 |(?P<BYTES>[bB]{_STRING})
 |(?P<STRING>{_STRING})
 |(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)
-|(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/\ ]+`)
+{_ESCAPED_NAME}
 |(?P<OP>==|!=|<=|>=|&&|\|\||[<>\[\]{{}}().,\-!?:+*/%])
 """
 
 
 @functools.cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile(_TOKENS, re.VERBOSE)
+def _pattern(*, has_escapes: bool) -> re.Pattern[str]:
+    return re.compile(_TOKENS if has_escapes else _TOKENS.replace(_ESCAPED_NAME, ""), re.VERBOSE)
 
 
-def tokenize(source: str) -> tuple[list[Token], list[LexError]]:
-    """Every token, ending with an `EOF`, and what was skipped."""
+def tokenize(source: str, *, has_escapes: bool) -> tuple[list[Token], list[LexError]]:
+    """All tokens, ending with `EOF`, and the skipped characters; escapes are names in backticks."""
+    pattern = _pattern(has_escapes=has_escapes)
     tokens: list[Token] = []
     errors: list[LexError] = []
-    while (pos := _read(source, errors[-1].end if errors else 0, tokens)) < len(source):
-        end = _failure(source, pos) + 1
-        shown = _visible(source[pos:end])
-        errors.append(LexError(pos, end, f"token recognition error at: '{shown}'"))
+    while (pos := _read(pattern, source, errors[-1].end if errors else 0, tokens=tokens)) < len(
+        source
+    ):
+        end = _find_invalid_end(source, pos, has_escapes=has_escapes) + 1
+        errors.append(LexError(pos, end, f"token recognition error at: '{source[pos:end]}'"))
     tokens.append(Token("EOF", "<EOF>", len(source)))
     return tokens, errors
 
 
-def _read(source: str, pos: int, tokens: list[Token]) -> int:
-    """Collect tokens from `pos` on; where the first character stands that begins none."""
-    for found in _pattern().finditer(source, pos):
+def _read(pattern: re.Pattern[str], source: str, pos: int, *, tokens: list[Token]) -> int:
+    """Collect tokens from `pos`; returns the offset of the first character that begins none."""
+    for found in pattern.finditer(source, pos):
         start, end = found.span()
         if start != pos:
             break
@@ -84,19 +88,22 @@ def _read(source: str, pos: int, tokens: list[Token]) -> int:
     return pos
 
 
-def _failure(source: str, pos: int) -> int:
-    """Where a token that began at `pos` could not go on."""
+def _find_invalid_end(source: str, pos: int, *, has_escapes: bool) -> int:
+    """The offset of the last character that is skipped with an invalid token at `pos`."""
     first = source[pos]
+    if first == "`" and has_escapes:
+        found = _ESCAPED_START.match(source, pos)
+        return min(found.end() if found is not None else pos + 1, len(source) - 1)
     if first in "=&|":
         return min(pos + 1, len(source) - 1)
     start = pos + 1 if first in "bBrR" else pos
     quote = source[start : start + 1]
     if quote and quote in "\"'":
-        return _string_failure(source, start, quote)
+        return _find_invalid_string_end(source, start, quote)
     return pos
 
 
-def _string_failure(source: str, pos: int, quote: str) -> int:
+def _find_invalid_string_end(source: str, pos: int, quote: str) -> int:
     escape = re.compile(_ESCAPE)
     at = pos + 1
     while at < len(source) and source[at] not in "\n\r":
@@ -118,7 +125,3 @@ def _escape_failure(source: str, at: int) -> int:
     return min(
         stop + 1 if source[at + 1 : at + 2] in ("x", "X", "u", "U") else stop, len(source) - 1
     )
-
-
-def _visible(text: str) -> str:
-    return text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")

@@ -1,9 +1,10 @@
-"""Calls that are not calls: `has`, comprehensions, `optMap`.
+"""Macros, which are written as calls: `has`, comprehensions, `optMap`.
 
-A macro is recognised by name, number of arguments and style before anything is declared, so a
-function of the same name with other arguments stays reachable.
+A macro is recognised by its name, its number of arguments, and whether it has a target, before
+functions are resolved. So a function of the same name with other arguments can still be called.
 """
 
+from quarterdeck.cel.introduction import NEVER
 from quarterdeck.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -18,7 +19,7 @@ _ACCUMULATORS = frozenset({"__result__", "@result"})
 
 
 class MacroError(Exception):
-    """Raised when a macro's arguments are no good."""
+    """Raised when the arguments of a macro are invalid."""
 
     def __init__(self, pos: int, message: str) -> None:
         super().__init__(message)
@@ -26,15 +27,17 @@ class MacroError(Exception):
         self.message = message
 
 
-def expand(call: Call) -> Expr:
-    """The node a call stands for: itself, unless it is a macro.
+def expand(call: Call, newest: int) -> Expr:
+    """The node of a macro of the release `newest` or before; any other call is returned as it is.
 
     Raises:
-        MacroError: when it is one, used wrongly.
+        MacroError: if the arguments of the macro are invalid.
     """
     if call.target is None:
         return _has(call) if call.function == "has" and len(call.args) == 1 else call
     key = (call.function, len(call.args))
+    if _INTRODUCED.get(key, 0) > newest:
+        return call
     if key in _QUANTIFIERS:
         return _quantifier(call, call.target, _QUANTIFIERS[key])
     if key in _TRANSFORMS:
@@ -74,6 +77,14 @@ _TRANSFORMS: dict[tuple[str, int], tuple[ComprehensionKind, int]] = {
     ("transformMapEntry", 3): ("transform_map_entry", 2),
     ("transformMapEntry", 4): ("transform_map_entry", 2),
 }
+
+_INTRODUCED: dict[tuple[str, int], int] = {
+    **dict.fromkeys((key for key, (_, count) in _QUANTIFIERS.items() if count == 2), 32),
+    **dict.fromkeys((key for key, (_, count) in _TRANSFORMS.items() if count == 2), 32),
+    ("existsOne", 2): NEVER,
+    ("sortBy", 2): 34,
+}
+"""The releases that introduced macros which not every release has."""
 
 
 def _variables(call: Call, count: int, complaint: str) -> tuple[str, str]:
@@ -118,7 +129,7 @@ def _optional_map(call: Call, target: Expr) -> Expr:
 
 
 def _sort_by(call: Call, target: Expr) -> Expr:
-    """Sorting by keys that a second walk over the same list computes."""
+    """Expand `sortBy` to a function of the list and of its keys, which a `map` computes."""
     var, _ = _variables(call, 1, "argument is not an identifier")
     keys = Comprehension(
         call.pos, kind="map", range=target, var=var, var2="", condition=None, step=call.args[1]

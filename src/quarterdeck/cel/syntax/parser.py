@@ -1,10 +1,15 @@
-"""Tokens to tree: recursive descent, with cel-go's limits and the wording of its complaints.
+"""Tokens to tree: recursive descent, with cel-go's limits.
 
 `a && b && c` becomes a balanced tree, so that long chains stay shallow; everything else may nest
-`MAX_DEPTH` deep, which keeps the later, recursive stages inside Python's own limit.
+`MAX_DEPTH` deep, which keeps the later, recursive stages inside Python's own limit. The parser
+stops at the first unexpected token; `diagnosis` then finds the errors that cel-go reports.
 """
 
+import contextlib
+import re
+
 from quarterdeck.cel.errors import CompileError, Issue
+from quarterdeck.cel.introduction import EVERYTHING, NEVER
 from quarterdeck.cel.syntax import literals, macros
 from quarterdeck.cel.syntax.ast import (
     Call,
@@ -19,31 +24,38 @@ from quarterdeck.cel.syntax.ast import (
     is_deeper,
 )
 from quarterdeck.cel.syntax.grammar import (
-    CALL_STARTS,
-    FIRST,
     FUNCTIONS,
-    LIST_STARTS,
     LOGICAL,
-    MAP_STARTS,
     RESERVED,
-    STARTS,
     STRENGTHS,
 )
 from quarterdeck.cel.syntax.lexer import Token
-from quarterdeck.cel.syntax.stream import MAX_DEPTH, Abort, TokenStream
-from quarterdeck.cel.types import BOOL, ERROR, NULL, STRING
+from quarterdeck.cel.syntax.stream import (
+    MAX_DEPTH,
+    Complaint,
+    TokenStream,
+    TooDeep,
+    Unexpected,
+    locate,
+)
+from quarterdeck.cel.types import BOOL, NULL, STRING
 
 MAX_CODE_POINTS = 100_000
-"""The longest text that is looked at."""
+"""The longest text that is parsed."""
+_ESCAPES_INTRODUCED = 33
+"""The release since which names in backticks are tokens; most uses of them are still errors."""
+_GO_VERB = re.compile(r"%[-+# 0]*[0-9]*(?:\.[0-9]*)?(.)")
+_MOST_TOKENS = 250
+"""A text with more tokens gets one simple error instead of those of cel-go."""
 _DEEPEST = MAX_DEPTH + 30
-"""How deep a tree may be once macros and chains of operators have added their levels."""
+"""The maximum depth of a tree, with the levels that macros and operator chains add."""
 
 
-def parse(source: str) -> Expr:
-    """The tree of a text.
+def parse(source: str, newest: int = EVERYTHING) -> Expr:
+    """Parse a text; macros introduced after the release `newest` are parsed as calls.
 
     Raises:
-        CompileError: with everything found wrong.
+        CompileError: with every issue found.
     """
     if len(source) > MAX_CODE_POINTS:
         message = (
@@ -51,10 +63,15 @@ def parse(source: str) -> Expr:
             f"limit {MAX_CODE_POINTS}"
         )
         raise CompileError("", [Issue(1, 1, message)])
-    return _Parser(source).run()
+    return _Parser(source, newest).run()
 
 
 class _Parser(TokenStream):
+    def __init__(self, source: str, newest: int) -> None:
+        self.newest = newest
+        self.has_escapes = newest >= _ESCAPES_INTRODUCED
+        super().__init__(source, has_escapes=self.has_escapes)
+
     def run(self) -> Expr:
         tree: Expr | None = None
         try:
@@ -63,13 +80,36 @@ class _Parser(TokenStream):
             # every level takes a token, so that few tokens are answer enough
             if len(self.tokens) > _DEEPEST and is_deeper(tree, _DEEPEST):
                 self.report_too_deep(0)
-        except Abort:
+        except Unexpected:
+            self.issues += self.diagnose()
+        except TooDeep:
             pass
         except RecursionError:
             self.report(0, f"expression recursion limit exceeded: {MAX_DEPTH}")
-        if self.issues or tree is None:
-            raise CompileError(self.source, self.issues)
+        if self.issues or self.skipped or tree is None:
+            raise CompileError(self.source, [*self.show_skipped(), *self.issues])
         return tree
+
+    def diagnose(self) -> list[Issue]:
+        """The syntax errors that cel-go reports; for a long text only the unexpected token."""
+        found = [Complaint(self.token, f"mismatched input '{self.token.text}'")]
+        if len(self.tokens) <= _MOST_TOKENS:
+            from quarterdeck.cel.syntax.diagnosis.recovery import diagnose
+
+            with contextlib.suppress(RecursionError):
+                found = diagnose(
+                    self.source, self.tokens, self.skipped, has_escapes=self.has_escapes
+                )
+        return [self.syntax_issue(each.token.pos, each.message) for each in found]
+
+    def show_skipped(self) -> list[Issue]:
+        return [self.syntax_issue(bad.pos, bad.message) for bad in self.skipped]
+
+    def syntax_issue(self, pos: int, message: str) -> Issue:
+        if not self.has_escapes:  # releases without them take a message for a format
+            message = _GO_VERB.sub(r"%!\1(MISSING)", message)
+        line, column = locate(self.source, pos)
+        return Issue(line, column if self.source else 0, f"Syntax error: {message}")
 
     # operators
 
@@ -112,7 +152,7 @@ class _Parser(TokenStream):
     def parse_unary(self) -> Expr:
         sign = self.token
         if sign.kind not in ("!", "-"):
-            return self.member(self.parse_primary(STARTS))
+            return self.member(self.parse_primary())
         count = 0
         while self.token.kind == sign.kind:
             if sign.kind == "-" and self.peek_next() in ("NUM_INT", "NUM_FLOAT"):
@@ -121,7 +161,7 @@ class _Parser(TokenStream):
             count += 1
             self.take()
         else:
-            operand = self.member(self.parse_primary(STARTS))
+            operand = self.member(self.parse_primary())
         return Call(sign.pos, f"{sign.kind}_", [operand]) if count % 2 else operand
 
     # members
@@ -143,8 +183,10 @@ class _Parser(TokenStream):
         dot = self.take()
         optional = self.accept("?") is not None
         if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-            self.report_stray_dot(".?" if optional else ".")
+            raise Unexpected
         name = self.take()
+        if name.kind == "ESC_IDENTIFIER" and self.newest < NEVER:
+            self.report(name.pos, "unsupported syntax: '`'")
         if name.kind == "IDENTIFIER" and self.token.kind == "(" and not optional:
             return self.call(name, operand)
         field = name.text.strip("`")
@@ -162,15 +204,14 @@ class _Parser(TokenStream):
     def call(self, name: Token, target: Expr | None) -> Expr:
         opening = self.take()
         try:
-            return macros.expand(Call(opening.pos, name.text, self.parse_arguments(), target))
+            call = Call(opening.pos, name.text, self.parse_arguments(), target)
+            return macros.expand(call, self.newest)
         except macros.MacroError as error:
             return self.report(error.pos, error.message)
 
     def parse_arguments(self) -> list[Expr]:
         if self.accept(")"):
             return []
-        if self.token.kind not in FIRST:
-            self.report_unexpected(CALL_STARTS)
         args = [self.parse_expression()]
         while self.accept(","):
             args.append(self.parse_expression())
@@ -179,7 +220,7 @@ class _Parser(TokenStream):
 
     # primaries
 
-    def parse_primary(self, expecting: str) -> Expr:
+    def parse_primary(self) -> Expr:
         token = self.token
         match token.kind:
             case "IDENTIFIER":
@@ -201,22 +242,8 @@ class _Parser(TokenStream):
                 return Literal_(self.take().pos, None, type=NULL)
             case ".":
                 self.take()
-                if self.token.kind != "IDENTIFIER":
-                    self.report_stray_dot(".")
-                return self.name(self.take(), absolute=True)
-        return self.report_unexpected(expecting)
-
-    def report_unexpected(self, expecting: str) -> Expr:
-        """Complain; go on where cel-go would."""
-        token = self.token
-        if token.kind != "EOF" and self.peek_next() in FIRST:
-            self.syntax(token, f"extraneous input '{token.text}' expecting {expecting}")
-            self.take()
-            return self.parse_primary(expecting)
-        self.syntax(token, f"mismatched input '{token.text}' expecting {expecting}")
-        if token.kind in STRENGTHS:
-            return Literal_(token.pos, None, type=ERROR)
-        raise Abort
+                return self.name(self.expect("IDENTIFIER"), absolute=True)
+        raise Unexpected
 
     def parse_literal(self, pos: int, *, sign: str = "") -> Expr:
         try:
@@ -236,7 +263,7 @@ class _Parser(TokenStream):
     # what stands between brackets and braces
 
     def message(self, token: Token, *, absolute: bool) -> Expr | None:
-        """`a.b.Name{…}`, when a brace follows a dotted name."""
+        """Parse `a.b.Name{…}`; None if no brace follows the dotted name."""
         if "{" not in self.source:
             return None
         at, tokens, names = self.at, self.tokens, [token.text]
@@ -274,8 +301,6 @@ class _Parser(TokenStream):
         while self.token.kind != "]":
             if self.accept("?"):
                 optional.add(len(elements))
-            elif not elements and self.token.kind not in FIRST:
-                self.report_unexpected(LIST_STARTS)
             elements.append(self.parse_expression())
             if not self.accept(","):
                 break
@@ -288,8 +313,6 @@ class _Parser(TokenStream):
             self.take()
         while self.token.kind != "}":
             optional = self.accept("?") is not None
-            if not entries and not optional and self.token.kind not in FIRST:
-                self.report_unexpected(MAP_STARTS)
             entries.append(self.parse_entry(self.parse_expression(), optional=optional))
             if not self.accept(","):
                 break
@@ -298,7 +321,7 @@ class _Parser(TokenStream):
 
 
 def _balance(function: str, terms: list[Expr], positions: list[int]) -> Expr:
-    """A chain of one operator as a tree whose sides are equally deep."""
+    """Build a balanced tree of a chain of one operator."""
     if not positions:
         return terms[0]
     middle = len(positions) // 2

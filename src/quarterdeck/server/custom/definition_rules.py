@@ -1,6 +1,6 @@
 """Validation of CustomResourceDefinitions, with the messages of Kubernetes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.meta import names
@@ -18,7 +18,7 @@ from quarterdeck.meta.structural import check_structure
 from quarterdeck.server.custom import accepted_names, schema_depth, version_rules
 from quarterdeck.server.custom.default_size import validate_default_size
 from quarterdeck.server.custom.prepared_schema import prepare_large_schema
-from quarterdeck.server.custom.schema_rules import validate_expressions
+from quarterdeck.server.custom.schema_rules import StoredExpressions, validate_expressions
 from quarterdeck.server.registry.client_config import validate_client
 from quarterdeck.server.registry.resource import Object
 
@@ -37,8 +37,9 @@ def validate_definition(definition: Object) -> list[FieldError]:
 
 def validate_definition_update(definition: Object, old: Object) -> list[FieldError]:
     """Find what is wrong with a changed definition."""
+    stored = StoredExpressions(old["spec"].get("versions") or ())
     errors = [
-        *_validate_spec(definition),
+        *_validate_spec(definition, stored),
         *_validate_immutable(definition["spec"], old),
         *_validate_status(definition),
         *(_validate_approval(definition) if _is_approval_changed(definition, old) else ()),
@@ -46,7 +47,9 @@ def validate_definition_update(definition: Object, old: Object) -> list[FieldErr
     return errors or list(validate_default_size(definition["spec"]["versions"]))
 
 
-def _validate_spec(definition: Object) -> Iterator[FieldError]:
+def _validate_spec(
+    definition: Object, stored: Container[str] = frozenset()
+) -> Iterator[FieldError]:
     spec: Document = definition.get("spec") or {}
     versions: Sequence[Document] = spec.get("versions") or ()
     if too_deep := list(schema_depth.validate_depth(versions)):
@@ -60,11 +63,11 @@ def _validate_spec(definition: Object) -> Iterator[FieldError]:
             place = f"spec.versions[{index}].schema.openAPIV3Schema"
             yield required(place, "" if has_feature("NewerMessages") else "schemas are required")
     for index, version in enumerate(versions):
-        yield from _validate_version(version, f"spec.versions[{index}]", shared)
+        yield from _validate_version(version, f"spec.versions[{index}]", shared, stored=stored)
     yield from _validate_versions(versions)
     yield from _validate_names(spec.get("names") or {}, "spec.names")
     if versions and shared:
-        yield from _validate_shared(versions, shared)
+        yield from _validate_shared(versions, shared, stored=stored)
     if spec.get("preserveUnknownFields"):
         text = (
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in"
@@ -102,13 +105,15 @@ def _validate_choice(path: str, value: str, choices: Sequence[str]) -> Iterator[
         yield not_supported(path, value, choices)
 
 
-def _validate_version(version: Document, path: str, shared: frozenset[str]) -> Iterator[FieldError]:
+def _validate_version(
+    version: Document, path: str, shared: frozenset[str], *, stored: Container[str]
+) -> Iterator[FieldError]:
     name = version.get("name") or ""
     if problems := names.check_dns1035_label(name):
         yield invalid(f"{path}.name", name, ",".join(problems))
     yield from version_rules.validate_deprecation(version, f"{path}.deprecationWarning")
     if "schema" not in shared:
-        yield from validate_schema(version, f"{path}.schema.openAPIV3Schema")
+        yield from validate_schema(version, f"{path}.schema.openAPIV3Schema", stored=stored)
     if "subresources" not in shared:
         yield from version_rules.validate_subresources(version, f"{path}.subresources")
     if "additionalPrinterColumns" not in shared:
@@ -127,10 +132,13 @@ def _validate_version(version: Document, path: str, shared: frozenset[str]) -> I
         yield from version_rules.validate_selectable_fields(version, f"{path}.selectableFields")
 
 
-def _validate_shared(versions: Sequence[Document], shared: frozenset[str]) -> Iterator[FieldError]:
+def _validate_shared(
+    versions: Sequence[Document], shared: frozenset[str], *, stored: Container[str]
+) -> Iterator[FieldError]:
     first = versions[0]
     if "schema" in shared:
-        yield from validate_schema(first, "spec.validation.openAPIV3Schema", versions=versions)
+        path = "spec.validation.openAPIV3Schema"
+        yield from validate_schema(first, path, versions=versions, stored=stored)
     if "subresources" in shared:
         yield from version_rules.validate_subresources(first, "spec.subresources")
     if "additionalPrinterColumns" in shared:
@@ -144,7 +152,11 @@ def _validate_shared(versions: Sequence[Document], shared: frozenset[str]) -> It
 
 
 def validate_schema(
-    version: Document, path: str, *, versions: Sequence[Document] = ()
+    version: Document,
+    path: str,
+    *,
+    versions: Sequence[Document] = (),
+    stored: Container[str] = frozenset(),
 ) -> list[FieldError]:
     """Find what is wrong with the schema of a version, and then with its expressions."""
     document = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -155,7 +167,7 @@ def validate_schema(
         for each in (versions or (version,))
     )
     errors = check_structure(document, path, has_status=has_status)
-    errors = errors or validate_expressions(document, path)
+    errors = errors or validate_expressions(document, path, stored)
     if not errors:
         prepare_large_schema(document)
     return errors

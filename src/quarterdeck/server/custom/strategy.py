@@ -34,14 +34,14 @@ from quarterdeck.wire.status import BadRequest, RequestEntityTooLarge
 
 
 class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The rules of one served version; `build` makes it."""
+    """The strategy of one served version of a custom resource; built in `resources`."""
 
     kind: str
     api_version: str
     stored_api_version: str
     schema: CompiledSchema
     status_schema: CompiledSchema | None
-    """The schema of `status`; none where the definition declares no status subresource."""
+    """The schema of `status`; None if the definition has no status subresource."""
     has_status: bool
     has_embedded: bool
     scale: ScalePaths | None
@@ -52,34 +52,34 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     stored_schemas: Mapping[str, CompiledSchema] = {}
     """The schemas of all versions, by apiVersion; objects may be stored in any of them."""
     converter: Converter | None
-    """Converts by a webhook; none where only the version changes."""
+    """Converts by a webhook; None if conversion only changes the apiVersion."""
 
     # policies ------------------------------------------------------------------------------------
 
     @property
     def has_generation(self) -> bool:
-        """Every custom resource counts its changes."""
+        """Whether new objects get a generation: always."""
         return True
 
     @property
     def allow_unconditional_update(self) -> bool:
-        """A PUT must say which version it replaces."""
+        """Whether PUT may leave out the resourceVersion: never."""
         return False
 
     @property
     def allow_create_on_update(self) -> bool:
-        """PUT never creates."""
+        """Whether PUT may create an object: never."""
         return False
 
     @property
     def needs_type_meta(self) -> bool:
-        """A body must say its kind."""
+        """Whether a body must have kind and apiVersion: always."""
         return True
 
     # shape ---------------------------------------------------------------------------------------
 
     def normalise(self, value: Object) -> NormalizedObject:
-        """Prune, and bring metadata into shape.
+        """Prune unknown fields, and normalise the metadata.
 
         Raises:
             BadRequest: for metadata of a wrong type.
@@ -120,7 +120,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         _fill_defaults(self.schema, value, keeps_nulls=True)
 
     def to_stored(self, value: Object) -> Object:
-        """The object in the storage version."""
+        """Convert the object to the storage version."""
         if self.api_version == self.stored_api_version:
             return value
         if self.converter is not None:
@@ -133,7 +133,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return stored
 
     def to_served(self, value: Object) -> Object:
-        """The object in this version, from what is stored.
+        """Convert a stored object to this version.
 
         The schema of the version it is stored in prunes and defaults it first, since the schema
         may have changed since. The schema of this version only prunes it, as in Kubernetes.
@@ -177,11 +177,12 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 value[STATUS] = old[STATUS]
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
-        """Schema, scale, embedded metadata, doubled members, expressions."""
+        """Validate schema, scale, embedded metadata, duplicate list items and CEL rules."""
         if errors := self._validate_type(value):
             return errors
         errors = self.schema.validate(value)
-        errors += self._validate_common(value)
+        if self.scale is not None or self.has_embedded:
+            errors += self._validate_common(value)
         errors += self.schema.find_duplicates(value)
         return errors + self._ask(value, None, errors, context)
 
@@ -242,7 +243,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return found
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
-        """Anything outside of metadata, and outside of status where that is its own endpoint."""
+        """Whether anything changed besides metadata, and besides a status with its own endpoint."""
         if context.subresource == STATUS:
             return False
         apart = {"metadata"} if not self.has_status else {"metadata", STATUS}
@@ -250,7 +251,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return any(value.get(key) != old.get(key) for key in keys)
 
     def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
-        """New finalizers without a domain of their own."""
+        """Warn of new finalizers without a domain."""
         if context.subresource or not value["metadata"].get("finalizers"):
             return []
         before = (old or {}).get("metadata", {}).get("finalizers") or ()
@@ -258,11 +259,11 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return [warning for name in sorted(added) for warning in _find_finalizer_warnings(name)]
 
     def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
-        """DNS subdomains."""
+        """Check that the name is a DNS subdomain."""
         return names.check_object_name("subdomain", name, is_prefix=is_prefix)
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
-        """Writers of the object never own its status, writers of the status never its spec."""
+        """Return the paths that a writer never owns: the status, or the spec on `/status`."""
         if subresource == STATUS:
             return (("spec",),)
         return ((STATUS,),) if self.has_status else ()
@@ -270,15 +271,15 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     # deletion ------------------------------------------------------------------------------------
 
     def compute_grace_period(self, value: Object, requested: int | None) -> int:
-        """Custom resources go at once."""
+        """Return 0: custom resources have no grace period."""
         return 0
 
     def begin_delete(self, value: Object, context: Context) -> bool:
-        """Nothing keeps a custom resource but its finalizers."""
+        """Return False: only finalizers keep a custom resource."""
         return False
 
     def is_kept(self, value: Object) -> bool:
-        """Nothing keeps a custom resource but its finalizers."""
+        """Return False: only finalizers keep a custom resource."""
         return False
 
     # reads ---------------------------------------------------------------------------------------
@@ -289,7 +290,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return frozenset(self.selectable_paths)
 
     def get_field_values(self, value: Object) -> Mapping[str, str]:
-        """Their values as text."""
+        """Return the values of the selectable fields as text."""
         return {name: _format_field(value, path) for name, path in self.selectable_paths.items()}
 
     @property

@@ -1,29 +1,32 @@
-"""The expressions of webhooks and admission policies: what they may refer to, and their checks.
+"""The expressions of webhooks and admission policies: their environment and compilation.
 
-The expression compiler is loaded by the first expression; a server without any never loads it.
+The CEL compiler is loaded with the first expression; a server without any never loads it.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quarterdeck.meta.field import FieldError, internal, invalid
 
 if TYPE_CHECKING:
     from quarterdeck import cel
+    from quarterdeck.server.registry.resource import Object
 
 VARIABLES = "variables"
 JSON_PATCH = "JSONPatch"
 OBJECT = "Object"
+_EXPRESSIONS = frozenset({"expression", "messageExpression", "valueExpression"})
+"""Members whose text is an expression."""
 
 
 class InvalidExpression(ValueError):
-    """Raised when an expression cannot be compiled; the text is Kubernetes' complaint."""
+    """Raised when an expression cannot be compiled; the text is that of Kubernetes."""
 
 
 @functools.cache
 def get_request_type() -> "cel.Type":
-    """The type of `request`: an AdmissionRequest without its objects."""
+    """Return the CEL type of `request`: an AdmissionRequest without its objects."""
     from quarterdeck import cel
 
     text = cel.STRING
@@ -100,10 +103,12 @@ def build_environment(
     variables: "Mapping[str, cel.Type] | None" = None,
     objects: "cel.Type | None" = None,
     params: "cel.Type | None" = None,
+    stored: Container[str] | None = None,
 ) -> "cel.Environment":
-    """What an expression may refer to; `variables` are those declared before it.
+    """Build the environment of an expression; `variables` are those declared before it.
 
-    `objects` and `params` are the types of the object and of the parameters, where they are known.
+    `objects` and `params` are the types of the object and of the params, if they are known.
+    `stored` are the expressions that are not new; None if all are new.
     """
     from quarterdeck import cel
 
@@ -120,12 +125,30 @@ def build_environment(
     if variables is not None:
         known[VARIABLES] = cel.struct("kubernetes.variables", variables)
     if has_patch_types:
-        return cel.Environment(known, messages=find_patch_type)
-    return cel.Environment(known)
+        return cel.Environment(known, messages=find_patch_type, stored=stored)
+    return cel.Environment(known, stored=stored)
+
+
+def collect_expressions(value: "Object") -> frozenset[str]:
+    """Collect the expressions of a stored policy or webhook configuration, also stripped."""
+    return frozenset(_walk_expressions(value))
+
+
+def _walk_expressions(part: object) -> Iterator[str]:
+    if isinstance(part, list):
+        for each in part:
+            yield from _walk_expressions(each)
+    elif isinstance(part, dict):
+        for name, each in part.items():
+            if name in _EXPRESSIONS and isinstance(each, str):
+                yield each
+                yield each.strip()
+            else:
+                yield from _walk_expressions(each)
 
 
 def find_patch_type(name: str) -> "cel.Type | None":
-    """The types of patches: `JSONPatch`, and `Object` with everything below it."""
+    """Return the CEL type of a patch: `JSONPatch`, `Object` or a type below it; None for others."""
     from quarterdeck import cel
     from quarterdeck.cel.types import Kind, OpenFields, Type
 
@@ -140,10 +163,10 @@ def find_patch_type(name: str) -> "cel.Type | None":
 def compile_expression(
     environment: "cel.Environment", text: str, results: "Sequence[cel.Type]" = ()
 ) -> "cel.Program":
-    """Compile an expression that must have one of these types; any, if none is named.
+    """Compile an expression, whose result must have one of the types if any are given.
 
     Raises:
-        InvalidExpression: as Kubernetes words it.
+        InvalidExpression: with the text of Kubernetes.
     """
     from quarterdeck import cel
 
@@ -161,7 +184,7 @@ def compile_expression(
 def find_expression_error(
     path: str, environment: "cel.Environment", text: str, results: "Sequence[cel.Type]"
 ) -> FieldError | None:
-    """What is wrong with an expression; None if it compiles."""
+    """Return the error of an expression; None if it compiles."""
     try:
         compile_expression(environment, text, results)
     except InvalidExpression as error:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,11 @@ from quarterdeck.meta.field import (
     required,
 )
 from quarterdeck.server.kinds import match_rules, policy_spec, validators
-from quarterdeck.server.kinds.admission_expressions import build_environment, find_expression_error
+from quarterdeck.server.kinds.admission_expressions import (
+    build_environment,
+    collect_expressions,
+    find_expression_error,
+)
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
@@ -40,24 +44,36 @@ def default_policy(value: Object) -> None:
         match_rules.default_match_resources(match)
 
 
-def _validate_policy(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_new(value: Object, context: Context) -> Iterator[FieldError]:
+    return _validate_policy(value, frozenset())
+
+
+def _validate_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    return _validate_policy(value, collect_expressions(old))
+
+
+def _validate_policy(value: Object, stored: Container[str]) -> Iterator[FieldError]:
     spec = get_mapping(value, "spec")
     yield from policy_spec.validate_head(spec)
-    yield from policy_spec.validate_conditions(spec)
+    yield from policy_spec.validate_conditions(spec, stored)
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
         yield required("spec.validations", _EMPTY)
         yield required("spec.auditAnnotations", _EMPTY)
         return
-    yield from _validate_expressions(value["metadata"].get("name") or "", spec)
+    yield from _validate_expressions(value["metadata"].get("name") or "", spec, stored=stored)
 
 
-def _validate_expressions(name: str, spec: Object) -> Iterator[FieldError]:
+def _validate_expressions(
+    name: str, spec: Object, *, stored: Container[str]
+) -> Iterator[FieldError]:
     has_params = spec.get("paramKind") is not None
     variables: dict[str, cel.Type] | None = {} if spec.get("variables") else None
-    yield from policy_spec.validate_variables(spec, variables)
-    environment = build_environment(has_params=has_params, variables=variables)
-    messages = build_environment(has_params=has_params, has_authorizer=False, variables=variables)
+    yield from policy_spec.validate_variables(spec, variables, stored=stored)
+    environment = build_environment(has_params=has_params, variables=variables, stored=stored)
+    messages = build_environment(
+        has_params=has_params, has_authorizer=False, variables=variables, stored=stored
+    )
     for index, validation in enumerate(spec.get("validations") or ()):
         yield from _validate_validation(
             validation, f"spec.validations[{index}]", environment, messages=messages
@@ -129,7 +145,8 @@ def build_policy_cells(member: str, value: Object, now: datetime) -> Sequence[ob
 
 POLICY = Rules(
     default=default_policy,
-    validate=_validate_policy,
+    validate_new=_validate_new,
+    validate_change=_validate_change,
     generation_fields=("spec",),
     allows_unconditional_update=False,
     columns=(NAME, build_column("Validations", "integer"), build_column("ParamKind"), AGE),

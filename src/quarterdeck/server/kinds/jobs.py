@@ -31,7 +31,7 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def _default_job_spec(spec: Object) -> None:
-    """Defaults of a job; templates of CronJobs get only those of the pod."""
+    """Fill in the defaults of a job; templates of CronJobs get only those of the pod."""
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = spec["parallelism"] = 1
     set_defaults(
@@ -109,7 +109,7 @@ def _validate_new_job(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _validate_generated_selector(value: Object) -> Iterator[FieldError]:
-    """Check that labels and selector are those that every job gets, and no other."""
+    """Check that labels and selector are the generated ones, unless `manualSelector` is set."""
     spec, metadata = get_mapping(value, "spec"), value["metadata"]
     selector = spec.get("selector")
     if spec.get("manualSelector") or selector is None:
@@ -153,13 +153,13 @@ def _validate_job_update(value: Object, old: Object, context: Context) -> Iterat
     may_move = before.get("suspend") and not get_field(old, "status", "startTime")
     templates = [get_mapping(each, "template") for each in (spec, before)]
     if may_move:
-        templates = [_without_place(each) for each in templates]
+        templates = [_drop_place(each) for each in templates]
     if templates[0] != templates[1]:
         yield _build_template_error(spec, before)
 
 
 def _build_template_error(spec: Object, before: Object) -> FieldError:
-    """Say which part of a template is not to change: newer releases name the spec in it."""
+    """Build the error for a changed template; in newer releases it may name the pod spec."""
     if not prints_json():
         return invalid("spec.template", spec.get("template"), validators.IMMUTABLE)
     template = get_mapping(spec, "template")
@@ -171,10 +171,10 @@ def _build_template_error(spec: Object, before: Object) -> FieldError:
 
 
 _SCHEDULING_FIELDS = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
-"""What may still change of a job that is suspended and never ran: where its pods go."""
+"""Fields of the pod spec that may change while a job is suspended and has never started."""
 
 
-def _without_place(template: Object) -> Object:
+def _drop_place(template: Object) -> Object:
     spec = {
         key: each
         for key, each in get_mapping(template, "spec").items()

@@ -1,6 +1,6 @@
 """Checks of what webhooks and admission policies are about: rules, selectors, conditions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.meta import names
@@ -67,11 +67,11 @@ def _validate_rule(rule: Object, path: str) -> Iterator[FieldError]:
     yield from validators.validate_enum(f"{path}.scope", rule.get("scope"), _SCOPES)
 
 
-def _validate_wildcard(values: Sequence[str], path: str, what: str) -> Iterator[FieldError]:
+def _validate_wildcard(values: Sequence[str], path: str, plural: str) -> Iterator[FieldError]:
     if not values:
         yield required(path)
     if len(values) > 1 and "*" in values:
-        text = f"if '*' is present, must not specify other {what}"
+        text = f"if '*' is present, must not specify other {plural}"
         yield invalid(path, validators.format_go_strings(values), text)
 
 
@@ -124,16 +124,16 @@ def validate_match_resources(value: Mapping[str, Any], path: str) -> Iterator[Fi
 
 
 def validate_conditions(
-    conditions: Sequence[Object], path: str, *, has_params: bool = False
+    conditions: Sequence[Object], path: str, *, stored: Container[str], has_params: bool = False
 ) -> Iterator[FieldError]:
-    """Check `matchConditions`: names and expressions."""
+    """Check `matchConditions`: names and expressions, of which the `stored` are not new."""
     if not conditions:
         return
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(path, len(conditions), _MOST_CONDITIONS)
     from quarterdeck import cel
 
-    environment = build_environment(has_params=has_params)
+    environment = build_environment(has_params=has_params, stored=stored)
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         place, name = f"{path}[{index}]", condition.get("name") or ""
@@ -162,7 +162,7 @@ def default_match_resources(value: Object) -> None:
 
 
 def default_scopes(rules: Sequence[Object]) -> None:
-    """A rule without a scope is about all scopes, in place."""
+    """Set the scope `*` of rules without a scope, in place."""
     for rule in rules:
         if rule.get("scope") is None:
             rule["scope"] = "*"

@@ -1,7 +1,7 @@
 """The rules of MutatingAdmissionPolicies and their bindings."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
@@ -10,6 +10,7 @@ from quarterdeck.server.kinds.admission_expressions import (
     JSON_PATCH,
     OBJECT,
     build_environment,
+    collect_expressions,
     find_expression_error,
     find_patch_type,
 )
@@ -44,12 +45,20 @@ def get_patch_expression(mutation: Object) -> str:
     return str(get_field(mutation, member, "expression") or "")
 
 
-def _validate_policy(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_new(value: Object, context: Context) -> Iterator[FieldError]:
+    return _validate_policy(value, frozenset())
+
+
+def _validate_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    return _validate_policy(value, collect_expressions(old))
+
+
+def _validate_policy(value: Object, stored: Container[str]) -> Iterator[FieldError]:
     spec = get_mapping(value, "spec")
     yield from policy_spec.validate_head(spec)
     yield from _validate_operations(get_mapping(spec, "matchConstraints"), "spec.matchConstraints")
-    yield from policy_spec.validate_conditions(spec)
-    yield from _validate_expressions(spec)
+    yield from policy_spec.validate_conditions(spec, stored)
+    yield from _validate_expressions(spec, stored)
     yield from validators.validate_required_enum(
         "spec.reinvocationPolicy", spec.get("reinvocationPolicy") or None, _REINVOCATIONS
     )
@@ -62,16 +71,16 @@ def _validate_operations(match: Object, path: str) -> Iterator[FieldError]:
                 yield not_supported(f"{path}.resourceRules.operations", operation, _OPERATIONS)
 
 
-def _validate_expressions(spec: Object) -> Iterator[FieldError]:
+def _validate_expressions(spec: Object, stored: Container[str]) -> Iterator[FieldError]:
     has_params = spec.get("paramKind") is not None
     variables: dict[str, cel.Type] | None = {} if spec.get("variables") else None
-    yield from policy_spec.validate_variables(spec, variables)
+    yield from policy_spec.validate_variables(spec, variables, stored=stored)
     mutations = spec.get("mutations") or []
     if not mutations:
         yield required("spec.mutations", "mutations must contain at least one item")
         return
     environment = build_environment(
-        has_params=has_params, has_patch_types=True, variables=variables
+        has_params=has_params, has_patch_types=True, variables=variables, stored=stored
     )
     for index, mutation in enumerate(mutations):
         yield from _validate_mutation(mutation, f"spec.mutations[{index}]", environment)
@@ -111,7 +120,8 @@ def _validate_expression(
 
 POLICY = Rules(
     default=admission_policies.default_policy,
-    validate=_validate_policy,
+    validate_new=_validate_new,
+    validate_change=_validate_change,
     generation_fields=("spec",),
     allows_unconditional_update=False,
     columns=(NAME, build_column("Mutations", "integer"), build_column("ParamKind"), AGE),

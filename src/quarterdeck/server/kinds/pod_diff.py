@@ -1,8 +1,8 @@
-"""The difference of two pod specs, as the API server appends it to its refusal.
+"""The difference of two pod specs, which the API server appends to its error message.
 
-The real server prints its own structs with a diff library: changed fields in full, two unchanged
-neighbours on each side, and the number of those left out. This prints the same for changes of the
-spec and of its containers; values deep inside are shown in their JSON names' Go form.
+Kubernetes prints its internal structs with a diff library: changed fields in full, two unchanged
+neighbours on each side, and the number of omitted fields. This prints the same for changes of the
+spec and of its containers; the Go names of nested members are derived from their JSON names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -137,7 +137,7 @@ def _diff_struct(old: Object, new: Object, fields: Sequence[str], *, depth: int)
 
 
 def _find_nearby(changed: Sequence[bool]) -> list[bool]:
-    """Find changed lines and their neighbours; a single line between is shown too."""
+    """Find changed lines and their neighbours; a single line between them is included."""
     shown = [
         any(changed[max(0, index - _CONTEXT) : index + _CONTEXT + 1])
         for index in range(len(changed))
@@ -150,8 +150,8 @@ def _find_nearby(changed: Sequence[bool]) -> list[bool]:
     return shown
 
 
-def _build_elided_line(count: int, what: str, depth: int) -> _Line:
-    return _Line(" ", depth, "", f"... // {count} identical {what}{'' if count == 1 else 's'}")
+def _build_elided_line(count: int, noun: str, depth: int) -> _Line:
+    return _Line(" ", depth, "", f"... // {count} identical {noun}{'' if count == 1 else 's'}")
 
 
 def _diff_field(field: str, old: Any, new: Any, *, depth: int) -> list[_Line]:
@@ -192,7 +192,7 @@ def _diff_containers(old: Sequence[Any], new: Sequence[Any], *, depth: int) -> l
 
 
 def _format_full(value: Any, field: str) -> str:
-    """Format a changed value, with its type where Go would not know it."""
+    """Format a changed value, with its type if it is a list or map of strings."""
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return "[]string{" + ", ".join(map(quote, value)) + "}"
     if field == "NodeSelector" and value:
@@ -249,7 +249,7 @@ def _get_go_name(name: str) -> str:
 
 
 def _align_lines(lines: Sequence[_Line]) -> list[str]:
-    """Names of neighbouring one-line fields padded to one width, as Go formats them."""
+    """Pad the names of adjacent one-line fields to the same width, as Go does."""
     printed: list[str] = []
     start = 0
     while start < len(lines):

@@ -1,7 +1,7 @@
 """What the specs of validating and of mutating admission policies have in common."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from quarterdeck.meta import names
@@ -36,22 +36,25 @@ def validate_head(spec: Object) -> Iterator[FieldError]:
         yield required("spec.matchConstraints.resourceRules")
 
 
-def validate_conditions(spec: Object) -> Iterator[FieldError]:
+def validate_conditions(spec: Object, stored: Container[str]) -> Iterator[FieldError]:
     """Check the conditions under which a policy is asked."""
     yield from match_rules.validate_conditions(
         spec.get("matchConditions") or (),
         "spec.matchConditions",
         has_params=spec.get("paramKind") is not None,
+        stored=stored,
     )
 
 
-def validate_variables(spec: Object, known: "dict[str, cel.Type] | None") -> Iterator[FieldError]:
+def validate_variables(
+    spec: Object, known: "dict[str, cel.Type] | None", *, stored: Container[str]
+) -> Iterator[FieldError]:
     """Check the variables of a policy, each by those before it, and add their types to `known`."""
     if known is None:
         return
     has_params = spec.get("paramKind") is not None
     for index, variable in enumerate(spec.get("variables") or ()):
-        environment = build_environment(has_params=has_params, variables=known)
+        environment = build_environment(has_params=has_params, variables=known, stored=stored)
         path = f"spec.variables[{index}]"
         yield from _validate_variable(variable, path, environment, known=known)
 

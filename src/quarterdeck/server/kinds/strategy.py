@@ -21,11 +21,11 @@ from quarterdeck.server.registry.resource import (
 from quarterdeck.wire.status import BadRequest
 
 APPROVAL = "approval"
-"""The endpoint that decides on certificate requests; what it writes is in the status too."""
+"""The subresource that approves certificate requests; it writes conditions of the status."""
 
 
 class BuiltinStrategy:
-    """Follows the rules of one built-in kind, which are loaded when they are first asked for."""
+    """The strategy of one built-in kind; its rules are loaded on first use."""
 
     __slots__ = ("_home", "_rules", "gvk", "has_status")
 
@@ -49,7 +49,7 @@ class BuiltinStrategy:
 
     @property
     def has_generation(self) -> bool:
-        """Whether the kind counts changes of its spec."""
+        """Whether objects of the kind have a generation."""
         feature = self.rules.generation_feature
         if feature and not has_feature(feature):
             return False
@@ -57,31 +57,31 @@ class BuiltinStrategy:
 
     @property
     def allow_unconditional_update(self) -> bool:
-        """Most built-in kinds may be replaced blindly."""
+        """Whether PUT may leave out the resourceVersion, as for most built-in kinds."""
         return self.rules.allows_unconditional_update
 
     @property
     def allow_create_on_update(self) -> bool:
-        """A few kinds may be created by PUT."""
+        """Whether PUT may create an object, as for a few kinds."""
         return self.rules.allows_create_on_update
 
     @property
     def needs_type_meta(self) -> bool:
-        """The endpoint says the kind."""
+        """Always False: the endpoint implies the kind."""
         return False
 
     @property
     def stored_as_served(self) -> bool:
-        """Kinds served in two forms are stored in one of them."""
+        """Whether stored bytes are served unchanged: unless the kind has a conversion."""
         return not self.rules.converts
 
     # shape ---------------------------------------------------------------------------------------
 
     def normalise(self, value: Object) -> NormalizedObject:
-        """Take a body through the kind's type.
+        """Decode a body by the Go type of the kind.
 
         Raises:
-            BadRequest: for a value of a wrong type, in Go's words.
+            BadRequest: for a value of a wrong type, with the message of Go.
         """
         decoded = builtins.decode(value, self.gvk)
         if decoded.error is not None:
@@ -102,24 +102,24 @@ class BuiltinStrategy:
         self.rules.default(value)
 
     def to_stored(self, value: Object) -> Object:
-        """The object in the form it is stored in."""
+        """Convert an object to its stored form."""
         return self.rules.to_stored(value)
 
     def to_served(self, value: Object) -> Object:
-        """The object in the form of this resource."""
+        """Convert a stored object to the form of this resource."""
         return self.rules.to_served(value)
 
     # writes --------------------------------------------------------------------------------------
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        """Start with an empty status, then let the kind derive what it derives."""
+        """Reset the status, then call the rules of the kind."""
         if self.has_status and not self.rules.keeps_status_on_create:
             value[STATUS] = builtins.build_zero(self.gvk).get(STATUS, {})
         self.rules.prepare_create(value, context)
         self._drop_empty_lists(value)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        """Each endpoint changes its own part."""
+        """Keep all but the status on `/status`, else the status; then call the kind's rules."""
         if context.subresource in (STATUS, APPROVAL):
             self._keep_all_but_status(value, old)
         elif self.has_status:
@@ -131,7 +131,7 @@ class BuiltinStrategy:
         self._drop_empty_lists(value)
 
     def _drop_empty_lists(self, value: Object) -> None:
-        """Make required lists null when they are empty: protobuf, which Kubernetes stores, does."""
+        """Replace empty required lists by null, as storage in protobuf does in Kubernetes."""
         for *parents, last in self.rules.required_lists:
             place: Object = value
             for name in parents:
@@ -170,7 +170,7 @@ class BuiltinStrategy:
         return self.rules.validates_twice
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
-        """One of the counted members changed."""
+        """Whether a member that counts for the generation changed."""
         if not self.has_generation:
             return False
         if context.subresource != STATUS:
@@ -181,7 +181,7 @@ class BuiltinStrategy:
                 return True
         exempt = self.rules.generation_exempt
         return any(
-            _without(value.get(member), exempt) != _without(old.get(member), exempt)
+            _drop_members(value.get(member), exempt) != _drop_members(old.get(member), exempt)
             for member in self.rules.generation_fields
         )
 
@@ -194,7 +194,7 @@ class BuiltinStrategy:
         return names.check_object_name(self.rules.name, name, is_prefix=is_prefix)
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
-        """Writers of the object never own its status, and the other way around."""
+        """Return the paths that a writer never owns: the status, or spec and labels."""
         if not self.has_status:
             return ()
         if subresource == STATUS:
@@ -210,11 +210,11 @@ class BuiltinStrategy:
         return self.rules.grace_period(value, requested)
 
     def begin_delete(self, value: Object, context: Context) -> bool:
-        """Namespaces become Terminating."""
+        """Call the kind's rule for the start of a deletion; Namespaces become Terminating."""
         return self.rules.begin_delete(value, context)
 
     def is_kept(self, value: Object) -> bool:
-        """Namespaces wait for their contents."""
+        """Whether the kind keeps a deleted object; Namespaces wait for their contents."""
         return self.rules.is_kept(value)
 
     # reads ---------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class BuiltinStrategy:
     # scale ---------------------------------------------------------------------------------------
 
     def read_scale(self, value: Object) -> Scale | None:
-        """`spec.replicas`, where the kind scales."""
+        """Read the scale of an object; None if the kind has no scale."""
         if not self.rules.scales:
             return None
         spec, status = value.get("spec") or {}, value.get(STATUS) or {}
@@ -277,8 +277,8 @@ def _differ(value: Object, old: Object, member: str) -> bool:
     return bool(after != before)
 
 
-def _without(part: object, names: frozenset[str]) -> object:
-    """A part of an object without some of its members."""
+def _drop_members(part: object, names: frozenset[str]) -> object:
+    """Return a part of an object without some of its members."""
     if not names or not isinstance(part, dict):
         return part
     return {name: each for name, each in part.items() if name not in names}

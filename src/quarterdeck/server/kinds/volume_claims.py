@@ -53,13 +53,13 @@ def _drop_foreign_source(spec: Object) -> None:
 
 
 def _drop_unknown_source(spec: Object) -> None:
-    """Drop what the older of two fields cannot name, where the newer one is not set."""
+    """Drop a `dataSource` of an unsupported kind if `dataSourceRef` is not set."""
     if spec.get("dataSourceRef") is None and not _is_known_source(get_mapping(spec, "dataSource")):
         spec.pop("dataSource", None)
 
 
 def _is_known_source(source: Object) -> bool:
-    """Whether the older of two fields can name a source; others are dropped."""
+    """Whether `dataSource` supports the kind of a source: a claim or a snapshot."""
     identity = (source.get("apiGroup") or "", source.get("kind"))
     return identity in (
         ("", "PersistentVolumeClaim"),
@@ -89,7 +89,7 @@ def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
 
 def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
-    if _without_mutable_fields(spec, value, old) != _without_mutable_fields(before, value, old):
+    if _drop_mutable_fields(spec, value, old) != _drop_mutable_fields(before, value, old):
         text = (
             "spec is immutable after creation except resources.requests and"
             " volumeAttributesClassName for bound claims"
@@ -107,8 +107,8 @@ def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[Fie
         yield invalid("volumeMode", spec.get("volumeMode"), validators.IMMUTABLE)
 
 
-def _without_mutable_fields(spec: Object, value: Object, old: Object) -> Object:
-    """A spec of a claim without what may change: the volume once, the size of bound claims."""
+def _drop_mutable_fields(spec: Object, value: Object, old: Object) -> Object:
+    """Return a spec without the fields that may change: the volume once, the size if bound."""
     kept = dict(spec)
     if not get_field(old, "spec", "volumeName"):
         kept.pop("volumeName", None)

@@ -1,11 +1,12 @@
 """The rules of webhook configurations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, invalid, required
 from quarterdeck.server.kinds import match_rules, validators
+from quarterdeck.server.kinds.admission_expressions import collect_expressions
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.client_config import validate_client
@@ -43,7 +44,15 @@ def _default_mutating(value: Object) -> None:
         set_defaults(webhook, reinvocationPolicy="Never")
 
 
-def _validate(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_new(value: Object, context: Context) -> Iterator[FieldError]:
+    return _validate(value, frozenset())
+
+
+def _validate_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    return _validate(value, collect_expressions(old))
+
+
+def _validate(value: Object, stored: Container[str]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, webhook in enumerate(get_items(value, "webhooks")):
         place, name = f"webhooks[{index}]", webhook.get("name") or ""
@@ -59,7 +68,9 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
         )
         yield from validate_client(get_mapping(webhook, "clientConfig"), f"{place}.clientConfig")
         conditions = webhook.get("matchConditions") or ()
-        yield from match_rules.validate_conditions(conditions, f"{place}.matchConditions")
+        yield from match_rules.validate_conditions(
+            conditions, f"{place}.matchConditions", stored=stored
+        )
         versions = webhook.get("admissionReviewVersions") or []
         yield from _validate_versions(versions, f"{place}.admissionReviewVersions")
         if name and name in seen:
@@ -128,7 +139,8 @@ _COLUMNS = (NAME, build_column("Webhooks", "integer"), AGE)
 
 VALIDATING = Rules(
     default=_default_validating,
-    validate=_validate,
+    validate_new=_validate_new,
+    validate_change=_validate_change,
     generation_fields=("webhooks",),
     allows_unconditional_update=False,
     columns=_COLUMNS,
@@ -136,7 +148,8 @@ VALIDATING = Rules(
 )
 MUTATING = Rules(
     default=_default_mutating,
-    validate=_validate,
+    validate_new=_validate_new,
+    validate_change=_validate_change,
     generation_fields=("webhooks",),
     allows_unconditional_update=False,
     columns=_COLUMNS,

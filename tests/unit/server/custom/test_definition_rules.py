@@ -173,6 +173,21 @@ def test_what_objects_rest_on_may_not_change(definitions: Resource) -> None:
     assert [error.field for error in found] == ["spec.scope", "spec.names.kind"]
 
 
+def test_an_expression_that_was_stored_before_may_use_what_a_new_one_may_not(
+    definitions: Resource,
+) -> None:
+    old = made(definitions, definition())
+    rules = [{"rule": "self.spec.a.split(',').all(i, part, part.size() > i)"}]
+    changed = copy.deepcopy(old)
+    schema = changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["x-kubernetes-validations"] = rules
+    schema["properties"]["spec"]["properties"]["a"]["maxLength"] = 9
+    found = definitions.strategy.validate_update(changed, old, CONTEXT)
+    assert len(found) == 1
+    assert "undeclared reference to 'all' (in container '')" in str(found[0])
+    assert definitions.strategy.validate_update(copy.deepcopy(changed), changed, CONTEXT) == []
+
+
 def test_a_new_storage_version_is_remembered_beside_the_old(definitions: Resource) -> None:
     old = made(definitions, definition(versions=[version(), version("v2")]))
     new = copy.deepcopy(old)

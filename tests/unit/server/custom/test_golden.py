@@ -178,7 +178,9 @@ def test_unknown_fields_are_named(widgets: Resource) -> None:
 
 def test_metadata_is_pruned_and_named(widgets: Resource) -> None:
     value = {"metadata": {"name": "a", "foo": 1, "labels": {}, "creationTimestamp": None}}
-    assert widgets.strategy.normalise(value) == ({"metadata": {"name": "a"}}, ("metadata.foo",))
+    normalized = widgets.strategy.normalise(value)
+    assert normalized.value == {"metadata": {"name": "a"}}
+    assert normalized.unknown == ("metadata.foo",)
 
 
 def test_metadata_of_a_wrong_type_is_a_bad_request(widgets: Resource) -> None:
