@@ -1,7 +1,7 @@
-"""Objects made step by step: what every generated builder can do.
+"""The base class of generated builders, which build an object step by step.
 
-A builder is immutable, so one can be kept as a template and continued in several directions. It
-remembers what was set and nothing else, which is exactly what server-side apply wants to know.
+A builder is immutable, so it can be kept as a template for several objects. It contains only the
+fields that were set, as the body of a server-side apply must.
 """
 
 import functools
@@ -23,20 +23,20 @@ Path = tuple[str, ...]
 
 
 class BuildError(ValueError):
-    """Raised when what was set does not make a valid object; `errors` name the fields."""
+    """Raised when the fields that were set are not a valid object; `errors` name the fields."""
 
-    def __init__(self, what: str, errors: tuple[FieldError, ...]) -> None:
-        super().__init__(f"{what}: " + "; ".join(str(error) for error in errors))
+    def __init__(self, subject: str, errors: tuple[FieldError, ...]) -> None:
+        super().__init__(f"{subject}: " + "; ".join(str(error) for error in errors))
         self.errors = errors
 
 
 class Builder(Generic[T]):
-    """The face that all builders share; the generated classes add a `with_…` for each field."""
+    """The methods of all builders; the generated classes add a `with_…` for each field."""
 
     __slots__ = ("_values",)
 
     kind: ClassVar[type[Object]]
-    """What is built; the generated class sets it."""
+    """The type of the object; the generated class sets it."""
 
     _values: Mapping[Path, Any]
 
@@ -52,23 +52,23 @@ class Builder(Generic[T]):
             raise AttributeError(f"{type(self).__name__} is immutable: {name} cannot be assigned")
 
     def with_labels(self, labels: Mapping[str, str]) -> Self:
-        """Labels, added to those already set."""
+        """Add labels to those already set."""
         return self._merge(("metadata", "labels"), labels)
 
     def with_annotations(self, annotations: Mapping[str, str]) -> Self:
-        """Annotations, added to those already set."""
+        """Add annotations to those already set."""
         return self._merge(("metadata", "annotations"), annotations)
 
     def with_finalizers(self, *finalizers: str) -> Self:
-        """Work that must be done before the object may go."""
+        """Set the finalizers, which must be removed before the object is deleted."""
         return self._set(("metadata", "finalizers"), finalizers)
 
     def with_owner(self, owner: Object) -> Self:
-        """The object that manages this one; it goes with it."""
+        """Set the owner that manages the object; the object is deleted with it."""
         return self._set(("metadata", "ownerReferences"), (build_owner_reference(owner),))
 
     def to_apply(self) -> dict[str, Any]:
-        """What was set and nothing else: the body of a server-side apply."""
+        """Return only the fields that were set: the body of a server-side apply."""
         info = self.kind.KIND
         document: dict[str, Any] = {"apiVersion": info.api_version, "kind": info.kind}
         for path, value in self._values.items():
@@ -79,12 +79,12 @@ class Builder(Generic[T]):
         return document
 
     def build(self) -> T:
-        """The object.
+        """Build and validate the object.
 
-        CEL rules are left to the server: they may look at what only it knows.
+        CEL rules are evaluated by the server only, because they may need state that only it has.
 
         Raises:
-            BuildError: if a field is missing or wrong; the message names it.
+            BuildError: if a field is missing or invalid; the message names it.
         """
         document = self.to_apply()
         if errors := _validate(self.kind, document):

@@ -14,7 +14,7 @@ from quarterdeck.meta import release
 
 
 class ErrorType(enum.StrEnum):
-    """The `reason` of a cause in a Status; the value is what goes over the wire."""
+    """The `reason` of a cause in a Status; the value is the text on the wire."""
 
     NOT_FOUND = "FieldValueNotFound"
     REQUIRED = "FieldValueRequired"
@@ -52,23 +52,23 @@ _WITHOUT_VALUE = frozenset(
 
 
 class Bare(str):
-    """A value that is shown as it stands, without quotes: how Go prints some types."""
+    """A value that is shown without quotes, as Go prints some types."""
 
     __slots__ = ()
 
 
 OMITTED = Bare("")
-"""Stands for a value that a message does not show."""
+"""Marks a value that a message does not show."""
 
 
 class Verbatim(Bare):
-    """A value that is shown as it stands in every release: JSON."""
+    """JSON text that is shown unchanged in every release."""
 
     __slots__ = ()
 
 
 class FieldError(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing wrong with one field."""
+    """One validation error of one field."""
 
     type: ErrorType
     field: str
@@ -87,9 +87,9 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def show(value: object) -> str:
-    """A value as Kubernetes' field errors print it: strings quoted.
+    """Format a value as Kubernetes' field errors do: strings are quoted.
 
-    Structures are in Go's syntax until 1.32, and JSON since.
+    Structures are in Go's syntax up to 1.32, and JSON since.
     """
     if prints_json():
         return _show_json(value)
@@ -113,7 +113,7 @@ def _show_json(value: object) -> str:
 
 
 def _sort_members(value: object) -> object:
-    """A value with the members of maps in the order in which Go writes them."""
+    """Sort the members of maps at any depth, as Go does."""
     if isinstance(value, dict):
         return {name: _sort_members(value[name]) for name in sorted(value)}
     return [_sort_members(each) for each in value] if isinstance(value, list) else value
@@ -230,37 +230,37 @@ def _escape(character: str) -> str:
 
 
 def invalid(field: str, value: object, detail: str) -> FieldError:
-    """A value that is not allowed there."""
+    """Build the error for a value that is not allowed."""
     return FieldError(type=ErrorType.INVALID, field=field, value=value, detail=detail)
 
 
 def type_invalid(field: str, value: object, detail: str) -> FieldError:
-    """A value of the wrong type."""
+    """Build the error for a value of the wrong type."""
     return FieldError(type=ErrorType.TYPE_INVALID, field=field, value=value, detail=detail)
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """A value that is missing."""
+    """Build the error for a missing value."""
     return FieldError(type=ErrorType.REQUIRED, field=field, detail=detail)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
-    """A field that may not be set or changed."""
+    """Build the error for a field that may not be set or changed."""
     return FieldError(type=ErrorType.FORBIDDEN, field=field, detail=detail)
 
 
 def duplicate(field: str, value: object) -> FieldError:
-    """A value that may stand only once."""
+    """Build the error of a duplicate value."""
     return FieldError(type=ErrorType.DUPLICATE, field=field, value=value)
 
 
 def not_found(field: str, value: object) -> FieldError:
-    """A reference to something that is not there."""
+    """Build the error for a reference to something that does not exist."""
     return FieldError(type=ErrorType.NOT_FOUND, field=field, value=value)
 
 
 def not_supported(field: str, value: object, choices: Sequence[str]) -> FieldError:
-    """A value outside an enumeration; the choices are named."""
+    """Build the error for a value that is not one of the choices, which are listed."""
     detail = "supported values: " + ", ".join(quote(choice) for choice in choices)
     return FieldError(
         type=ErrorType.NOT_SUPPORTED, field=field, value=value, detail=detail if choices else ""
@@ -268,7 +268,7 @@ def not_supported(field: str, value: object, choices: Sequence[str]) -> FieldErr
 
 
 def too_long(field: str, value: object, limit: int) -> FieldError:
-    """A string over its limit of bytes; the value is never repeated."""
+    """Build the error for a string over its limit in bytes; the message omits the value."""
     unit = "byte" if limit == 1 else "bytes"
     return FieldError(
         type=ErrorType.TOO_LONG,
@@ -279,20 +279,20 @@ def too_long(field: str, value: object, limit: int) -> FieldError:
 
 
 def too_many(field: str, actual: int, limit: int) -> FieldError:
-    """A list or map over its limit."""
+    """Build the error for a list or map with too many items."""
     return FieldError(
         type=ErrorType.TOO_MANY,
         field=field,
         value=actual,
-        detail=f"must have at most {limit} {_count_items(limit)}",
+        detail=f"must have at most {limit} {_choose_item_word(limit)}",
     )
 
 
-def _count_items(limit: int) -> str:
-    """Newer releases know that one item is no items."""
+def _choose_item_word(limit: int) -> str:
+    """The word for items in a message; newer releases use the singular for one."""
     return "item" if limit == 1 and release.has_feature("NewerMessages") else "items"
 
 
 def internal(field: str, detail: str) -> FieldError:
-    """A failure that is not the caller's."""
+    """Build the error for an internal failure."""
     return FieldError(type=ErrorType.INTERNAL, field=field, detail=detail)

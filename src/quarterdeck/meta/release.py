@@ -1,7 +1,7 @@
-"""The release of Kubernetes that this process is, and what the releases differ in.
+"""The release of Kubernetes that this process emulates, and the features of each release.
 
-The environment holds the release for child processes. Whoever behaves by release asks for a feature
-by its name: that of its gate in Kubernetes, or a name of our own for a change without a gate.
+The release is in an environment variable, for child processes. Code that depends on the release
+checks a feature by name: that of its gate in Kubernetes, or our own name for a change without gate.
 """
 
 import functools
@@ -13,7 +13,7 @@ VERSIONS = {"1.32": "v1.32.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
 """The version of Kubernetes that each table was made from."""
 VARIABLE = "QUARTERDECK_KUBERNETES_VERSION"
 _NEVER = (9, 0)
-"""Of a feature that is off by default in all these releases."""
+"""The release of a feature that is off by default in all supported releases."""
 _ON_SINCE = {
     "ContainerRestartRules": (1, 35),
     "ContainerStopSignals": _NEVER,
@@ -59,19 +59,19 @@ _ON_SINCE = {
     "NewerMessages": (1, 33),
     "NewerTablesAndWords": (1, 36),
     "PagesAreReadFromTheCache": (1, 36),
-    "TerminatingKindsAreForbidden": (1, 36),
     "RevisionHistoryIsMutable": (1, 33),
     "RolesAreCheckedOnce": (1, 36),
     "RulesShowValues": (1, 33),
-    "StatefulSetsAreChecked": (1, 36),
     "SizesOfValuesInMacros": (1, 33),
+    "StatefulSetsAreChecked": (1, 36),
+    "TerminatingKindsAreForbidden": (1, 36),
     "VersionsOfListsAreReadAlike": (1, 33),
 }
 """The release in which a feature was first on by default."""
 
 
 def set_release(release: str) -> None:
-    """Be this release from now on, and let child processes be it."""
+    """Set the release of this process and of its child processes."""
     os.environ[VARIABLE] = release
     get_release.cache_clear()
     has_feature.cache_clear()
@@ -79,16 +79,16 @@ def set_release(release: str) -> None:
 
 @functools.cache
 def get_release() -> str:
-    """The release whose built-in kinds these are, such as `1.32`; asked for every write."""
+    """Return the release of Kubernetes that this process emulates, such as `1.32`."""
     release = os.environ.get(VARIABLE, "")
     return release if release in RELEASES else next(iter(RELEASES))
 
 
 @functools.cache
 def has_feature(name: str) -> bool:
-    """Whether a feature is on in the release of Kubernetes that this process is.
+    """Whether a feature is on by default in the release that this process emulates.
 
-    What belongs to a feature that is off is dropped, or refused as if it were not there.
+    Fields of a feature that is off are dropped, or refused as unknown.
     """
     own = get_release().split(".")
     return (int(own[0]), int(own[1])) >= _ON_SINCE[name]

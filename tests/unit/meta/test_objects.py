@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -222,13 +223,13 @@ _things: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=count_examples(150))
 @given(_things)
 def test_reading_and_writing_changes_nothing(thing: dict[str, Any]) -> None:
     assert to_document(decode(Thing, body(thing))) == thing
 
 
-@settings(max_examples=200)
+@settings(max_examples=count_examples(200))
 @given(_things, _things)
 def test_a_document_holds_the_new_known_fields_and_all_unknown_ones(
     old: dict[str, Any], new: dict[str, Any]

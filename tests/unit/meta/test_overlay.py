@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,7 +60,7 @@ _json: st.SearchStrategy[Any] = st.recursive(
 _documents = st.dictionaries(st.sampled_from(["a", "b", "c"]), _json, max_size=3)
 
 
-@settings(max_examples=200)
+@settings(max_examples=count_examples(200))
 @given(_documents, _documents)
 def test_with_nothing_unknown_the_result_is_the_new_state(
     before: dict[str, Any], after: dict[str, Any]

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,7 +96,7 @@ _schemas = st.recursive(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=count_examples(100))
 @given(_schemas)
 def test_reading_and_writing_are_inverse(document: dict[str, Any]) -> None:
     assert to_openapi(from_openapi(document)) == document

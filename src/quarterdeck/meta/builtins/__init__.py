@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """What Go makes of a JSON body: the object it would write back, or its first error."""
+    """The result of decoding by a Go type: the object as Go would encode it, or the first error."""
 
     object: dict[str, Any]
     error: str | None = None
@@ -51,7 +51,7 @@ def is_builtin(gvk: GVK) -> bool:
 
 
 def find_node(gvk: GVK) -> Node | None:
-    """The schema of a built-in kind; the graph is shared and must not be changed."""
+    """Return the schema of a built-in kind; it is shared and must not be changed."""
     name = table.find_kind_type(gvk.api_version, gvk.kind)
     if name is None:
         return None
@@ -61,10 +61,11 @@ def find_node(gvk: GVK) -> Node | None:
 
 
 def decode(document: object, gvk: GVK) -> Decoded:
-    """Take a JSON body through the kind's Go type.
+    """Decode a JSON body by the Go type of a kind, and encode it again.
 
-    Unknown members and nulls go, empty values that Go omits go, zero values that it does not
-    omit come, quantities and times get their canonical form. With an error the object is empty.
+    Unknown members, nulls and empty values that Go omits are dropped; zero values that it does not
+    omit are added; quantities and times get their canonical form. With an error the object is
+    empty.
 
     Raises:
         KeyError: if the kind is not a built-in one.
@@ -78,28 +79,28 @@ def decode_type(document: object, type_name: str) -> Decoded:
 
 
 def find_unknown_fields(document: object, gvk: GVK) -> list[str]:
-    """Paths of members the kind has no field for, as strict decoding names them."""
+    """Return the paths of members that the kind does not have, as strict decoding names them."""
     from quarterdeck.meta.builtins.diagnosis import find_unknown_fields as walk
 
     return walk(document, f"#{_find_type_name(gvk)}")
 
 
 def build_zero(gvk: GVK) -> dict[str, Any]:
-    """An empty object of the kind as Go writes it, without kind and apiVersion."""
-    from quarterdeck.meta.builtins.structs import build_zero_struct
+    """Build an empty object of a kind as Go encodes it, without kind and apiVersion."""
+    from quarterdeck.meta.builtins.members import build_zero_struct
 
     return build_zero_struct(_find_type_name(gvk))
 
 
 def build_zero_type(type_name: str) -> dict[str, Any]:
-    """An empty object of the type behind a node (its `type_name`)."""
-    from quarterdeck.meta.builtins.structs import build_zero_struct
+    """Build an empty object of the type of a node (its `type_name`)."""
+    from quarterdeck.meta.builtins.members import build_zero_struct
 
     return build_zero_struct(table.to_short_name(type_name))
 
 
 def decode_protobuf(body: bytes) -> dict[str, Any]:
-    """A Kubernetes protobuf body (`k8s` magic and envelope) as the JSON object it stands for.
+    """Decode a Kubernetes protobuf body (`k8s` magic and envelope) to a JSON object.
 
     Raises:
         ValueError: if it is not one, or its kind is unknown.
@@ -122,14 +123,14 @@ def _decode(document: object, name: str) -> Decoded:
 
 
 def find_conversion_error(document: object, gvk: GVK) -> str | None:
-    """What keeps an unstructured object from being converted to a kind, in Go's words."""
+    """Return Go's error for an unstructured object that cannot be converted to a kind."""
     from quarterdeck.meta.builtins import unstructured
 
     return unstructured.find_conversion_error(document, f"#{_find_type_name(gvk)}")
 
 
 def convert_numbers(document: object, gvk: GVK) -> Any:
-    """An unstructured object with the integers that Go makes of numbers which are too large."""
+    """Convert numbers of an unstructured object that are too large for their type, as Go does."""
     from quarterdeck.meta.builtins import unstructured
 
     return unstructured.convert_numbers(document, f"#{_find_type_name(gvk)}")

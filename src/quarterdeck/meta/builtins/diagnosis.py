@@ -1,20 +1,21 @@
-"""What strict and typed decoding would complain about, in Go's words and the document's order.
+"""The errors of strict and typed decoding, with the text of Go and in the order of the document.
 
-Decoding itself only finds out that something is wrong; these walks are for bad requests, where
-time does not matter and the exact message does.
+Decoding itself only detects that a document is invalid; these functions find the exact message.
+They run only for invalid requests and need not be fast.
 """
 
 import functools
 from typing import Any
 
 from quarterdeck.meta.builtins import table
+from quarterdeck.meta.builtins.members import list_members
 from quarterdeck.meta.builtins.special import Mismatch, name_json_kind
-from quarterdeck.meta.builtins.structs import build_decoder, format_go_type, list_members
+from quarterdeck.meta.builtins.structs import build_decoder
 from quarterdeck.meta.release import has_feature
 
 
 def find_first_error(value: Any, expression: str) -> str | None:
-    """Go's error for a document: the first fatal one, else the first of the others."""
+    """Return Go's error for a document: the first fatal one, else the first of the others."""
     found: list[str] = []
     try:
         _walk(value, expression, found, struct="", path=())
@@ -57,7 +58,7 @@ def _walk_members(
 
 
 def _name(struct: str, key: str) -> tuple[str, ...]:
-    """How Go names a member: since 1.33 with the embedded structures that it is in."""
+    """Return Go's name of a member: since 1.33 with the embedded structs that contain it."""
     return (
         (*_find_embedding(struct, key), key)
         if has_feature("MembersAreNamedWithEmbedding")
@@ -80,7 +81,7 @@ def _find_embedding(struct: str, key: str) -> tuple[str, ...]:
 def _check(value: Any, expression: str, found: list[str], *, field: str) -> None:
     try:
         if _is_struct(expression) or _resolve(expression).startswith(("[]", "{}")):
-            raise Mismatch(name_json_kind(value), format_go_type(expression))
+            raise Mismatch(name_json_kind(value), table.format_go_type(expression))
         build_decoder(expression)(value)
     except Mismatch as error:
         if error.fatal:
@@ -89,7 +90,7 @@ def _check(value: Any, expression: str, found: list[str], *, field: str) -> None
 
 
 def _resolve(expression: str) -> str:
-    """Follow other names for slices and maps; named scalars keep their name."""
+    """Resolve type names of slices and maps; named scalars keep their name."""
     while expression.startswith("#") and expression[1:] not in table.SPECIAL:
         alias = table.get_type(expression[1:]).alias
         if not alias.startswith(("[]", "{}")):
@@ -110,7 +111,7 @@ def _get_member_types(name: str) -> dict[str, str]:
 
 
 def find_unknown_fields(value: Any, expression: str, *, path: str = "") -> list[str]:
-    """Paths of members no field takes, in the order of the document: `spec.ports[0].foo`."""
+    """Return the paths of unknown members, in the order of the document: `spec.ports[0].foo`."""
     found: list[str] = []
     _collect(value, expression, path, found)
     return found
@@ -136,7 +137,7 @@ def _collect(value: Any, expression: str, path: str, found: list[str]) -> None:
 
 @functools.cache
 def _has_members(expression: str) -> bool:
-    """Whether a struct stands somewhere in the type, so that members can be unknown."""
+    """Whether the type contains a struct, so that members can be unknown."""
     expression = _resolve(expression.lstrip("*"))
     if expression.startswith(("[]", "{}")):
         return _has_members(expression[2:])

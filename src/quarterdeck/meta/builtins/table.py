@@ -74,10 +74,10 @@ class _File(msgspec.Struct):
 
 
 def choose_release(release: str) -> None:
-    """Be this release from now on; what was asked before keeps its answer.
+    """Set the release of this process; must be called before built-in kinds are read.
 
     Raises:
-        ValueError: if there is no table of it, or another one was read already.
+        ValueError: if the release is unknown, or the table of another one was read already.
     """
     if release not in RELEASES:
         known = ", ".join(RELEASES)
@@ -181,6 +181,19 @@ def _map_packages() -> dict[str, str]:
 def to_go_name(name: str) -> str:
     """A type as Go prints it: `v1.LabelSelector`, `resource.Quantity`."""
     return name.rpartition("/")[2]
+
+
+def format_go_type(expression: str) -> str:
+    """A type expression as Go prints it."""
+    if expression.startswith("*"):
+        return "*" + format_go_type(expression[1:])
+    if expression.startswith("[]"):
+        return "[]" + format_go_type(expression[2:])
+    if expression.startswith("{}"):
+        return "map[string]" + format_go_type(expression[2:])
+    if expression.startswith("#"):
+        return to_go_name(expression[1:])
+    return "[]uint8" if expression == "bytes" else expression
 
 
 def load_discovery() -> dict[str, msgspec.Raw]:

@@ -1,7 +1,7 @@
-"""Go's converter of unstructured objects: what it makes of numbers, and what it refuses.
+"""Go's conversion of unstructured objects: how it converts numbers, and its errors.
 
-Strategic merges and server-side applies of built-in kinds end with that converter, not with a
-reader of JSON. It has words of its own, and does not look whether an integer is too large.
+Strategic merges and server-side applies of built-in kinds use that converter, not the JSON decoder.
+Its messages are different, and it does not check whether an integer is too large.
 """
 
 import math
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from quarterdeck.meta.builtins import table
+from quarterdeck.meta.builtins.members import list_members
 from quarterdeck.meta.builtins.special import Mismatch, decode_bytes
-from quarterdeck.meta.builtins.structs import build_decoder, list_members
+from quarterdeck.meta.builtins.structs import build_decoder
 from quarterdeck.meta.field import get_go_type
 
 _BYTES = "bytes"
@@ -91,7 +92,7 @@ def _convert_members(value: Any, name: str) -> Any:
 
 
 def _wrap_integer(value: float, bits: int) -> int:
-    """The lowest bits of a number; one that is too large for 64 bits is read as a float."""
+    """Return the lowest bits of a number; one over 64 bits becomes the smallest integer first."""
     number = int(value)
     if not -(1 << 63) <= number < 1 << 63:
         number = -(1 << 63)
@@ -120,7 +121,7 @@ def _find_byte_errors(value: Any) -> Iterator[str]:
 
 
 def _find_scalar_errors(value: Any, kind: str, shown: str) -> Iterator[str]:
-    """Find out why a value is no scalar; Go would turn any number into a string of one rune."""
+    """Find why a value does not fit a scalar; Go converts integers to strings of one rune."""
     match kind:
         case "string":
             is_fitting, is_convertible = isinstance(value, str), _is_integer(value)

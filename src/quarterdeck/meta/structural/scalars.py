@@ -1,5 +1,6 @@
 """Strings and numbers against their limits, and the questions about values both walks ask."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,10 +13,11 @@ Predicate = Callable[[Any], bool]
 
 _INT64 = 1 << 63
 _SAFE = (1 << 53) - 1
+_LONGEST_REMEMBERED = 64
 
 
 def type_name(value: Any) -> str:
-    """What JSON calls the type of a value, integers apart."""
+    """Return the JSON type of a value; integers that fit into 64 bits are `integer`."""
     match value:
         case None:
             return "null"
@@ -34,21 +36,21 @@ def type_name(value: Any) -> str:
 
 
 def is_whole(value: Any) -> bool:
-    """An integer, or a number without a fraction that a double holds exactly."""
+    """Whether a value is a 64-bit integer, or a float without fraction that is exact."""
     if type(value) is int:
         return -_INT64 <= value < _INT64
     return type(value) is float and value.is_integer() and abs(value) <= _SAFE
 
 
 def allows_null(node: Node) -> bool:
-    """Whether null passes the node's type and enumeration, which are all that judge it."""
+    """Whether null is valid, which depends only on the type and enumeration of the node."""
     if (node.type or node.int_or_string) and not node.nullable:
         return False
     return not node.enum or None in node.enum
 
 
 def is_one_of(value: Any, choices: Sequence[Any]) -> bool:
-    """Equality as JSON means it: `true` is not 1, 1.0 is."""
+    """Whether a value equals one of the choices as in JSON: `true` is not 1, but 1.0 is."""
     return any(value == choice and _is_comparable(value, choice) for choice in choices)
 
 
@@ -62,7 +64,19 @@ def has_repeats(values: Sequence[Any]) -> bool:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """A schema's pattern; one that is not RE2 matches nothing."""
+    """Whether a text matches the pattern of a schema; an invalid pattern matches nothing."""
+    if len(text) <= _LONGEST_REMEMBERED:
+        return _matches_again(pattern, text)
+    return _search(pattern, text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _matches_again(pattern: str, text: str) -> bool:
+    """Match a short text; cached, because texts such as condition types repeat in every write."""
+    return _search(pattern, text)
+
+
+def _search(pattern: str, text: str) -> bool:
     try:
         return compile_re2(pattern).search(text)
     except PatternError:
@@ -79,7 +93,7 @@ def is_multiple(value: int | float, factor: int | float) -> bool:
 
 
 def is_below(value: int | float, limit: int | float, *, exclusive: bool) -> bool:
-    """Whether a number falls short of a minimum; for integers the limit is cut to an integer."""
+    """Whether a number is below a minimum; for integers the limit is truncated to an integer."""
     limit = int(limit) if type(value) is int else limit
     return value <= limit if exclusive else value < limit
 
@@ -91,7 +105,7 @@ def is_above(value: int | float, limit: int | float, *, exclusive: bool) -> bool
 
 
 def compile_scalar_predicate(node: Node) -> Predicate | None:
-    """A test of everything a scalar node demands besides its type; None if it demands nothing."""
+    """Compile the test of a scalar node besides its type; None if it has no other rules."""
     tests = [test for test in (_compile_string(node), _compile_number(node)) if test is not None]
     if not tests:
         return None
@@ -102,9 +116,9 @@ def compile_scalar_predicate(node: Node) -> Predicate | None:
 
 
 def find_integer_limits(node: Node) -> tuple[int, int] | None:
-    """The lowest and the highest integer of a node that asks for nothing else; None for others.
+    """Return the limits of an integer node without other rules; None for other nodes.
 
-    Most numbers of most kinds are such: ports, replicas, seconds.
+    Most numbers in most kinds are of this form: ports, replicas, seconds.
     """
     limits = (node.minimum, node.maximum)
     is_simple = node.type == "integer" and not (
@@ -123,7 +137,7 @@ def find_integer_limits(node: Node) -> tuple[int, int] | None:
 
 
 def compile_bounded_integer(node: Node) -> Predicate | None:
-    """One test for an integer between limits and nothing else; None for every other node."""
+    """Compile one test for an integer node that has limits only; None for other nodes."""
     limits = find_integer_limits(node)
     if limits is None:
         return None
@@ -139,7 +153,7 @@ def compile_bounded_integer(node: Node) -> Predicate | None:
 
 
 def checks_type(node: Node) -> bool:
-    """Whether the test of a string node's limits asks for a string itself."""
+    """Whether the test of a string node's limits includes its type."""
     return node.type == "string" and _compile_string(node) is not None
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +65,7 @@ def test_an_unknown_kind_is_refused_by_name() -> None:
         builtins.decode_protobuf(envelope)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(st.data())
 def test_damaged_bodies_are_errors_and_never_crashes(data: st.DataObject) -> None:
     body = bytearray(base64.b64decode(data.draw(st.sampled_from(recorded()))["body"]))

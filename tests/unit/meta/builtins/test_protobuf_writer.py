@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,7 +60,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(SCHEMAS)
 def test_json_schemas_come_back_as_they_went(schema: dict[str, Any]) -> None:
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -76,7 +77,7 @@ def test_json_schemas_come_back_as_they_went(schema: dict[str, Any]) -> None:
 TEXTS = st.text(max_size=200)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(st.dictionaries(TEXTS, TEXTS, max_size=5), st.dictionaries(TEXTS, st.binary(max_size=300)))
 def test_maps_of_text_and_bytes_come_back_as_they_went(
     data: dict[str, str], binary: dict[str, bytes]

@@ -5,6 +5,7 @@ import pathlib
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -289,7 +290,7 @@ documents = st.recursive(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=count_examples(600), deadline=None)
 @given(documents, values)
 def test_the_fast_walk_accepts_exactly_what_the_exact_walk_has_no_complaint_about(
     document: dict[str, Any], value: Any
@@ -301,7 +302,7 @@ def test_the_fast_walk_accepts_exactly_what_the_exact_walk_has_no_complaint_abou
 limits = st.one_of(st.integers(-3, 3), st.sampled_from([-1.5, 0.5, 2.5, 2**63, -(2**64), 1e300]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count_examples(300), deadline=None)
 @given(
     st.fixed_dictionaries(
         {"type": st.just("integer")},
@@ -325,7 +326,7 @@ def test_limits_of_integers_mean_the_same_to_both_walks(
     assert compile_schema(node).accepts(value) == (explain(node, value, "x") == [])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(documents, st.dictionaries(st.sampled_from("abcd"), values, max_size=3))
 def test_admitting_twice_changes_nothing(document: dict[str, Any], value: dict[str, Any]) -> None:
     schema = compile_schema(from_openapi({"type": "object", "properties": {"a": document}}))

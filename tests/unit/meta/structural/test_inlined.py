@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,14 +128,14 @@ def cases(draw: st.DrawFn) -> tuple[Node, Any]:
     return from_openapi(document), value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(cases())
 def test_source_accepts_exactly_what_the_closures_accept(case: tuple[Node, Any]) -> None:
     node, value = case
     assert build_acceptance(node)(value) == fast.compile_predicate(node)(value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(cases())
 def test_what_is_called_ordinary_is_left_alone_by_pruning(case: tuple[Node, Any]) -> None:
     node, value = case
@@ -145,7 +146,7 @@ def test_what_is_called_ordinary_is_left_alone_by_pruning(case: tuple[Node, Any]
         assert value == before and not has_large_integer(members)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(cases())
 def test_source_fills_in_what_the_walk_fills_in(case: tuple[Node, Any]) -> None:
     node, value = case
@@ -160,7 +161,7 @@ def test_source_fills_in_what_the_walk_fills_in(case: tuple[Node, Any]) -> None:
     assert value == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(cases())
 def test_what_is_called_distinct_has_no_doubled_members(case: tuple[Node, Any]) -> None:
     node, value = case
