@@ -35,7 +35,7 @@ from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError, Details, MethodNotAllowed, NotAcceptable, NotFound
 
 OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize", "resize"})
-"""Subresources that are the object itself with rules of their own about what may change."""
+"""Subresources whose body is the object itself, with their own rules about what may change."""
 _VERBS: dict[str, Handler] = {
     "create": create.handle,
     "delete": delete.handle,
@@ -49,7 +49,7 @@ _CREATED_SUBRESOURCES = frozenset({binding.BINDING, "eviction", token.TOKEN})
 
 
 def build_unsupported_verb(resource: Resource, verb: str) -> MethodNotAllowed:
-    """Build what Kubernetes says of a verb that a custom resource does not have."""
+    """Build Kubernetes' error for a verb that a custom resource does not have."""
     gvr = resource.gvr
     return MethodNotAllowed(
         f'{verb} is not supported on resources of kind "{gvr.group_resource}"',
@@ -101,7 +101,7 @@ def _negotiate(request: http.Request, route: Route) -> negotiation.Choice:
     """
     if route.path.subresource == pod_log.LOG:
         return negotiation.DEFAULT_CHOICE
-    accept = request.headers.get("accept")
+    accept = request.headers.find("accept")
     resource, options = route.resource, route.options
     if not resource.is_custom:
         if request.method == "HEAD":
@@ -134,10 +134,10 @@ async def _find_and_run(core: Core, call: Call, options: ListOptions | None) -> 
 
 
 def find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Handler:
-    """Find what answers a verb there; lists and watches are not asked for.
+    """Find the handler of a verb on a path; lists and watches are handled elsewhere.
 
     Raises:
-        NotFound: if nothing does.
+        NotFound: if there is no handler.
     """
     if path.subresource == SCALE:
         return _find_scale_handler(verb)

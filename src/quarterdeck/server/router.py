@@ -27,18 +27,18 @@ _COLLECTION_METHODS = {
     "DELETE": "deletecollection",
 }
 _METHOD_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
-"""What methods ask for where they have no meaning."""
+"""The verb to authorize for a method that is not allowed on a path."""
 
 
 def find_resource(core: Core, path: paths.ResourcePath, verb: str) -> Resource | None:
     """Find the resource a path names; None if nothing is served under the path.
 
-    That is so if the group version is not served or has custom resources only, and, as in
-    Kubernetes, if a custom resource is asked for with a namespace that its scope does not have, or
-    without the one it needs.
+    This is the case if the group version is not served or has custom resources only, and, as in
+    Kubernetes, if the path of a custom resource has a namespace that its scope does not allow, or
+    lacks one that it requires.
 
     Raises:
-        NotFound: if the group version is served and has no such resource there.
+        NotFound: if the group version has built-in kinds, but not this resource or scope.
     """
     resource = core.registry.get(path.gvr)
     if resource is None:
@@ -77,12 +77,12 @@ def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None)
 def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoutes) -> Route | None:
     """Find the resource and the verb of a request; None if its path names no served resource.
 
-    Who may not do it learns nothing about what is served: authorization comes first.
+    Authorization comes first, so that a user without permission does not learn what is served.
 
     Raises:
-        Forbidden: if the user may not do it.
+        Forbidden: if the user is not permitted.
         NotFound: if the group version is served and has no such resource.
-        MethodNotAllowed: if the method has no meaning there.
+        MethodNotAllowed: if the method is not allowed on the path.
     """
     if (known := routes.find(request.method, request.path)) is not None:
         attributes = known.attributes or _build_attributes(known.verb, known.path, None)
@@ -113,9 +113,9 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoute
 
 
 def _check_creation(core: Core, method: str, path: paths.ResourcePath) -> None:
-    """Refuse a method that has no meaning there, in Kubernetes' words.
+    """Refuse a method that is not allowed on a path, with the text of Kubernetes.
 
-    Only custom resources are created by a POST to an object.
+    A POST to the path of an object is accepted for custom resources only.
     """
     resource = core.registry.get(path.gvr)
     if resource is None or not resource.is_custom:
@@ -129,7 +129,7 @@ def _check_creation(core: Core, method: str, path: paths.ResourcePath) -> None:
 def _read_list_options(
     core: Core, request: http.Request, path: paths.ResourcePath
 ) -> ListOptions | None:
-    """Parse the query of a list or watch; a form that cannot be produced is refused first."""
+    """Parse the query of a list or watch; an unsupported Accept header is refused first."""
     try:
         return _parse_list_options(request, path)
     except BadRequest:
@@ -140,7 +140,7 @@ def _read_list_options(
 
 
 def _parse_list_options(request: http.Request, path: paths.ResourcePath) -> ListOptions | None:
-    """Parse the query of a list or watch; none for other requests."""
+    """Parse the query of a list or watch; None for other requests."""
     if request.method not in ("GET", "HEAD") or (path.name and not path.legacy_watch):
         return None
     options = ListOptions.parse(request.query)
@@ -152,12 +152,12 @@ def _parse_list_options(request: http.Request, path: paths.ResourcePath) -> List
 def _build_attributes(
     verb: str, path: paths.ResourcePath, options: ListOptions | None
 ) -> Attributes:
-    """Build what is asked for; a request about one namespace is one inside of it."""
+    """Build the attributes to authorize; a Namespace counts as an object inside of itself."""
     name, namespace = path.name, path.namespace
     if not path.group and path.resource == "namespaces":
         namespace = name
     if not name and options is not None and options.field_selector:
-        name = _exact_name(options.field_selector)
+        name = _find_exact_name(options.field_selector)
     return Attributes(
         verb=verb,
         group=path.group,
@@ -169,8 +169,8 @@ def _build_attributes(
     )
 
 
-def _exact_name(field_selector: str) -> str:
-    """The one name a list is about; a selector that cannot be read is refused later."""
+def _find_exact_name(field_selector: str) -> str:
+    """Return the name that a field selector requires; an invalid selector is refused later."""
     try:
         return FieldSelector.parse(field_selector).exact("metadata.name") or ""
     except ValueError:

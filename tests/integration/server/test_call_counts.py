@@ -80,8 +80,8 @@ def build_widget(number: int) -> bytes:
 @pytest.mark.parametrize(
     ("verb", "limit"),
     [
-        pytest.param("create", 210, id="create"),
-        pytest.param("get", 52, id="get"),
+        pytest.param("create", 205, id="create"),
+        pytest.param("get", 48, id="get"),
     ],
 )
 async def test_a_request_calls_no_more_functions_than_it_did(

@@ -77,10 +77,10 @@ share of the requests to built-in kinds:
 - Server-side apply of null to a field of any type stores null; Kubernetes drops it when it reads
   the object again. A whole number that is sent as a float again is no change.
 - Expressions say `invalid data, expected …` of a value that does not have its declared type, but
-  not of a member that an expression reads. Some rules about lists of numbers and strings together
-  find no overload here, and hold there: 0.3 % of the requests to custom resources.
-- Mutating webhooks see an updated object with the uid and version it replaces, and see a forced
-  deletion of a pod that ends already once; Kubernetes asks twice.
+  not of a member that an expression reads. A declared list or object is not equal to a value of
+  another type, where Kubernetes finds no overload if it stands on the left.
+- Mutating webhooks see an updated object with the uid and version it replaces. A pod that webhooks
+  refuse to let go when they see it for the second time is not marked; Kubernetes has marked it.
 - A watch may resume across a restart of the server, where Kubernetes says `410 Expired`. One from
   a version that has not happened yet is answered with 504, so that its client lists again; in
   Kubernetes it stays silent until the version comes.

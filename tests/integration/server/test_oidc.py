@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.kit import http, jws
+from quarterdeck.kit import base64url, http, jwk, jws
 from quarterdeck.kit.certificate import CertificateRequest, generate_key, issue_certificate
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.pem import load_identity
@@ -52,7 +52,7 @@ class Provider:
         for name, key in self.keys.items():
             public = key.public_key()
             keys.append(
-                jws.build_jwk(jws.VerificationKey(name, public, jws.list_algorithms(public)))
+                jwk.build_jwk(jwk.VerificationKey(name, public, jwk.list_algorithms(public)))
             )
         return http.Response(200, [], json.dumps({"keys": keys}).encode())
 
@@ -151,9 +151,9 @@ async def test_forged_tokens_are_refused(tmp_path: Path) -> None:
         forger.url = provider.url
         assert await who(cluster, forger.sign()) == 401
         head, claims, signature = token.split(".")
-        none = jws.encode_base64url(b'{"alg":"none"}')
+        none = base64url.encode(b'{"alg":"none"}')
         assert await who(cluster, f"{none}.{claims}.") == 401
-        other = jws.encode_base64url(b'{"iss":"%s","sub":"root"}' % provider.url.encode())
+        other = base64url.encode(b'{"iss":"%s","sub":"root"}' % provider.url.encode())
         assert await who(cluster, f"{head}.{other}.{signature}") == 401
 
 

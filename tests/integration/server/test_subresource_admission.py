@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from webhook_questions import asked
 from webhook_server import webhook_server
 
 from quarterdeck.kit import http
@@ -101,3 +102,45 @@ async def test_policy_bounds_the_life_of_tokens(serving: Any) -> None:
         assert (await api("POST", path, {})).status == 201
         refused = await api("POST", path, {"spec": {"expirationSeconds": 7200}})
         assert "an hour is enough" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "expected"),
+    [
+        (f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {}}, 500, ["mutating"]),
+        (
+            f"{PODS}/p/binding",
+            {"metadata": {"name": "q"}, "target": {"name": "n"}},
+            400,
+            ["mutating"],
+        ),
+        (
+            f"{PODS}/nope/binding",
+            {"metadata": {"name": "nope"}, "target": {"name": "n"}},
+            404,
+            ["mutating", "validating"],
+        ),
+        (f"{ACCOUNTS}/nope/token", {}, 404, ["mutating"]),
+        (f"{ACCOUNTS}/robot/token", {"spec": {"expirationSeconds": 1}}, 422, ["mutating"]),
+    ],
+)
+async def test_who_may_only_refuse_is_asked_of_what_is_valid(
+    serving: Any, path: str, body: Object, status: int, expected: list[str]
+) -> None:
+    async with serving() as api:
+        await prepare(api)
+        async with asked(api) as seen:
+            assert (await api("POST", path, body)).status == status
+    assert [kind for kind, _ in seen] == expected
+
+
+async def test_a_binding_that_is_posted_by_itself_is_seen_as_one(serving: Any) -> None:
+    async with serving() as api:
+        await prepare(api)
+        async with asked(api) as seen:
+            body = {"metadata": {"name": "p"}, "target": {"name": "n"}}
+            path = "/api/v1/namespaces/default/bindings"
+            assert (await api("POST", path, body)).status == 201
+    reviews = [review for _, review in seen]
+    assert [review["resource"]["resource"] for review in reviews] == ["bindings"] * 2
+    assert [review.get("subResource") or "" for review in reviews] == ["", ""]

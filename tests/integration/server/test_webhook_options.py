@@ -1,53 +1,16 @@
 """Webhooks are told the options of a write, in the order in which Kubernetes asks them."""
 
-import contextlib
-import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from webhook_server import webhook_server
-
-from quarterdeck.kit import http
+from webhook_questions import asked
 
 Object = dict[str, Any]
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
-GROUP = "/apis/admissionregistration.k8s.io/v1"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 APPLIED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
-RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*/*"]}
-
-
-@contextlib.asynccontextmanager
-async def asked(api: Any) -> AsyncIterator[list[tuple[str, Object]]]:
-    """Webhooks of both kinds that allow everything, and what they were asked."""
-    seen: list[tuple[str, Object]] = []
-
-    async def allow(request: http.Request) -> http.Response:
-        review = json.loads(await request.read(1 << 20))["request"]
-        seen.append((request.target.partition("?")[0].rpartition("/")[2], review))
-        answer = {
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "response": {"uid": review["uid"], "allowed": True},
-        }
-        return http.Response(200, [], json.dumps(answer).encode())
-
-    async with webhook_server(allow) as hook:
-        for kind in ("mutating", "validating"):
-            webhook = {
-                "name": f"{kind}.example.com",
-                "clientConfig": {"url": f"{hook.url}/{kind}", "caBundle": hook.ca_bundle},
-                "rules": [RULE],
-                "sideEffects": "None",
-                "admissionReviewVersions": ["v1"],
-            }
-            body = {"metadata": {"name": kind}, "webhooks": [webhook]}
-            made = await api("POST", f"{GROUP}/{kind}webhookconfigurations", body)
-            assert made.status == 201, made.body
-        yield seen
 
 
 @pytest.mark.parametrize(
@@ -127,3 +90,38 @@ async def test_an_eviction_is_no_deletion_to_webhooks(serving: Any) -> None:
         assert (await api("GET", f"{PODS}/p")).status == 404
         told = [(each["operation"], each.get("subResource")) for _, each in seen]
         assert told == [("CREATE", "eviction")] * 2
+
+
+def _show_deletions(seen: list[tuple[str, Object]]) -> list[tuple[str, Any, Any]]:
+    """Who was asked about deletions, with the grace period asked for and that of the pod."""
+    return [
+        (
+            kind,
+            review["options"].get("gracePeriodSeconds"),
+            review["oldObject"]["metadata"].get("deletionGracePeriodSeconds"),
+        )
+        for kind, review in seen
+        if review["operation"] == "DELETE"
+    ]
+
+
+async def test_webhooks_see_a_pod_end_twice_when_it_ends_at_once(serving: Any) -> None:
+    pod = {
+        "metadata": {"name": "a"},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+    }
+    async with serving() as api, asked(api) as seen:
+        assert (await api("POST", PODS, pod)).status == 201
+        assert (await api("DELETE", f"{PODS}/a")).status == 200
+        assert _show_deletions(seen) == [("mutating", 30, None), ("validating", 30, None)]
+        seen.clear()
+        assert (await api("DELETE", f"{PODS}/a")).status == 200
+        assert seen == []
+        assert (await api("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0})).status == 200
+        assert _show_deletions(seen) == [
+            ("mutating", 0, 30),
+            ("validating", 0, 30),
+            ("mutating", 0, 0),
+            ("validating", 0, 0),
+        ]
+        assert (await api("GET", f"{PODS}/a")).status == 404

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,7 +50,7 @@ def resolve(server: ApiServer, routes: KnownRoutes, method: str, target: str) ->
 SERVER = build_server()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(st.lists(st.tuples(methods, targets), min_size=1, max_size=12))
 def test_a_known_route_is_the_one_a_fresh_look_finds(requests: list[tuple[str, str]]) -> None:
     routes = KnownRoutes(SERVER.core.registry)

@@ -15,12 +15,12 @@ class TokenAuthenticator(Protocol):
     """Recognises bearer tokens of one kind."""
 
     def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
-        """The user, or None if the token is not from this source.
+        """Return the user of a token, or None if the token is not from this source.
 
         Without audiences the token must be for this API.
 
         Raises:
-            Unauthorized: if it is and is not good.
+            Unauthorized: if the token is from this source and is invalid.
         """
         ...
 
@@ -35,7 +35,7 @@ class BearerTokens:
         sources: Sequence[TokenAuthenticator] = (),
         audiences: Sequence[str] = AUDIENCES,
     ) -> None:
-        """`audiences` are those of this API, which static tokens are for."""
+        """Static tokens in `users` are valid for `audiences`, those of this API."""
         self._users = dict(users or {})
         self._sources = tuple(sources)
         self._audiences = frozenset(audiences)
@@ -43,23 +43,22 @@ class BearerTokens:
     def with_sources(
         self, sources: Sequence[TokenAuthenticator], audiences: Sequence[str] = AUDIENCES
     ) -> "BearerTokens":
-        """The same, and some sources more."""
+        """Return a copy with further sources of tokens."""
         return BearerTokens(self._users, sources=(*self._sources, *sources), audiences=audiences)
 
     def authenticate(self, request: http.Request) -> User | None:
-        """Look the token up; an unknown one is an error, not anonymity.
+        """Authenticate the bearer token of a request; an unknown token is an error, not anonymous.
 
-        Other schemes are not ours to judge, and what follows a second space is ignored, both as
-        Kubernetes does.
+        As in Kubernetes, other schemes are ignored, and so is everything after a second space.
         """
-        scheme, _, rest = (request.headers.get("Authorization") or "").strip().partition(" ")
+        scheme, _, rest = (request.headers.find("authorization") or "").strip().partition(" ")
         token = rest.strip().partition(" ")[0]
         if scheme.lower() != "bearer" or not token:
             return None
         return self.authenticate_token(token)
 
     def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User:
-        """The user a token stands for.
+        """Find the user of a token.
 
         Raises:
             Unauthorized: if no authenticator recognises it.
@@ -79,7 +78,7 @@ def add_token_sources(
     *,
     audiences: Sequence[str] = AUDIENCES,
 ) -> tuple[Authenticator, ...]:
-    """The same authenticators; where tokens are read, those of these sources are too."""
+    """Return the authenticators, with `sources` added to those for bearer tokens."""
     return tuple(
         each.with_sources(sources, audiences) if isinstance(each, BearerTokens) else each
         for each in authenticators
@@ -89,7 +88,7 @@ def add_token_sources(
 def authenticate_token(
     token: str, authenticators: Sequence[Authenticator], audiences: Sequence[str]
 ) -> User:
-    """The user of a bearer token, for reviews.
+    """Authenticate a bearer token for a TokenReview.
 
     Raises:
         Unauthorized: if no authenticator recognises it, or it is for other audiences.

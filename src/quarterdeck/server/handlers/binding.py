@@ -19,7 +19,7 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_namespace, check_posted_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
-from quarterdeck.server.write.subresource_admission import admit_posted
+from quarterdeck.server.write.subresource_admission import PostedAdmission
 from quarterdeck.storage import RevisionConflict
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import ApiError, BadRequest, Conflict
@@ -31,7 +31,7 @@ _ATTEMPTS = 64
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
-    """Assign the pod; 201 with a Status."""
+    """Assign the pod to the node of the Binding; answers 201 with a Status."""
     options = CreateOptions.parse(call.request.query)
     write_options = parse_write_options(call, options, "CreateOptions", subresource=BINDING)
     validation = parse_field_validation(options)
@@ -40,24 +40,30 @@ async def handle(core: Core, call: Call) -> responses.Response:
     value = await core.worker.run(
         len(body), lambda: decoder.decode_object(asked, body, KIND, validation)
     )
+    admitted = call
     if not call.path.name:
         call = _name_pod(core, call, value["metadata"].get("name") or "")
+        # admission sees what it was posted to
+        admitted = msgspec.structs.replace(call, resource=_build_resource())
+        write_options = msgspec.structs.replace(write_options, subresource="")
     check_namespace(call, value["metadata"])
+    admission = PostedAdmission(core, admitted, write_options, kind=KIND)
+    value = await admission.admit(value)
     check_posted_name(call, value["metadata"], KIND.kind)
-    value = await admit_posted(core, call, value, write_options, kind=KIND)
     if errors := [str(each) for each in _validate(value)]:
         # not as an Invalid: Kubernetes sends the errors as they are
         raise ApiError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]", code=500)
+    await admission.validate(value)
     await _assign(core, call, value, is_dry_run=write_options.is_dry_run)
     document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return responses.build_document(core, call, kit_json.encode({**document, "code": 201}), 201)
 
 
 def _name_pod(core: Core, call: Call, name: str) -> Call:
-    """The call about the pod that a Binding names, where it was posted to `bindings`.
+    """Return the call for the pod that a Binding names, if it was posted to `bindings`.
 
     Raises:
-        BadRequest: if it names none.
+        BadRequest: if the Binding has no name.
     """
     if not name:
         raise BadRequest("Name parameter required.")
@@ -97,7 +103,7 @@ def _validate(binding: Object) -> list[FieldError]:
 
 
 def _find_problem(pod: Object, binding: Object) -> str:
-    """Why a pod cannot be assigned; empty if it can."""
+    """Return why a pod cannot be assigned; empty if it can."""
     metadata, spec, wanted = pod["metadata"], pod.get("spec") or {}, binding["metadata"]
     name = metadata["name"]
     for member in ("uid", "resourceVersion"):

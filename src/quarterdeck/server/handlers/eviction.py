@@ -60,7 +60,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     if not options.dry_run:
         check_preconditions(call, options, pod["metadata"])
         _add_condition(core, call, entry, pod)
-        options = _without_version(options)
+        options = _drop_version(options)
     await write.delete(core, call, options, is_admitted=True)
     if spent is not None:
         await spent
@@ -75,7 +75,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitable[object] | None:
-    """Count the disruption in the pod's budget, if it has one.
+    """Record the disruption in the PodDisruptionBudget of the pod, if it has one.
 
     Raises:
         TooManyRequests: if the budget allows no more.
@@ -102,7 +102,7 @@ def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitabl
 
 
 def _add_condition(core: Core, call: Call, entry: Entry, pod: Object) -> None:
-    """Say in the status of a pod that it is evicted: controllers tell by it why a pod ends."""
+    """Set the condition DisruptionTarget, by which controllers recognise an evicted pod."""
     conditions = get_items(pod, "status", "conditions")
     if any(_is_disrupted(each) for each in conditions):
         return
@@ -120,8 +120,8 @@ def _is_disrupted(condition: Object) -> bool:
     return condition.get("type") == _CONDITION["type"] and condition.get("status") == "True"
 
 
-def _without_version(options: DeleteOptions) -> DeleteOptions:
-    """Options without a precondition that was checked, and that the condition made untrue."""
+def _drop_version(options: DeleteOptions) -> DeleteOptions:
+    """Remove the resourceVersion precondition: it was checked, and the condition changed it."""
     wanted = options.preconditions
     if wanted is None:
         return options

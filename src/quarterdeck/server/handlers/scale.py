@@ -45,20 +45,20 @@ _COLUMNS = (
 )
 _CUSTOM_COLUMNS = (NAME, *_COLUMNS[1:3], build_column("Age", "date", text=AGE.description))
 _NO_CONVERSION = "request to convert CR to an invalid group/version: autoscaling/v1"
-"""What Kubernetes says of a custom object's Scale that is changed by server-side apply."""
+"""The error of Kubernetes for a custom object's Scale changed by server-side apply."""
 _NO_MANAGERS = (
     "failed to create manager for existing fields: failed to convert live object (/;"
     f" autoscaling/v1, Kind=Scale) to proper version: {_NO_CONVERSION}"
 )
-"""What Kubernetes says of the first apply of a custom object's scale."""
+"""The error of Kubernetes for the first apply of a custom object's scale."""
 
 
 _SCALE_NOT_FOUND = frozenset({"deployments", "replicasets", "replicationcontrollers"})
-"""Kinds of Kubernetes that say `not found` of a scale whatever went wrong."""
+"""Resources for which Kubernetes answers every error of reading a scale with `not found`."""
 
 
 _ABSENT_REPLICAS = -(2**31)
-"""What a patch sees of a replica number that is absent; it must replace it."""
+"""Stands for an absent replica count while a patch is applied; the patch must replace it."""
 
 
 def _parse_options(
@@ -69,7 +69,7 @@ def _parse_options(
     problems: Sequence[FieldError] = (),
 ) -> WriteOptions:
     parsed = parse_write_options(call, options, kind, subresource=SCALE, problems=problems)
-    return parsed._replace(view=ScaleView(call))
+    return msgspec.structs.replace(parsed, view=ScaleView(call))
 
 
 async def get(core: Core, call: Call) -> responses.Response:
@@ -88,7 +88,7 @@ async def get(core: Core, call: Call) -> responses.Response:
 
 
 def _build_read_error(call: Call, error: ApiError) -> ApiError:
-    """Build the error of a scale that cannot be read; some kinds call each `not found`."""
+    """Build the error of a scale that cannot be read; see `_SCALE_NOT_FOUND`."""
     gvr = call.resource.gvr
     if call.resource.is_custom or gvr.resource not in _SCALE_NOT_FOUND:
         return error
@@ -180,7 +180,7 @@ async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Res
 
 
 def _build_configuration(call: Call, applied: AppliedScale) -> Object:
-    """Build the configuration of the object that an applied Scale stands for."""
+    """Build the apply configuration of the object from an applied Scale."""
     config: Object = {
         "apiVersion": call.resource.api_version,
         "kind": call.resource.kind,
@@ -236,7 +236,7 @@ def _build_absent_error(call: Call, value: Object) -> BadRequest:
 
 
 def _show_scale_version(call: Call, error: Conflict) -> Conflict:
-    """The conflict with managers named by the version of the Scale that they see."""
+    """Replace the version of the object in a conflict by the version of the Scale."""
     old, new = f"using {call.resource.api_version}", f"using {SCALE_KIND.api_version}"
     details = error.details or Details()
     causes = tuple(

@@ -22,7 +22,7 @@ from quarterdeck.server.request.object_key import check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
-from quarterdeck.server.write.subresource_admission import admit_posted
+from quarterdeck.server.write.subresource_admission import PostedAdmission
 from quarterdeck.storage import StoreKey
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Conflict, Invalid, NotFound
@@ -36,7 +36,7 @@ _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
-    """Issue a token; 201 with the request and the token in its status."""
+    """Issue a token; answers 201 with the TokenRequest and the token in its status."""
     options = CreateOptions.parse(call.request.query)
     write_options = parse_write_options(call, options, "CreateOptions", subresource=TOKEN)
     validation = parse_field_validation(options)
@@ -45,19 +45,20 @@ async def handle(core: Core, call: Call) -> responses.Response:
     value = await core.worker.run(
         len(body), lambda: decoder.decode_object(asked, body, KIND, validation)
     )
-    account = write.get_current(core, call)
-    metadata = value["metadata"]
-    check_namespace(call, metadata)
-    _check_name(call, metadata)
+    check_namespace(call, value["metadata"])
     value.pop("status", None)
     _read_seconds(value)
     value = field_managers.track_fields(core, asked, value, None, manager=write_options.manager)
+    admission = PostedAdmission(core, call, write_options, kind=KIND)
+    value = await admission.admit(value)
+    account = write.get_current(core, call)
+    _check_name(call, value["metadata"])
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
-    value["spec"]["audiences"] = value["spec"].get("audiences") or list(core.accounts.audiences)
-    value = await admit_posted(core, call, value, write_options, kind=KIND)
     seconds, spec = _read_seconds(value), value["spec"]
     if errors := _validate_seconds(seconds):
         raise Invalid.of(KIND.kind, "", errors, group=KIND.group)
+    spec["audiences"] = spec.get("audiences") or list(core.accounts.audiences)
+    await admission.validate(value)
     bound = _find_bound_object(core, call, spec.get("boundObjectRef"))
     token = core.accounts.issue(
         call.key,
@@ -72,10 +73,10 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 def _check_name(call: Call, metadata: Object) -> None:
-    """Fill in the name of the account; a request need not name it.
+    """Fill in the name of the account, which a request may leave out.
 
     Raises:
-        Invalid: if it names another one.
+        Invalid: if the request has another name.
     """
     name = call.path.name
     if metadata.setdefault("name", name) != name:
@@ -85,7 +86,7 @@ def _check_name(call: Call, metadata: Object) -> None:
 
 
 def _read_seconds(value: Object) -> int:
-    """How long the token is to live; filled in where the request does not say."""
+    """Return the lifetime of the token in seconds; the default is filled in if it is absent."""
     spec: Object = value.setdefault("spec", {})
     spec["expirationSeconds"] = seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
     return int(seconds)
@@ -114,12 +115,12 @@ def _validate_seconds(seconds: int) -> list[FieldError]:
 
 
 def _find_bound_object(core: Core, call: Call, reference: Object | None) -> Bound | None:
-    """Find what the token is to be bound to, which must be there.
+    """Find the object that the token is bound to.
 
     Raises:
-        BadRequest: for other kinds, and for pods of another account.
-        NotFound: if it is not there.
-        Conflict: if it is there and is another one.
+        BadRequest: for kinds that tokens cannot be bound to, and pods of another account.
+        NotFound: if the object does not exist.
+        Conflict: if the object has another uid.
     """
     if not reference:
         return None

@@ -41,14 +41,14 @@ class NonResourceRouter:
         verb = "get" if request.method in ("GET", "HEAD") else request.method.lower()
         check_authorized(self._core.authorizer, user, Attributes(verb=verb, path=path))
         if verb != "get":
-            return responses.page_not_found()
+            return responses.build_page_not_found()
         first, *rest = path[1:].split("/")
         if first in ENDPOINTS:
-            return self._health.answer(path, request.query) or responses.page_not_found()
+            return self._health.answer(path, request.query) or responses.build_page_not_found()
         if first in ("api", "apis"):
             return self._answer_discovery(request, first, rest)
         if first == "openapi":
-            return await self._answer_openapi(request, path) or responses.page_not_found()
+            return await self._answer_openapi(request, path) or responses.build_page_not_found()
         match path:
             case "/version":
                 return http.Response(200, responses.JSON_HEADERS, self._version)
@@ -66,13 +66,13 @@ class NonResourceRouter:
             case "/metrics":
                 return http.Response(200, responses.METRICS_HEADERS, self._core.metrics.render())
             case _:
-                return responses.page_not_found()
+                return responses.build_page_not_found()
 
     async def _answer_openapi(self, request: http.Request, path: str) -> http.Response | None:
         """Answer for OpenAPI, which is loaded by the first request for it.
 
-        Hundreds of definitions make a document that takes seconds to build: in a thread, once for
-        all who ask, while the registry is read on the event loop.
+        With hundreds of definitions a document takes seconds to build. So it is built in a thread,
+        once for all requests; the registry is read on the event loop.
         """
         from quarterdeck.server.openapi import documents, serve
 
@@ -99,7 +99,7 @@ class NonResourceRouter:
         else:
             body = documents.get_resources(rest[0], rest[1]) if len(rest) == 2 else None
         return (
-            responses.page_not_found()
+            responses.build_page_not_found()
             if body is None
             else _build_json_response(request, self._core, body)
         )
@@ -122,7 +122,7 @@ class NonResourceRouter:
 def _build_issuer_document(
     request: http.Request, accounts: ServiceAccountTokens
 ) -> dict[str, object]:
-    """Build where others find the keys that verify tokens of service accounts."""
+    """Build the OpenID discovery document, which names the keys of service account tokens."""
     scheme = "https" if request.peer.secure else "http"
     return {
         "issuer": accounts.issuer,

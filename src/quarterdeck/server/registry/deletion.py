@@ -8,10 +8,10 @@ from quarterdeck.wire.query import DeleteOptions
 
 ORPHAN = "orphan"
 """The finalizer that waits until the dependents are orphaned."""
-_WITHOUT_DEPENDENTS = frozenset({"events"})
-"""Resources that the garbage collector does not know: their deletion waits for nothing."""
-_WITHOUT_POLICY = frozenset({"customresourcedefinitions.apiextensions.k8s.io"})
-"""Resources whose first deletion does not look at the propagation policy."""
+_WITHOUT_DEPENDENTS = "events"
+"""The resource that the garbage collector ignores: the propagation policy has no effect."""
+_WITHOUT_POLICY = "customresourcedefinitions.apiextensions.k8s.io"
+"""The resource whose first deletion ignores the propagation policy."""
 FOREGROUND = "foregroundDeletion"
 """The finalizer that waits until the dependents are gone."""
 
@@ -19,14 +19,13 @@ FOREGROUND = "foregroundDeletion"
 def begin_deletion(
     resource: Resource, value: Object, options: DeleteOptions, *, context: Context
 ) -> tuple[bool, bool]:
-    """Mark an object as being deleted, in place; whether it is kept, and whether it changed."""
+    """Mark an object as being deleted, in place; return whether it is kept, and if it changed."""
     strategy, metadata = resource.strategy, value["metadata"]
     is_deleting = bool(metadata.get("deletionTimestamp"))
     if is_deleting and strategy.is_kept(value):
         return True, False
     finalizers = list(metadata.get("finalizers") or ())
-    ignores_policy = _WITHOUT_DEPENDENTS if is_deleting else _WITHOUT_DEPENDENTS | _WITHOUT_POLICY
-    if resource.stored_name not in ignores_policy:
+    if _has_policy(resource.stored_name, is_deleting=is_deleting):
         finalizers = _compute_finalizers(finalizers, options)
     is_changed = finalizers != (metadata.get("finalizers") or [])
     if finalizers:
@@ -49,7 +48,7 @@ def begin_deletion(
 
 
 def is_finished(resource: Resource, value: Object) -> bool:
-    """Whether an object that is being deleted has nothing left that keeps it."""
+    """Whether an object that is being deleted can be removed now."""
     metadata = value["metadata"]
     return (
         bool(metadata.get("deletionTimestamp"))
@@ -59,10 +58,15 @@ def is_finished(resource: Resource, value: Object) -> bool:
     )
 
 
-def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: Context) -> bool:
-    """A second deletion may only make it faster, or say that nothing is waited for.
+def _has_policy(name: str, *, is_deleting: bool) -> bool:
+    """Whether the propagation policy applies to a deletion."""
+    return name != _WITHOUT_DEPENDENTS and (is_deleting or name != _WITHOUT_POLICY)
 
-    Returns whether it changes something.
+
+def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: Context) -> bool:
+    """Shorten the grace period by a second deletion; it can never become longer.
+
+    Returns whether the metadata changed.
     """
     if "deletionGracePeriodSeconds" not in metadata and metadata.get("finalizers"):
         metadata["deletionGracePeriodSeconds"] = 0

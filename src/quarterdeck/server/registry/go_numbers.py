@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 _FEWEST, _MOST = -(2**63), 2**63 - 1
-_ENDS = (b".0,", b".0}", b".0]")
+_WHOLE = b".0"
+_ENDS = frozenset({b",", b"}", b"]"})
 _LARGEST = 1e21
 """From here on Go writes an exponent."""
 
@@ -23,7 +24,12 @@ def round_large_integers(value: Any) -> None:
 
 def may_have_whole_floats(encoded: bytes) -> bool:
     """Whether JSON may have such a number below 10**16; a text that looks like one counts too."""
-    return b".0" in encoded and any(end in encoded for end in _ENDS)
+    at = encoded.find(_WHOLE)
+    while at >= 0:
+        if encoded[at + 2 : at + 3] in _ENDS:
+            return True
+        at = encoded.find(_WHOLE, at + 2)
+    return False
 
 
 def write_whole_floats(value: Any) -> None:

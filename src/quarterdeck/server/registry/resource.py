@@ -1,15 +1,14 @@
-"""The face between the verbs and the kinds.
+"""The interface between verbs and kinds.
 
-A `Resource` says what is served under one path. Its `Strategy` holds the rules of the kind; the
-verb handlers call them in a fixed order, the same for every kind:
+A `Resource` describes what is served under one path. Its `Strategy` has the rules of the kind; the
+verb handlers call its methods in a fixed order, the same for every kind:
 
     create:  normalise -> default -> prepare_create -> (object metadata filled) -> validate_create
     update:  normalise -> default -> prepare_update -> generation -> validate_update
-    read:    `served` on what is stored, unless `stored_as_served`
+    read:    `to_served` on what is stored, unless `stored_as_served`
 
-Strategies are synchronous and pure: they get dicts, may change the one they are told they may
-change, and know nothing of requests or storage. Everything they may not compute themselves (time,
-randomness, who asks) is in the `Context`.
+Strategies are synchronous and pure: they get dicts, change only those that are documented to be
+changed, and do not use requests or storage. Time, randomness and the user are in the `Context`.
 """
 
 import functools
@@ -47,7 +46,7 @@ ALL_VERBS = (
 
 
 class ValidationTakesLong(Exception):
-    """Raised by a validation that must be quick: the rules may cost too much for the event loop."""
+    """Raised by a quick validation if the rules may take too long for the event loop."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,17 +56,17 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     random: random.Random
     user: str = ""
     namespace: str = ""
-    """Of the request; empty for cluster-scoped resources."""
+    """The namespace of the request; empty for cluster-scoped resources."""
     subresource: str = ""
-    """`status`, `scale` or empty: rules differ by it."""
+    """The subresource of the request, such as `status`; empty for the object itself."""
     metadata_errors: tuple[FieldError, ...] = ()
-    """Errors in the object's metadata, set for the `validate_…` methods only: some kinds
-    skip their costly checks then, and say so. They do not repeat these."""
+    """Errors in the object's metadata, set for the `validate_…` methods only. Custom kinds skip
+    their CEL rules then, with an error about it. The methods do not return these errors again."""
     is_quick: bool = False
     """Whether the `validate_…` methods raise `ValidationTakesLong` instead of taking long."""
 
 
-class NormalizedObject(NamedTuple):
+class NormalizedObject(msgspec.Struct, frozen=True):
     """A body in the shape of its kind."""
 
     value: Object
@@ -108,7 +107,7 @@ class Strategy(Protocol):
 
     @property
     def allow_create_on_update(self) -> bool:
-        """Whether PUT on an absent name creates."""
+        """Whether PUT creates an object that does not exist."""
 
     @property
     def needs_type_meta(self) -> bool:
@@ -116,7 +115,7 @@ class Strategy(Protocol):
 
     @property
     def stored_as_served(self) -> bool:
-        """Whether stored bytes go to clients as they are, without `served`.
+        """Whether stored bytes are sent to clients unchanged, without `to_served`.
 
         False while stored objects may be of another version, or lack a new default.
         """
@@ -124,7 +123,7 @@ class Strategy(Protocol):
     # shape ---------------------------------------------------------------------------------------
 
     def normalise(self, value: Object) -> NormalizedObject:
-        """Drop what the kind does not know and say what it was; `value` may be changed.
+        """Drop unknown fields and return their paths; `value` may be changed.
 
         Raises:
             ApiError: 400 for a value of a wrong type in a built-in kind. Custom kinds report
@@ -138,18 +137,18 @@ class Strategy(Protocol):
         """Fill in defaults of a server-side applied object, in place; its nulls are kept."""
 
     def to_stored(self, value: Object) -> Object:
-        """The object in the version it is stored in; `value` itself where they are the same."""
+        """Convert an object to its stored version; returns `value` itself if it is the same."""
 
     def to_served(self, value: Object) -> Object:
-        """The object in the version of this resource, from what is stored (defaults included)."""
+        """Convert a stored object to the version of this resource, and default it."""
 
     # writes --------------------------------------------------------------------------------------
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        """Reset what a creator may not set (status), fill in what the kind derives. In place."""
+        """Drop what a client may not set (status), and fill in what the kind derives. In place."""
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        """Keep what this endpoint may not change: status on the main one, the rest on `/status`.
+        """Restore what this endpoint may not change: the status, or all else on `/status`.
 
         Immutable metadata is already restored. In place; `old` is only read.
         """
@@ -161,32 +160,33 @@ class Strategy(Protocol):
         """Find what is wrong with a change; object metadata was checked already."""
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
-        """Whether this change raises `metadata.generation` (asked on every endpoint)."""
+        """Whether this change increases `metadata.generation` (called for every endpoint)."""
 
     def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
-        """Texts for `Warning` headers of an accepted write."""
+        """Return the texts for `Warning` headers of an accepted write."""
 
     def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
         """Find what is wrong with a name (or with a `generateName`); empty for a good one."""
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
-        """Paths that writers of this endpoint never own in managedFields: `(("status",),)`."""
+        """Return paths that writers of this endpoint never own, such as `(("status",),)`."""
 
     # deletion ------------------------------------------------------------------------------------
 
     def compute_grace_period(self, value: Object, requested: int | None) -> int:
-        """Seconds between the request to delete and the end; 0 for nearly every kind."""
+        """Return the grace period of a deletion in seconds; 0 for nearly every kind."""
 
     def begin_delete(self, value: Object, context: Context) -> bool:
-        """Adjust an object whose deletion begins, in place; true if the kind itself keeps it.
+        """Adjust an object that is being deleted, in place; True if the kind itself keeps it.
 
         Namespaces become Terminating, CustomResourceDefinitions get their finalizer.
-        Finalizers in the metadata keep an object whatever this says.
+        Finalizers in the metadata keep an object even if this returns False.
         """
 
     def is_kept(self, value: Object) -> bool:
-        """Whether the kind itself still keeps an object that is being deleted (a Namespace with
-        `spec.finalizers`); finalizers in the metadata are not asked about here.
+        """Whether the kind itself keeps a deleted object, as `spec.finalizers` of Namespaces do.
+
+        Finalizers in the metadata are checked elsewhere.
         """
 
     # reads ---------------------------------------------------------------------------------------
@@ -208,10 +208,10 @@ class Strategy(Protocol):
     # scale ---------------------------------------------------------------------------------------
 
     def read_scale(self, value: Object) -> Scale | None:
-        """Read the scale of an object; none where the kind has none.
+        """Read the scale of an object; None if the kind has no scale.
 
         Raises:
-            ApiError: 500 as Kubernetes does, where the field that should hold it is absent.
+            ApiError: 500 if the replicas field is absent, as in Kubernetes.
         """
 
     def write_scale(self, value: Object, replicas: int) -> None:
@@ -224,7 +224,7 @@ class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     verbs: tuple[str, ...]
     gvk: GVK
-    """Of the body: the resource's own for `status`, `autoscaling/v1, Scale` for `scale`."""
+    """The kind of the body: that of the resource for `status`, Scale for `scale`."""
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
@@ -237,7 +237,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     namespaced: bool
     strategy: Strategy
     schema: Node | None = None
-    """Of a custom kind; those of built-in kinds are in their table and built when asked for."""
+    """The schema of a custom kind; those of built-in kinds are built from the table, see `node`."""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
@@ -247,23 +247,23 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     is_custom: bool = False
     """Custom resources: items of lists carry `kind` and `apiVersion`, no strategic merge."""
     is_completed: bool = False
-    """Whether the server completes a write by another one of its own, which answers wait for."""
+    """Whether the server follows a write with one of its own, which the response waits for."""
     storage_version_hash: str = ""
     converter: Converter | None = None
-    """How a webhook converts between the versions of a custom kind; none for nearly all."""
+    """The conversion webhook of a custom kind; None if it has none."""
     stored_api_version: str = ""
-    """Of a custom kind: the version it is stored in."""
+    """The version that objects of a custom kind are stored in."""
     definition_revision: int = 0
-    """Of a custom kind: the revision that gave it its rules, 0 for those of the server's start.
-    Watches end where it changes, and cannot begin before it: whoever watches lists again."""
+    """The revision of the last change to the rules of a custom kind; 0 if before the server start.
+    Watches end when it changes, and cannot start from an older revision: clients list again."""
     is_terminating: bool = False
     """Whether the definition of a custom kind is being deleted: no object can be created."""
     deprecation: str = ""
     """A text for the `Warning` header of every answer; empty for none."""
     served: EncodedCache = msgspec.field(default_factory=EncodedCache)
-    """Objects in this version, where they are not stored so."""
+    """Caches objects that were converted to this version."""
     messages: EncodedCache = msgspec.field(default_factory=EncodedCache)
-    """Objects of this version as protobuf messages."""
+    """Caches objects of this version as protobuf messages."""
 
     @property
     def node(self) -> Node:
@@ -294,5 +294,5 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @functools.cached_property
     def stored_name(self) -> str:
-        """What the resource is called in storage."""
+        """The name of the resource in storage."""
         return self.storage or self.group_resource

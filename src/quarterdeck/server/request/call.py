@@ -22,17 +22,17 @@ class Call(msgspec.Struct, kw_only=True, eq=False):
     warnings: list[str] = []
     audit_annotations: dict[str, str] = {}
     body: bytes | None = None
-    """The body once it was read: a handler may run again after a conversion."""
+    """The body once it was read; kept because a handler may run again after a conversion."""
 
     @property
     def key(self) -> StoreKey:
-        """Where the object is stored."""
+        """The key of the object in the store."""
         return StoreKey(self.resource.stored_name, self.path.namespace, self.path.name)
 
     @property
     def manager(self) -> str:
-        """The field manager of a client that names none: its user agent up to the slash."""
-        agent = self.request.headers.get("user-agent") or "unknown"
+        """The default field manager: the user agent up to the slash."""
+        agent = self.request.headers.find("user-agent") or "unknown"
         return agent.partition("/")[0][:128] or "unknown"
 
     def warn(self, text: str) -> None:

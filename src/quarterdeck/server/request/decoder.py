@@ -31,7 +31,7 @@ _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 def take_body(call: Call, limit: int) -> bytes | None:
-    """Take the body of a request if all of it is there; None if it must be awaited."""
+    """Return the body of a request if it has arrived completely; None if it must be awaited."""
     if call.body is None:
         call.body = call.request.read_nowait(limit)
     return call.body
@@ -54,12 +54,12 @@ async def read_body(call: Call, limit: int) -> bytes:
 
 def get_content_type(call: Call) -> str:
     """Return the media type of the body; a body without one is JSON."""
-    header = call.request.headers.get("content-type")
+    header = call.request.headers.find("content-type")
     return parse_media_type(header).type if header else JSON
 
 
 def build_unsupported(*accepted: str) -> UnsupportedMediaType:
-    """Build the 415 that names what would be read."""
+    """Build the 415 that lists the accepted media types."""
     return UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
         + ", ".join(accepted)
@@ -67,13 +67,13 @@ def build_unsupported(*accepted: str) -> UnsupportedMediaType:
 
 
 def decode_document(body: bytes, media: str, *, duplicates: list[str] | None = None) -> Any:
-    """Read JSON or YAML, without any idea of what it is.
+    """Decode a JSON, YAML or protobuf body, whatever its kind.
 
-    Keys that come twice in YAML are described in `duplicates` if it is given, and refused else.
+    Duplicate keys in YAML are added to `duplicates` if it is given, and refused otherwise.
 
     Raises:
         UnsupportedMediaType: for other media types.
-        BadRequest: with Kubernetes' words for what is wrong.
+        BadRequest: with the text of Kubernetes.
     """
     if media == JSON:
         try:
@@ -97,10 +97,10 @@ def _decode_protobuf(body: bytes) -> Any:
 
 
 def decode_yaml(body: bytes, *, duplicates: list[str] | None = None) -> Any:
-    """Read YAML (or JSON, which is YAML).
+    """Decode YAML (or JSON, which is YAML).
 
     Raises:
-        BadRequest: naming line and problem.
+        BadRequest: naming the line and the error.
     """
     from quarterdeck.kit import yaml
 
@@ -114,7 +114,7 @@ def decode_yaml(body: bytes, *, duplicates: list[str] | None = None) -> Any:
 
 
 def format_yaml_duplicates(repeated: list[str]) -> str:
-    """Format keys that come twice as an error; warnings name them one by one."""
+    """Format duplicate keys as one error; warnings name them one by one."""
     return "yaml: unmarshal errors:\n" + "\n".join(f"  {each}" for each in repeated)
 
 
@@ -124,10 +124,10 @@ def _explain_json_error(body: bytes, error: Exception) -> str:
 
 
 def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> Object:
-    """Read a body as an object of a kind, in the shape of that kind.
+    """Decode a body as an object of a kind, and normalise it.
 
     Raises:
-        BadRequest, Invalid, UnsupportedMediaType: in Kubernetes' words.
+        BadRequest, Invalid, UnsupportedMediaType: with the text of Kubernetes.
     """
     media = get_content_type(call)
     repeated: list[str] = []
@@ -162,15 +162,16 @@ def shape_object(
     field_validation: str,
     problems: Sequence[str] = (),
 ) -> Object:
-    """Drop what the kind does not know, and report it as the client wants it reported.
+    """Normalise an object, and report unknown fields as the field validation requires.
 
-    `problems` are what was found in the text before, and is reported along with it.
+    `problems` were found in the body before, and are reported with them.
 
     Raises:
         BadRequest: for unknown and duplicate fields if validation is strict.
     """
     check_metadata(value, gvk)
-    shaped, unknown = call.resource.strategy.normalise(value)
+    normalized = call.resource.strategy.normalise(value)
+    shaped, unknown = normalized.value, normalized.unknown
     if call.verb == "patch":
         unknown = tuple(sorted(unknown))  # Go writes a patched object with sorted members
     if (unknown or problems) and field_validation != "Ignore":
@@ -182,12 +183,14 @@ def shape_object(
             )
         for problem in problems:
             call.warn(problem)
-    _merge_duplicate_owners(call, shaped.get("metadata") or {})
+    metadata = shaped.get("metadata")
+    if metadata and "ownerReferences" in metadata:
+        _merge_duplicate_owners(call, metadata)
     return _order_members(call, shaped)
 
 
 def _order_members(call: Call, value: Object) -> Object:
-    """The members that name the object first, as Kubernetes writes them."""
+    """Put kind and apiVersion first, in the order in which Kubernetes writes them."""
     first, second = ("apiVersion", "kind") if call.resource.is_custom else ("kind", "apiVersion")
     metadata = value.get("metadata") or {}
     if metadata and tuple(value)[:2] == (first, second):
@@ -223,7 +226,7 @@ class _Owner(msgspec.Struct):
 
 
 def check_metadata(value: Object, gvk: GVK) -> None:
-    """Make sure `metadata` is an object whose members have their types; nulls are dropped.
+    """Check that `metadata` is an object whose members have the right types; drop nulls.
 
     Raises:
         BadRequest: naming the member.
@@ -247,7 +250,7 @@ def check_metadata(value: Object, gvk: GVK) -> None:
 
 
 def _explain_metadata_error(value: Object, gvk: GVK) -> str:
-    """What Go says about metadata of a wrong type."""
+    """Return Go's error for metadata of a wrong type."""
     from quarterdeck.meta import builtins
 
     whole = builtins.decode(value, gvk).error if builtins.is_builtin(gvk) else None
@@ -256,7 +259,7 @@ def _explain_metadata_error(value: Object, gvk: GVK) -> str:
 
 
 def _fill_null_texts(metadata: Object) -> None:
-    """A null label or annotation is the empty string, as Go reads it."""
+    """Replace null labels and annotations by empty strings, as Go decodes them."""
     for name in ("labels", "annotations"):
         texts = metadata.get(name)
         if isinstance(texts, dict) and None in texts.values():
@@ -264,7 +267,7 @@ def _fill_null_texts(metadata: Object) -> None:
 
 
 def _merge_duplicate_owners(call: Call, metadata: Object) -> None:
-    """Keep each owner reference once, and warn of those that came twice."""
+    """Remove duplicate owner references, and warn of them."""
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
@@ -284,16 +287,16 @@ def _merge_duplicate_owners(call: Call, metadata: Object) -> None:
 
 
 def find_duplicate_fields(body: bytes, value: Object, field_validation: str) -> list[str]:
-    """Find the paths of keys that came twice."""
+    """Find the paths of duplicate keys."""
     if field_validation == "Ignore" or not _loses_keys(body, value):
         return []
     return kit_json.find_duplicate_keys(body)
 
 
 def _loses_keys(body: bytes, value: Object) -> bool:
-    """Whether keys may have come twice: a fast reader keeps the last one silently.
+    """Whether a body may have duplicate keys, of which decoding keeps only the last.
 
-    Writing the value again and counting quotes tells cheaply that nothing was lost; only where the
-    counts differ is the body scanned properly.
+    Encoding the value again and counting quotes is a cheap test that nothing was lost; only if the
+    counts differ is the body scanned for duplicates.
     """
     return kit_json.encode(value).count(b'"') != body.count(b'"')

@@ -26,14 +26,16 @@ Headers = list[tuple[str, str]]
 Response = http.Response | http.StreamResponse
 
 
+_OBJECT = Form.OBJECT
+"""An alias, because looking up the member of an enumeration is slow."""
 _NO_CACHE = ("Cache-Control", "no-cache, private")
 
 
 _READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _MAX_YAML_BYTES = 64 * 1024
-"""Answers over this are not written as YAML of many lines: that takes 4 µs a byte."""
+"""Larger responses stay JSON, which is YAML too: writing YAML takes 4 µs a byte."""
 _YAML_COST = 16
-"""How much longer than JSON is read YAML is written."""
+"""Writing YAML is slower than decoding JSON by this factor."""
 _JSON_TYPE = ("Content-Type", "application/json")
 
 
@@ -50,9 +52,9 @@ TEXT_HEADERS: Headers = [_NO_CACHE, ("Content-Type", "text/plain; charset=utf-8"
 
 
 def build_stored(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response:
-    """Build an answer with an object as it is stored."""
+    """Build a response from the stored bytes of an object."""
     choice = call.choice
-    if choice.form is not Form.OBJECT:
+    if choice.form is not _OBJECT:
         return build_object(core, call, decode_stored(call.resource, value), status)
     if choice.media == PROTOBUF:
         body = protobuf.encode_stored(call.resource, value)
@@ -61,12 +63,12 @@ def build_stored(core: Core, call: Call, value: bytes, status: int = 200) -> htt
 
 
 def build_copy(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response | None:
-    """Build an answer with the stored bytes themselves; None where that takes more than a copy.
+    """Build a response with the stored bytes unchanged; None if they must be converted.
 
-    Nearly every answer is one: an object of no great size, as JSON, for a program.
+    This is the usual response: an object of moderate size, as compact JSON.
     """
     choice, options = call.choice, core.options
-    if choice.media != JSON or choice.form is not Form.OBJECT or _wants_pretty(call.request):
+    if choice.media != JSON or choice.form is not _OBJECT or _wants_pretty(call.request):
         return None
     if len(value) >= min(options.gzip_bytes, options.inline_bytes):
         return None
@@ -76,7 +78,7 @@ def build_copy(core: Core, call: Call, value: bytes, status: int = 200) -> http.
 
 
 def build_object(core: Core, call: Call, value: Object, status: int = 200) -> http.Response:
-    """Build an answer with an object that is decoded already."""
+    """Build a response with a decoded object."""
     if call.choice.media == PROTOBUF:
         body = protobuf.encode_object(value, call.choice)
         return _build_response(core, call, body, headers=build_headers(call), status=status)
@@ -84,7 +86,7 @@ def build_object(core: Core, call: Call, value: Object, status: int = 200) -> ht
 
 
 def build_document(core: Core, call: Call, body: bytes, status: int = 200) -> http.Response:
-    """Build an answer with a JSON body, in the client's media type."""
+    """Build a response from a JSON body, in the client's media type."""
     headers = build_headers(call)
     if call.choice.media == PROTOBUF:
         body = protobuf.encode_document(kit_json.decode(body))
@@ -98,32 +100,32 @@ def build_document(core: Core, call: Call, body: bytes, status: int = 200) -> ht
 
 
 def estimate_cost(call: Call, size: int) -> int:
-    """What an answer of `size` bytes costs, as bytes of one that is read: YAML is slow to write."""
+    """Estimate the cost of a response as bytes of JSON to decode; YAML is slow to write."""
     return size * _YAML_COST if call.choice.media == YAML else size
 
 
 def estimate_document_cost(core: Core, call: Call, size: int) -> int:
-    """The same for `build_document` alone, whose body is encoded already and often only copied."""
+    """Estimate the cost of `build_document`, whose body is often only copied."""
     if call.choice.media in (YAML, PROTOBUF) or _wants_pretty(call.request):
         return estimate_cost(call, size)
     return estimate_copy_cost(core, call, size)
 
 
 def estimate_copy_cost(core: Core, call: Call, size: int) -> int:
-    """The same for a body that is in the client's media type already: only compression counts."""
+    """Estimate the cost of a body that is in the client's media type: only compression counts."""
     is_compressed = size > core.options.gzip_bytes and accepts_gzip(call.request)
     return size // COMPRESSION_SPEED if is_compressed else 0
 
 
 def build_encoded(core: Core, call: Call, body: bytes) -> http.Response:
-    """Build an answer with a body that is in the client's media type already."""
+    """Build a response with a body that is in the client's media type already."""
     return _build_response(core, call, body, headers=build_headers(call), status=200)
 
 
 def _build_response(
     core: Core, call: Call, body: bytes, *, headers: Headers, status: int
 ) -> http.Response:
-    """Build an answer, compressed if that is worth it."""
+    """Build a response, compressed if it is large and the client accepts gzip."""
     if len(body) > core.options.gzip_bytes and accepts_gzip(call.request):
         body = compress(body)
         headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
@@ -131,16 +133,16 @@ def _build_response(
 
 
 def _wants_pretty(request: http.Request) -> bool:
-    """Whether the response is for people: by request, or by a program that people use."""
+    """Whether to indent JSON: as `pretty` in the query says, else for curl, wget and browsers."""
     if "pretty" in request.query:
         return parse_bool(parse_query(request.query).get("pretty", ["false"])[0])
-    return (request.headers.get("user-agent") or "").startswith(_READ_BY_PEOPLE)
+    return (request.headers.find("user-agent") or "").startswith(_READ_BY_PEOPLE)
 
 
 def build_error(
     error: ApiError, warnings: list[str] | None = None, *, accept: str | None = None
 ) -> http.Response:
-    """Build the answer for an error, in JSON unless the client asks for protobuf."""
+    """Build the response for an error, in JSON unless the client asks for protobuf."""
     is_protobuf = choose_error_media(accept) == PROTOBUF
     headers = protobuf.HEADERS if is_protobuf else JSON_HEADERS
     if error.retry_after_s:
@@ -152,18 +154,18 @@ def build_error(
 
 
 def build_plain_error(request: http.Request, reason: str) -> http.Response:
-    """Build the 500 for a request that fails before the API sees it, as text."""
+    """Build the plain-text 500 for a request that fails before it is routed."""
     text = f'Internal Server Error: "{request.target}": {reason}\n'
     return http.Response(500, [*TEXT_HEADERS, ("X-Content-Type-Options", "nosniff")], text.encode())
 
 
-def page_not_found() -> http.Response:
-    """The response for a path that is not served."""
+def build_page_not_found() -> http.Response:
+    """Build the plain-text 404 for a path that is not served."""
     return http.Response(404, TEXT_HEADERS, b"404 page not found\n")
 
 
 def build_success(call: Call, details: dict[str, Any], status: int = 200) -> http.Response:
-    """Build a Status that says all went well."""
+    """Build a Status of success."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"} | details
     if call.choice.media == PROTOBUF:
         return http.Response(status, build_headers(call), protobuf.encode_document(body))
@@ -171,7 +173,7 @@ def build_success(call: Call, details: dict[str, Any], status: int = 200) -> htt
 
 
 def build_headers(call: Call) -> Headers:
-    """Build the headers every answer has, and the warnings this one has."""
+    """Build the headers of a response, with its warnings."""
     headers = protobuf.HEADERS if call.choice.media == PROTOBUF else JSON_HEADERS
     if not call.warnings and not call.resource.deprecation:
         return headers
@@ -203,7 +205,7 @@ def _build_warning(text: str) -> tuple[str, str]:
 def convert_to_yaml(body: bytes, headers: Headers) -> tuple[bytes, Headers]:
     """Convert a JSON body to YAML.
 
-    A large one stays as it is: JSON is YAML too, and writing it anew would hold up everybody.
+    A large body stays JSON, which is YAML too: converting it would block other requests.
     """
     rest = [each for each in headers if each != _JSON_TYPE]
     headers = [*rest, ("Content-Type", YAML)]

@@ -41,7 +41,7 @@ _TERMINATING = "create not allowed while custom resource definition is terminati
 
 
 def build_terminating(resource: Resource, name: str) -> ApiError:
-    """Build the refusal of a new object whose kind has a definition that is being deleted."""
+    """Build the error for a new object whose definition is being deleted."""
     gvr = resource.gvr
     if refuses_applied_objects():
         return Forbidden.of(gvr.resource, name, _TERMINATING, group=gvr.group)
@@ -49,9 +49,9 @@ def build_terminating(resource: Resource, name: str) -> ApiError:
 
 
 def refuses_applied_objects() -> bool:
-    """Whether a definition that is being deleted refuses new objects once they are decoded.
+    """Whether server-side apply cannot create objects of a definition that is being deleted.
 
-    Releases before that refuse every POST unread, and let server-side apply create objects.
+    Older releases refuse only POST, before the body is read.
     """
     return has_feature("TerminatingKindsAreForbidden")
 
@@ -59,10 +59,10 @@ def refuses_applied_objects() -> bool:
 async def create(
     core: Core, call: Call, value: Object, write_options: WriteOptions, *, track: bool = True
 ) -> WriteResult:
-    """Store a new object.
+    """Create an object.
 
     Raises:
-        ApiError: as Kubernetes would; nothing was stored then.
+        ApiError: as in Kubernetes; nothing is stored then.
     """
     strategy, metadata = call.resource.strategy, value["metadata"]
     check_namespace(call, metadata)
@@ -70,7 +70,8 @@ async def create(
         raise build_terminating(call.resource, metadata.get("name") or "")
     if track:
         _drop_system_fields(metadata)
-    has_version = track and _is_resource_version(metadata.get("resourceVersion"))
+    version = metadata.get("resourceVersion") if track else None
+    has_version = version is not None and _is_resource_version(version)
     context = core.build_context(call.user.name, call.path.namespace, is_quick=True)
     manager = write_options.manager if track else None
     field_managers.prepare(core, call)
@@ -93,7 +94,7 @@ async def create(
 def _complete(
     core: Core, call: Call, value: Object, *, manager: str | None, context: Context
 ) -> Object:
-    """The new object with its defaults; `manager` owns what it says."""
+    """Fill in defaults, and record the field manager; None if apply has recorded it already."""
     strategy = call.resource.strategy
     (strategy.default_applied if manager is None else strategy.default)(value)
     if manager is None:
@@ -114,8 +115,8 @@ async def _store_new(
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     for _ in range(_NAME_ATTEMPTS if generated else 1):
         if generated:
-            metadata.pop("name", None)
-        _name_object(core, metadata)
+            metadata.pop("name", None)  # so that it comes last
+            metadata["name"] = generate_name(metadata["generateName"], core.random)
         validate = functools.partial(_validate_new, call, value)
         if not validate_at_once(core, size, context, validate):
             await validate_apart(core, context, validate)
@@ -146,7 +147,7 @@ async def _store_new(
 
 
 def _build_already_exists(core: Core, call: Call, name: str) -> AlreadyExists:
-    """Build the 409 for a name that is taken; it says so if that object is being deleted."""
+    """Build the 409 for a name that exists; the message differs if that object is being deleted."""
     gvr = call.resource.gvr
     error = AlreadyExists.of(gvr.resource, name, group=gvr.group)
     key = StoreKey(call.resource.stored_name, call.path.namespace, name)
@@ -156,9 +157,9 @@ def _build_already_exists(core: Core, call: Call, name: str) -> AlreadyExists:
     return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
 
 
-def _is_resource_version(text: str | None) -> bool:
-    """Whether a text names a version; what cannot be parsed names none, and zero means any."""
-    return bool(text and text.isascii() and text.isdigit() and text.strip("0"))
+def _is_resource_version(text: str) -> bool:
+    """Whether a text is a resource version; invalid texts and zero are ignored."""
+    return text.isascii() and text.isdigit() and text.strip("0") != ""
 
 
 def _validate_new(call: Call, value: Object, context: Context) -> None:
@@ -168,7 +169,9 @@ def _validate_new(call: Call, value: Object, context: Context) -> None:
     )
     if metadata.get("finalizers"):
         problems += validate_finalizers_of(call, metadata)
-    errors = strategy.validate_create(value, with_metadata_errors(context, problems))
+    if problems:
+        context = with_metadata_errors(context, problems)
+    errors = strategy.validate_create(value, context)
     if problems and (not errors or checks_metadata(call.resource)):
         errors = [*problems, *errors]
     if errors:
@@ -180,7 +183,7 @@ def _validate_new(call: Call, value: Object, context: Context) -> None:
 
 
 def _drop_system_fields(metadata: Object) -> None:
-    """Drop what only the server sets; Kubernetes forgets to do so for applied objects."""
+    """Drop metadata that only the server sets; as in Kubernetes, apply does not call this."""
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)
 
@@ -191,11 +194,3 @@ def _fill_metadata(core: Core, strategy: Strategy, metadata: Object, context: Co
     metadata["creationTimestamp"] = format_time(context.now)
     if strategy.has_generation:
         metadata["generation"] = 1
-
-
-def _name_object(core: Core, metadata: Object) -> None:
-    """Make up a name from `generateName`, if there is no name."""
-    base = metadata.get("generateName")
-    if metadata.get("name") or not base:
-        return
-    metadata["name"] = generate_name(base, core.random)

@@ -1,5 +1,7 @@
 """Deletion of an object: preconditions, admission, grace period and finalizers."""
 
+import msgspec
+
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
@@ -21,7 +23,7 @@ _PODS = "pods"
 async def delete(
     core: Core, call: Call, options: DeleteOptions, *, is_admitted: bool = False
 ) -> WriteResult:
-    """Delete the object a call names; an eviction is admitted already, as such.
+    """Delete the object of a call; `is_admitted` is set for evictions, which were admitted before.
 
     Raises:
         ApiError: if it does not exist, a precondition fails or admission refuses it.
@@ -30,17 +32,37 @@ async def delete(
         entry = get_current(core, call)
         old = await core.worker.decode(call.resource, entry)
         check_preconditions(call, options, old["metadata"])
-        if not is_admitted:
-            await _admit(core, call, options, old)
+        shown = None if is_admitted else _show_options(call.resource, options, old)
+        if shown is not None:
+            attributes = await _admit(core, call, shown, old)
+            core.admission.charge(attributes)
         try:
-            return await _begin_or_delete(core, call, options, entry=entry, old=old)
+            return await _begin_or_delete(core, call, options, entry=entry, old=old, shown=shown)
         except RevisionConflict:
             continue
     raise build_conflict(call, MODIFIED)
 
 
-async def _admit(core: Core, call: Call, options: DeleteOptions, old: Object) -> None:
-    """Let admission see a deletion: all that may change it, then all that may refuse it."""
+def _show_options(resource: Resource, options: DeleteOptions, old: Object) -> DeleteOptions | None:
+    """Return the options for admission, with the computed grace period of a pod.
+
+    None if admission is not called: for a terminating pod whose grace period does not get shorter.
+    """
+    if resource.stored_name != _PODS:
+        return options
+    metadata, asked = old["metadata"], options.grace_period_seconds
+    if not metadata.get("deletionTimestamp"):
+        grace = resource.strategy.compute_grace_period(old, asked)
+        return msgspec.structs.replace(options, grace_period_seconds=grace)
+    present = metadata.get("deletionGracePeriodSeconds")
+    is_pending = present is not None and (asked is None or asked >= present)
+    return None if is_pending else options
+
+
+async def _admit(
+    core: Core, call: Call, options: DeleteOptions, old: Object
+) -> AdmissionAttributes:
+    """Run mutating and then validating admission for a deletion."""
     attributes = AdmissionAttributes(
         verb="delete",
         resource=call.resource,
@@ -50,21 +72,24 @@ async def _admit(core: Core, call: Call, options: DeleteOptions, old: Object) ->
         old=old,
         options=options,
         is_dry_run=bool(options.dry_run),
-        warnings=call.warnings,
+        warnings=[],
         audit_annotations=call.audit_annotations,
     )
-    if (pending := core.admission.admit_all(attributes)) is not None:
-        await pending
-    if (pending := core.admission.validate_all(attributes)) is not None:
-        await pending
-    core.admission.charge(attributes)
+    try:
+        if (pending := core.admission.admit_all(attributes)) is not None:
+            await pending
+        if (pending := core.admission.validate_all(attributes)) is not None:
+            await pending
+    finally:  # a pod that ends at once is seen twice, and warned of once
+        call.warnings.extend(each for each in attributes.warnings if each not in call.warnings)
+    return attributes
 
 
 def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) -> None:
-    """Compare uid and version with what the client means to delete.
+    """Check the uid and resourceVersion in the preconditions of a deletion.
 
     Raises:
-        Conflict: naming both.
+        Conflict: naming the expected and the actual value.
     """
     wanted = options.preconditions
     if wanted is None:
@@ -87,13 +112,22 @@ def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) ->
 
 
 async def _begin_or_delete(
-    core: Core, call: Call, options: DeleteOptions, *, entry: Entry, old: Object
+    core: Core,
+    call: Call,
+    options: DeleteOptions,
+    *,
+    entry: Entry,
+    old: Object,
+    shown: DeleteOptions | None,
 ) -> WriteResult:
+    """Mark an object as deleted or remove it; `shown` are the options for admission, if called."""
     context = core.build_context(call.user.name, call.path.namespace)
     value = await core.worker.decode(call.resource, entry)
     is_kept, is_changed = begin_deletion(call.resource, value, options, context=context)
     if not is_kept:
         _mark_pod(call.resource, value, context)
+        if shown is not None and call.resource.stored_name == _PODS:
+            await _admit(core, call, shown, value)  # Kubernetes marks a pod, then deletes it
         if not options.dry_run:
             await _remove(core, call, entry, value=value, old=old)
             await delete_endpoints(core, call)
@@ -108,7 +142,7 @@ async def _begin_or_delete(
 
 
 async def _remove(core: Core, call: Call, entry: Entry, *, value: Object, old: Object) -> None:
-    """End an object. The mark of a pod is stored before, so that watchers see it."""
+    """Remove an object; a pod is first stored as terminating, so that watchers see this state."""
     is_marked = call.resource.stored_name == _PODS and value["metadata"] != old["metadata"]
     stored = await core.conversions.convert_to_stored(call.resource, value)
     encode = build_encoder(value, call.resource, stored=stored)
@@ -121,7 +155,7 @@ async def _remove(core: Core, call: Call, entry: Entry, *, value: Object, old: O
 
 
 def _mark_pod(resource: Resource, value: Object, context: Context) -> None:
-    """Mark a pod that ends at once as one that was asked to end, with no time left."""
+    """Mark a pod that is deleted at once as terminating with a grace period of 0."""
     metadata = value["metadata"]
     if resource.stored_name == _PODS and not metadata.get("deletionTimestamp"):
         metadata["deletionTimestamp"] = format_time(context.now)

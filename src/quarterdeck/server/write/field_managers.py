@@ -75,13 +75,13 @@ def _build_manager(core: Core, resource: Resource, subresource: str) -> "FieldMa
 
 
 def prepare(core: Core, call: Call) -> None:
-    """Build the field manager of a call, on the event loop: that reads the registry."""
+    """Build the field manager of a call on the event loop, because that reads the registry."""
     if call.resource.group_resource not in _UNTRACKED:
         core.field_managers.get(core, call.resource, call.path.subresource)
 
 
 def track_new(core: Core, call: Call, value: Object, *, manager: str, now: datetime) -> Object:
-    """A new object that belongs to its creator: `track_fields` for the most frequent write."""
+    """Record the creator as field manager of a new object; a fast path for custom objects."""
     if call.path.subresource or not call.resource.is_custom:
         return track_fields(core, call, value, None, manager=manager)
     keeper = core.field_managers.get(core, call.resource, "")
@@ -91,13 +91,13 @@ def track_new(core: Core, call: Call, value: Object, *, manager: str, now: datet
 def track_fields(
     core: Core, call: Call, value: Object, old: Object | None, *, manager: str
 ) -> Object:
-    """The new object with what its writer changed recorded as the writer's."""
+    """Return the new object with `managedFields` that record the changes of its writer."""
     if call.resource.group_resource in _UNTRACKED:
         value["metadata"].pop("managedFields", None)
         return value
     subresource = call.path.subresource
     if subresource == SCALE and old is not None and not has_replica_owner(call.resource, old):
-        return value  # a Scale that nobody owns anything of is not tracked
+        return value  # a replica number without an owner is not tracked
     keeper = core.field_managers.get(core, call.resource, subresource)
     # Kubernetes notes no time for what was written through `scale`
     now = "" if subresource == SCALE else format_time(core.clock.now())
@@ -108,7 +108,7 @@ def track_fields(
 
 
 def has_replica_owner(resource: Resource, live: Object) -> bool:
-    """Whether a manager owns the replica number of an object."""
+    """Whether any manager owns the replica count of an object."""
     config: Object = {}
     resource.strategy.write_scale(config, 1)
     return any(
@@ -118,7 +118,7 @@ def has_replica_owner(resource: Resource, live: Object) -> bool:
 
 
 def _holds(fields: Object, config: object) -> bool:
-    """Whether a set of fields has the one path that a configuration sets."""
+    """Whether a field set contains the single path that a configuration sets."""
     if not isinstance(config, dict):
         return True
     [(name, part)] = config.items()
@@ -127,7 +127,7 @@ def _holds(fields: Object, config: object) -> bool:
 
 
 def has_replicas(resource: Resource, value: Object) -> bool:
-    """Whether an object has a replica number that a Scale shows: another one than zero."""
+    """Whether the replica count of an object is set and not zero, so that a Scale shows it."""
     try:
         scale = resource.strategy.read_scale(value)
     except InternalError:
@@ -136,7 +136,7 @@ def has_replicas(resource: Resource, value: Object) -> bool:
 
 
 def _disown_zero(resource: Resource, value: Object, old: Object) -> None:
-    """Leave a replica number that became zero without an owner: a Scale leaves it out then."""
+    """Remove the owner of a replica count that became zero, because a Scale omits zero."""
     scale = resource.strategy.read_scale(value)
     entries = value["metadata"].get("managedFields")
     if scale is None or scale.spec_replicas or not entries:
@@ -159,11 +159,11 @@ def _drop_empty_times(value: Object) -> Object:
 def apply_configuration(
     core: Core, call: Call, config: Object, live: Object | None, *, manager: str, force: bool
 ) -> Object:
-    """Merge an applied configuration into an object, or make one of it.
+    """Merge an applied configuration into an object, or create an object from it.
 
     Raises:
-        Conflict: if others own what would change and `force` is not set.
-        ApiError: if the configuration does not fit.
+        Conflict: if other managers own fields that would change, and `force` is not set.
+        ApiError: if the configuration does not fit the schema.
     """
     from quarterdeck.wire.apply import ItemError
 
@@ -173,7 +173,7 @@ def apply_configuration(
         applied = keeper.apply(live, config, manager=manager, force=force, now=now)
         return _drop_empty_times(applied)
     except ItemError as error:
-        # what is stored has lists whose items cannot be told apart; Kubernetes fails there too
+        # the stored object has list items that cannot be identified; Kubernetes fails there too
         raise InternalError(f"failed to create typed live object: {error}") from error
 
 
@@ -185,16 +185,16 @@ def differs_in_times_only(value: Object, old: Object) -> bool:
     ):
         return False
     entries = new_metadata.get("managedFields"), old_metadata.get("managedFields")
-    if _without_times(entries[0]) != _without_times(entries[1]):
+    if _drop_times(entries[0]) != _drop_times(entries[1]):
         return False
-    return _without_entries(new_metadata) == _without_entries(old_metadata)
+    return _drop_entries(new_metadata) == _drop_entries(old_metadata)
 
 
-def _without_times(entries: list[Object] | None) -> list[Object]:
+def _drop_times(entries: list[Object] | None) -> list[Object]:
     return [
         {name: each for name, each in entry.items() if name != "time"} for entry in entries or ()
     ]
 
 
-def _without_entries(metadata: Object) -> Object:
+def _drop_entries(metadata: Object) -> Object:
     return {name: each for name, each in metadata.items() if name != "managedFields"}

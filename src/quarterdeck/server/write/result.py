@@ -1,7 +1,6 @@
 """What creation, change and deletion share: intent, result, admission attributes and errors."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,38 +23,38 @@ MODIFIED = (
 )
 
 
-class WriteOptions(NamedTuple):
+class WriteOptions(msgspec.Struct, frozen=True):
     """The options of a write besides its object."""
 
     manager: str
     is_dry_run: bool = False
     subresource: str = ""
     view: View | None = None
-    """The form of the subresource, where it is another than the object's."""
+    """Converts the object to the kind of the subresource, if that has its own kind."""
     sent: CreateOptions | None = None
-    """What the client sent of it, if anything."""
+    """The options of the request as sent; None if none were set."""
 
 
-class WriteResult(NamedTuple):
-    """What a write left behind: the object as served, and its stored bytes if they are it."""
+class WriteResult(msgspec.Struct, frozen=True, eq=False):
+    """The object as served after a write, and its stored bytes if they are served unchanged."""
 
     value: Object
     body: bytes | None
     created: bool = False
     deleted: bool = False
     size: int = 0
-    """About how many bytes the object has, where it is not in `body`."""
+    """The approximate size of the object in bytes."""
 
 
 Change = Callable[[Object], Object]
-"""From the present object (only read) to the shaped new one; may raise an ApiError."""
+"""Takes the current object, which it must not change; returns the new one, or raises ApiError."""
 
 
 def get_current(core: Core, call: Call) -> Entry:
-    """Return the newest decided state of the object a call names.
+    """Return the newest decided state of the object of a call.
 
     Raises:
-        NotFound: if there is none.
+        NotFound: if it does not exist.
     """
     entry = core.store.get_pending(call.key)
     if entry is None:
@@ -78,9 +77,9 @@ def build_conflict(call: Call, why: str) -> Conflict:
 def build_bounded_encoder(
     core: Core, call: Call, value: Object, converted: Object | None
 ) -> Encode:
-    """What encodes an object for storage, within the limit of an object.
+    """Build the encoder of an object for storage, which refuses objects over the size limit.
 
-    `converted` is the object in its stored version, where a webhook converted it.
+    `converted` is the object in its stored version, if a webhook converted it.
     """
     resource, limit = call.resource, core.options.max_object_bytes
     if converted is not None or not (resource.is_custom and resource.strategy.stored_as_served):
@@ -97,7 +96,7 @@ def build_bounded_encoder(
 
 
 async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> None:
-    """Wait for the write by which the server completes one of a client, if the kind has such."""
+    """Wait for the write of the server that follows one of a client; see `is_completed`."""
     if call.resource.is_completed and entry is not None:
         follower = core.store.get_pending(entry.key)
         if follower is not None:
@@ -107,7 +106,7 @@ async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> No
 async def build_result(
     core: Core, call: Call, value: Object, entry: Entry | None, *, created: bool = False
 ) -> WriteResult:
-    """Build what a stored entry means for the answer, once the server has completed it."""
+    """Build the result of a write, with the stored bytes if they are served as they are."""
     resource = call.resource
     if entry is None:
         return WriteResult(value, None, created=created)
@@ -123,7 +122,7 @@ async def build_result(
 def build_dry_result(
     call: Call, value: Object, *, created: bool = False, size: int = 0
 ) -> WriteResult:
-    """Build the answer to a dry run: what would be read had it been stored."""
+    """Build the result of a dry run: the object as it would be read if it were stored."""
     resource = call.resource
     if resource.is_custom and resource.converter is None and not resource.strategy.stored_as_served:
         value = resource.strategy.to_served(resource.strategy.to_stored(value))
@@ -131,9 +130,10 @@ def build_dry_result(
 
 
 def _bound_size(encode: Encode, limit: int) -> Encode:
-    """The same encoder, which refuses an object that grew over the limit on its way.
+    """Wrap an encoder, so that it refuses objects over the size limit.
 
-    Bodies are bounded when they are read; defaults, merges, webhooks and conversions add to them.
+    Bodies are limited when they are read, but defaults, merges, webhooks and conversions add to
+    them.
     """
 
     def encode_bounded(revision: int) -> bytes:
@@ -152,10 +152,10 @@ def _build_too_large(data: bytes, limit: int) -> RequestEntityTooLarge:
 
 
 async def validate_apart(core: Core, context: Context, validate: Callable[[Context], None]) -> None:
-    """Validate an object in a thread, however long that takes.
+    """Validate an object in a thread, without a time limit.
 
     Raises:
-        ApiError: what is wrong with the object.
+        ApiError: if the object is invalid.
     """
     patient = msgspec.structs.replace(context, is_quick=False)
     await core.worker.run_apart(lambda: validate(patient))
@@ -164,12 +164,12 @@ async def validate_apart(core: Core, context: Context, validate: Callable[[Conte
 def validate_at_once(
     core: Core, size: int, context: Context, validate: Callable[[Context], None]
 ) -> bool:
-    """Validate an object of `size` bytes now; False if that takes long: see `validate_apart`.
+    """Validate an object of `size` bytes now; False if `validate_apart` must be used instead.
 
     Small objects are validated at once, unless their rules turn out to be expensive.
 
     Raises:
-        ApiError: what is wrong with the object.
+        ApiError: if the object is invalid.
     """
     if not core.worker.is_quick(size):
         return False
@@ -202,14 +202,14 @@ def build_attributes(
 
 
 def validate_finalizers_of(call: Call, metadata: Object) -> list[FieldError]:
-    """Find what is wrong with finalizers; custom resources are only warned of it."""
+    """Find invalid finalizers; for custom resources they only cause a warning elsewhere."""
     if not get_kind_checks(call.resource).knows_finalizers or not checks_metadata(call.resource):
         return []
     return validate_finalizers(metadata)
 
 
 def with_metadata_errors(context: Context, problems: list[FieldError]) -> Context:
-    """The context with what is wrong with the metadata; nearly always the same one."""
+    """Return the context with the errors of the metadata; the same one if there are none."""
     if not problems:
         return context
     return Context(

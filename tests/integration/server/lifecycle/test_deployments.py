@@ -1,8 +1,13 @@
 """Deployments down to their pods, seen by clients."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
+
+from quarterdeck.server.lifecycle.engine.actions import Requeue
+from quarterdeck.server.lifecycle.workloads.deployments import Deployments
+from quarterdeck.server.lifecycle.workloads.replica_sets import ReplicaSets
 
 Object = dict[str, Any]
 REVISION = "deployment.kubernetes.io/revision"
@@ -48,6 +53,32 @@ async def test_deployment_becomes_available(simulation: Any, workload: Any) -> N
             assert pod["spec"]["nodeName"] == "quarterdeck-node-0"
             assert all(each["ready"] for each in pod["status"]["containerStatuses"])
         assert len({pod["status"]["podIP"] for pod in await cluster.items("pods")}) == 3
+
+
+async def test_counts_are_written_once_the_pods_have_started(
+    simulation: Any, workload: Any
+) -> None:
+    async with simulation() as cluster:
+        written: Counter[str] = Counter()
+        stop = cluster.cluster.api.core.store.subscribe(
+            lambda events: written.update(event.key.resource for event in events)
+        )
+        await cluster.create("deployments", workload("Deployment", "web", replicas=3))
+        stop()
+    assert written["replicasets.apps"] == 2  # created, all ready
+    assert written["deployments.apps"] == 3  # created, observed, available
+    assert written["pods"] == 9  # created, bound, running
+
+
+async def test_pods_that_do_not_start_are_counted(
+    simulation: Any, workload: Any, template: Any
+) -> None:
+    async with simulation() as cluster:
+        slow = template("web", start_delay="60s")
+        await cluster.create("deployments", workload("Deployment", "web", slow, replicas=2))
+        deployment = await cluster.the("deployments", "web")
+        assert deployment["status"]["replicas"] == 2
+        assert deployment["status"]["unavailableReplicas"] == 2
 
 
 async def test_events_tell_the_story(simulation: Any, workload: Any) -> None:
@@ -243,3 +274,60 @@ async def test_quota_limits_pods_and_the_deployment_says_why(
         deployment = await cluster.the("deployments", "web")
         assert deployment["status"]["readyReplicas"] == 3
         assert condition(deployment, "ReplicaFailure") == ("", "")
+
+
+async def roll_out(cluster: Any) -> None:
+    await cluster.patch("deployments", "web", image("example/app:2"))
+
+
+async def scale(cluster: Any) -> None:
+    await cluster.patch("deployments", "web", {"spec": {"replicas": 5}})
+
+
+async def pause_and_resume(cluster: Any) -> None:
+    await cluster.patch("deployments", "web", {"spec": {"paused": True}})
+    await roll_out(cluster)
+    await cluster.patch("deployments", "web", {"spec": {"paused": False}})
+
+
+async def forget_old_sets(cluster: Any) -> None:
+    await cluster.patch("deployments", "web", {"spec": {"revisionHistoryLimit": 0}})
+    await roll_out(cluster)
+
+
+async def damage_status(cluster: Any) -> None:
+    await cluster.patch("deployments", "web", {"status": {"replicas": 9}}, part="status")
+    [only] = await cluster.names("replicasets")
+    await cluster.patch("replicasets", only, {"status": {"availableReplicas": 1}}, part="status")
+
+
+async def recreate(cluster: Any) -> None:
+    strategy = {"type": "Recreate", "rollingUpdate": None}
+    await cluster.patch("deployments", "web", {"spec": {"strategy": strategy}})
+    await roll_out(cluster)
+
+
+@pytest.mark.parametrize(
+    "change", [roll_out, scale, pause_and_resume, forget_old_sets, damage_status, recreate]
+)
+async def test_nothing_is_left_to_do_when_the_engine_rests(
+    simulation: Any, workload: Any, template: Any, change: Any
+) -> None:
+    async with simulation() as cluster:
+        spec = template("web", ready_delay="5s")
+        await cluster.create("deployments", workload("Deployment", "web", spec, replicas=2))
+        await cluster.pass_time(10)
+        await change(cluster)
+        for _ in range(6):
+            view, store = cluster.lifecycle.engine.build_view(), cluster.cluster.api.core.store
+            for resource, controller in (
+                ("deployments.apps", Deployments()),
+                ("replicasets.apps", ReplicaSets()),
+            ):
+                for entry in store.snapshot().range(resource):
+                    left = controller.plan(view, entry.key)
+                    assert [each for each in left if not isinstance(each, Requeue)] == []
+            await cluster.pass_time(4)
+        deployment = await cluster.the("deployments", "web")
+        assert deployment["status"]["availableReplicas"] == deployment["spec"]["replicas"]
+        assert condition(deployment, "Progressing") == ("True", "NewReplicaSetAvailable")

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,7 +106,7 @@ async def test_masters_are_never_bounded() -> None:
     await requests.close()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=count_examples(60))
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 2)), max_size=60))
 def test_limits_hold_and_nothing_is_forgotten(steps: list[tuple[str, int]]) -> None:
     async def run() -> None:

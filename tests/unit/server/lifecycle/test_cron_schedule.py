@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,7 +61,7 @@ def test_invalid_schedules_are_refused(text: str) -> None:
     weekday=st.sampled_from(["*", "1-5", "0"]),
     start=st.datetimes(datetime(2026, 1, 1), datetime(2026, 12, 31)),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 def test_next_time_is_the_first_that_fits(
     minute: str, hour: str, day: str, month: str, weekday: str, start: datetime
 ) -> None:

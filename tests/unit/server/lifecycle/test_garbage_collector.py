@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from example_counts import count_examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -115,7 +116,9 @@ GRAPHS = st.fixed_dictionaries(
     policy=st.sampled_from(["Background", "Foreground", "Orphan"]),
 )
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=count_examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_collection_comes_to_rest_and_takes_nobody_with_a_solid_owner(
     look: Callable[..., View],

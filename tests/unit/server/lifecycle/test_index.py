@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +42,7 @@ def entry(resource: str, name: str, revision: int, content: tuple[Object, set[st
 
 
 @given(writes=WRITES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 def test_index_follows_every_write(
     writes: list[tuple[str, str, tuple[Object, set[str]] | None]],
 ) -> None:

@@ -1,6 +1,7 @@
 """The arithmetic of rollouts holds its bounds."""
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +40,7 @@ def test_bounds_of_a_rollout_are_those_of_kubernetes(
     old=st.lists(st.integers(0, 10), max_size=3),
     luck=st.randoms(use_true_random=False),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 def test_rolling_update_ends_and_never_leaves_its_bounds(
     replicas: int, surge: int | str, unavailable: int | str, old: list[int], luck: object
 ) -> None:
@@ -81,7 +82,7 @@ def test_rolling_update_ends_and_never_leaves_its_bounds(
     surge=st.integers(0, 10),
     sizes=st.lists(st.integers(1, 15), min_size=2, max_size=4),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 def test_proportional_scaling_uses_exactly_what_is_allowed(
     replicas: int, surge: int, sizes: list[int]
 ) -> None:

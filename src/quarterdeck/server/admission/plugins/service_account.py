@@ -54,7 +54,7 @@ class ServiceAccount(MutatingPlugin):
 
 
 def _check_mirror_pod(attributes: AdmissionAttributes, spec: Object) -> None:
-    """The pods of a kubelet's files use nothing that its API could change."""
+    """Refuse a mirror pod that references a service account, a secret or a token."""
     if spec.get("serviceAccountName"):
         raise build_refusal(attributes, "a mirror pod may not reference service accounts")
     for volume in get_items(spec, "volumes"):
@@ -67,7 +67,7 @@ def _check_mirror_pod(attributes: AdmissionAttributes, spec: Object) -> None:
 
 
 def _check_secrets(attributes: AdmissionAttributes, spec: Object, account: Object) -> None:
-    """An account may ask that its pods use no secrets but its own."""
+    """Refuse secrets that the account does not reference, for accounts that enforce this."""
     allowed = {each.get("name") for each in account.get("secrets") or ()}
     who = f"service account {account['metadata']['name']} does not reference that secret"
     for volume in get_items(spec, "volumes"):
@@ -79,7 +79,7 @@ def _check_secrets(attributes: AdmissionAttributes, spec: Object, account: Objec
             )
     for kind, member in (("init container", "initContainers"), ("container", "containers")):
         for container in get_items(spec, member):
-            _check_environment(attributes, kind, container, allowed=allowed, who=who)
+            _check_environment(attributes, kind, container, allowed=allowed, cause=who)
     pulled = {each.get("name") for each in account.get("imagePullSecrets") or ()}
     for index, secret in enumerate(get_items(spec, "imagePullSecrets")):
         if secret.get("name") not in pulled:
@@ -97,7 +97,7 @@ def _check_environment(
     container: Object,
     *,
     allowed: Container[str | None],
-    who: str,
+    cause: str,
 ) -> None:
     for variable in get_items(container, "env"):
         name = get_mapping(variable, "valueFrom", "secretKeyRef").get("name")
@@ -105,7 +105,7 @@ def _check_environment(
             raise build_refusal(
                 attributes,
                 f"{kind} {container.get('name')} with envVar {variable.get('name')} referencing"
-                f' secret.secretName="{name}" is not allowed because {who}',
+                f' secret.secretName="{name}" is not allowed because {cause}',
             )
 
 

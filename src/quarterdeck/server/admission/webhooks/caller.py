@@ -1,7 +1,7 @@
-"""The request to a webhook over the network.
+"""Sends requests to webhooks over HTTPS.
 
-A connection is kept for each webhook server and each certificate authority. What goes wrong is
-told in the words of Kubernetes' own client, because people search for them.
+One HTTP client is kept for each CA bundle and server name. Errors have the text of Kubernetes' own
+client, because users search for it.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ class CallFailed(Exception):
 
 
 class WebhookCaller:
-    """Calls webhooks by URL, and by Service where it is known how to reach one.
+    """Calls webhooks by URL, or by Service if the address of the Service is configured.
 
-    `services` says where `namespace/name` or `namespace/name:port` listens: there is no network of
-    pods behind this API server.
+    `services` maps `namespace/name` or `namespace/name:port` to an address, because this API server
+    has no pod network.
     """
 
     def __init__(self, services: Mapping[str, str] | None = None) -> None:
@@ -37,14 +37,14 @@ class WebhookCaller:
         self._retired: set[http.Client] = set()
 
     async def call(self, target: ClientConfig, question: object, *, timeout_s: float) -> bytes:
-        """Ask, and return the body of the answer.
+        """Send an AdmissionReview, and return the body of the response.
 
         Raises:
             CallFailed: in the words of Kubernetes' client.
         """
         shown, url, server_name = self._resolve(target)
         shown = f"{shown}?timeout={timeout_s:g}s"
-        client = self._client(target.ca_bundle, server_name)
+        client = self._get_client(target.ca_bundle, server_name)
         self._busy[client] = self._busy.get(client, 0) + 1
         try:
             async with asyncio.timeout(timeout_s):
@@ -74,7 +74,7 @@ class WebhookCaller:
                 await client.aclose()
 
     async def _close_retired(self) -> None:
-        """Close clients that others took the place of, once nobody waits for their answers."""
+        """Close replaced clients once their last call has ended."""
         for client in [each for each in self._retired if not self._busy.get(each)]:
             self._retired.discard(client)
             self._busy.pop(client, None)
@@ -82,7 +82,7 @@ class WebhookCaller:
                 await client.aclose()
 
     def _resolve(self, target: ClientConfig) -> tuple[str, str, str]:
-        """The URL as messages show it, the one to call, and the name its certificate must have."""
+        """Return the URL for messages, the URL to call, and the name its certificate must have."""
         if target.service is None:
             return target.url, target.url, ""
         service = target.service
@@ -100,7 +100,7 @@ class WebhookCaller:
         name = f"{service.namespace}/{service.name}"
         return self.services.get(f"{name}:{service.port}") or self.services.get(name)
 
-    def _client(self, ca_bundle: bytes, server_name: str) -> "http.Client":
+    def _get_client(self, ca_bundle: bytes, server_name: str) -> "http.Client":
         key = (ca_bundle, server_name)
         client = self._clients.get(key)
         if client is None:
@@ -114,9 +114,9 @@ class WebhookCaller:
 async def _post(
     client: "http.Client", url: str, body: bytes
 ) -> tuple["http.ClientResponse", bytes]:
-    """Send a question; redirects within the server are followed.
+    """Send a body by POST; redirects within the same server are followed.
 
-    Go's servers redirect paths such as `//validate`, which envtest makes.
+    Go's servers redirect paths such as `//validate`, which envtest configures.
     """
     for _ in range(_MAX_REDIRECTS):
         response = await client.request("POST", url, headers=_HEADERS, body=body)

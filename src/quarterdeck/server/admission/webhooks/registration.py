@@ -12,7 +12,7 @@ from quarterdeck.wire.label_selector import Selector
 
 
 class FailurePolicy(enum.Enum):
-    """What happens when a webhook cannot be asked, or answers nonsense."""
+    """What happens when the call of a webhook fails, or its answer is invalid."""
 
     FAIL = "Fail"
     IGNORE = "Ignore"
@@ -28,7 +28,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How to reach a webhook: one of URL and service."""
+    """How to reach a webhook: by URL or by Service."""
 
     url: str = ""
     service: Service | None = None
@@ -36,7 +36,7 @@ class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MatchCondition(msgspec.Struct, frozen=True):
-    """An expression that must be true for a webhook to be asked."""
+    """An expression that must be true for a webhook to be called."""
 
     name: str
     expression: str
@@ -54,18 +54,16 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     object_selector: Selector
     failure_policy: FailurePolicy
     is_exact: bool
-    """Match only the versions that are named, no equivalent ones."""
-    has_side_effects: bool
-    """Whether it must not be asked about dry runs."""
+    """Whether `matchPolicy` is Exact: equivalent resources of other versions do not match."""
     timeout_s: int
     review_versions: tuple[str, ...]
     conditions: tuple[MatchCondition, ...] = ()
     is_reinvoked: bool = False
-    """Whether it is asked again when a later webhook changed the object."""
+    """Whether it is called again when a later webhook changes the object."""
 
 
 def parse_webhooks(value: Mapping[str, Any], *, is_mutating: bool) -> Iterator[Webhook]:
-    """The webhooks of a stored configuration, in its order."""
+    """Parse the webhooks of a stored configuration, in its order."""
     configuration = value["metadata"]["name"]
     for entry in value.get("webhooks") or ():
         yield Webhook(
@@ -78,7 +76,6 @@ def parse_webhooks(value: Mapping[str, Any], *, is_mutating: bool) -> Iterator[W
             object_selector=Selector.from_label_selector(entry.get("objectSelector") or {}),
             failure_policy=FailurePolicy(entry.get("failurePolicy") or "Fail"),
             is_exact=entry.get("matchPolicy") == "Exact",
-            has_side_effects=entry.get("sideEffects") not in ("None", "NoneOnDryRun"),
             timeout_s=entry.get("timeoutSeconds") or 10,
             review_versions=tuple(entry.get("admissionReviewVersions") or ()),
             conditions=tuple(
@@ -90,7 +87,7 @@ def parse_webhooks(value: Mapping[str, Any], *, is_mutating: bool) -> Iterator[W
 
 
 def parse_client(client: Mapping[str, Any]) -> ClientConfig:
-    """How a webhook is reached, from `clientConfig`."""
+    """Parse the `clientConfig` of a webhook."""
     service = client.get("service")
     return ClientConfig(
         url=client.get("url") or "",

@@ -1,4 +1,4 @@
-"""The question to a webhook and its answer: AdmissionReview. Pure."""
+"""The AdmissionReview that is sent to a webhook, and its response. Pure."""
 
 import base64
 import binascii
@@ -19,11 +19,11 @@ _LOWEST_REFUSAL = 400
 
 
 class InvalidAnswer(Exception):
-    """Raised when a webhook answered something that is not a valid AdmissionReview."""
+    """Raised when a webhook call fails or its response is not a valid AdmissionReview."""
 
 
 class _Status(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a webhook refused; what else it says is left out."""
+    """The fields of a webhook's Status that are used; others are ignored."""
 
     code: int | None = None
     reason: str | None = None
@@ -31,7 +31,7 @@ class _Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Response(msgspec.Struct, frozen=True, rename="camel"):
-    """The answer of a webhook, with the types it must have."""
+    """The `response` of an AdmissionReview; decoding checks its types."""
 
     uid: str = ""
     allowed: bool = False
@@ -43,7 +43,7 @@ class _Response(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a webhook decided."""
+    """The decision of a webhook, with its patch, warnings and audit annotations."""
 
     is_allowed: bool
     status: dict[str, Any] = {}
@@ -55,7 +55,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 def build_question(
     webhook: Webhook, attributes: AdmissionAttributes, seen_as: Resource, *, uid: str
 ) -> Object:
-    """The AdmissionReview about a write, with the object in the version of the webhook."""
+    """Build the AdmissionReview of a write, with the objects in the version the webhook matched."""
     request: Object = {
         "uid": uid,
         **build_request(attributes, seen_as),
@@ -70,12 +70,12 @@ def build_question(
 
 
 def choose_version(webhook: Webhook) -> str:
-    """The first version of the review that the webhook and the server both know."""
+    """Return the first AdmissionReview version of the webhook that this server supports."""
     return next(each for each in webhook.review_versions if each in ("v1", "v1beta1"))
 
 
 def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> Verdict:
-    """What a webhook decided.
+    """Parse the response of a webhook.
 
     Raises:
         InvalidAnswer: in Kubernetes' words.
@@ -94,13 +94,13 @@ def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> V
             f" ({version}.AdmissionReview): unknown conversion"
         )
     if document.get("response") is None:
-        raise _invalid("webhook response was absent")
+        raise _build_invalid("webhook response was absent")
     try:
         response = msgspec.convert(document["response"], _Response)
     except msgspec.ValidationError as error:
         raise InvalidAnswer(f"failed to call webhook: invalid response: {error}") from error
     if response.uid != uid:
-        raise _invalid(f'expected response.uid="{uid}", got {quote(response.uid)}')
+        raise _build_invalid(f'expected response.uid="{uid}", got {quote(response.uid)}')
     return Verdict(
         is_allowed=response.allowed,
         status=msgspec.to_builtins(response.status) if response.status is not None else {},
@@ -111,7 +111,7 @@ def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> V
 
 
 def build_refusal(name: str, status: dict[str, Any]) -> ApiError:
-    """The error for a write that a webhook refused, with its status where that makes sense."""
+    """Build the error for a write that a webhook refused, with its message, reason and code."""
     message, reason = status.get("message") or "", status.get("reason") or ""
     said = f"admission webhook {quote(name)} denied the request"
     text = f"{said}: {message or reason}" if message or reason else f"{said} without explanation"
@@ -131,9 +131,9 @@ def _decode(body: bytes) -> Object:
 def _parse_patch(response: _Response, *, is_mutating: bool) -> bytes:
     patch, kind = response.patch, response.patch_type
     if not is_mutating and patch:
-        raise _invalid("validating webhook may not return response.patch")
+        raise _build_invalid("validating webhook may not return response.patch")
     if patch and not kind:
-        raise _invalid("webhook returned response.patch but not response.patchType")
+        raise _build_invalid("webhook returned response.patch but not response.patchType")
     if not patch:
         return b""
     if kind != "JSONPatch":
@@ -141,8 +141,8 @@ def _parse_patch(response: _Response, *, is_mutating: bool) -> bytes:
     try:
         return base64.b64decode(patch, validate=True)
     except binascii.Error as error:
-        raise _invalid(f"response.patch is not base64: {error}") from error
+        raise _build_invalid(f"response.patch is not base64: {error}") from error
 
 
-def _invalid(text: str) -> InvalidAnswer:
+def _build_invalid(text: str) -> InvalidAnswer:
     return InvalidAnswer(f"received invalid webhook response: {text}")

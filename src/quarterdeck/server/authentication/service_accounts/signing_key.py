@@ -1,6 +1,6 @@
-"""The keys of service account tokens: one signs, it and older ones verify.
+"""The keys of service account tokens: one key signs tokens, all keys verify them.
 
-The library behind it is loaded by the first token, not by the start of the server.
+The cryptography library is loaded with the first token, not when the server starts.
 """
 
 import functools
@@ -8,24 +8,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from quarterdeck.kit import jws
-from quarterdeck.kit.jws import InvalidKey, InvalidToken
+from quarterdeck.kit import jwk, jws
+from quarterdeck.kit.jwk import InvalidKey
+from quarterdeck.kit.jws import InvalidToken
 
 if TYPE_CHECKING:
-    from quarterdeck.kit.jws import PrivateKey, VerificationKey
+    from quarterdeck.kit.jwk import PrivateKey, VerificationKey
 
 _Key = TypeVar("_Key")
 
 __all__ = ["InvalidKey", "InvalidToken", "SigningKey"]
 
 _CACHED_TOKENS = 512
-"""Verified tokens that are remembered: clients send the same one with every request."""
+"""Verified tokens that are cached: clients send the same token with every request."""
 
 
 class SigningKey:
     """A key from a PEM file, or a P-256 key generated for the life of the process.
 
-    `others` are files of further keys whose tokens stay good, such as those used before.
+    `others` are files of further keys whose tokens are accepted, such as earlier signing keys.
     """
 
     def __init__(self, path: Path | None = None, *, others: Sequence[Path] = ()) -> None:
@@ -34,14 +35,14 @@ class SigningKey:
         self._verify = functools.lru_cache(maxsize=_CACHED_TOKENS)(self._verify_now)
 
     def sign(self, claims: dict[str, Any]) -> str:
-        """A token with these claims."""
+        """Return a signed token with these claims."""
         return jws.sign(claims, self._private, key_id=self.identifier)
 
     def verify(self, token: str) -> dict[str, Any]:
-        """The claims of a token that one of the keys signed.
+        """Return the claims of a token that one of the keys signed.
 
         Raises:
-            InvalidToken: otherwise, without saying more: who asks may be guessing.
+            InvalidToken: if the token is invalid or was not signed by one of the keys.
         """
         return dict(self._verify(token))
 
@@ -56,8 +57,8 @@ class SigningKey:
         return sorted({each.algorithms[0] for each in self._keys})
 
     def build_key_set(self) -> dict[str, Any]:
-        """Build the public halves as a JSON Web Key Set, for those who verify tokens themselves."""
-        return {"keys": [jws.build_jwk(each) for each in self._keys]}
+        """Build a JSON Web Key Set of the public keys, with which others can verify tokens."""
+        return {"keys": [jwk.build_jwk(each) for each in self._keys]}
 
     @functools.cached_property
     def _private(self) -> "PrivateKey":
@@ -65,14 +66,14 @@ class SigningKey:
             from quarterdeck.kit.certificate import generate_key
 
             return generate_key()
-        return _load(self._path, jws.parse_private_key)
+        return _load(self._path, jwk.parse_private_key)
 
     @functools.cached_property
     def _keys(self) -> "list[VerificationKey]":
-        """The public halves, that of the signing key first."""
+        """The public keys; that of the signing key is first."""
         public = self._private.public_key()
-        own = jws.VerificationKey(jws.compute_key_id(public), public, jws.list_algorithms(public))
-        others = [_load(path, jws.parse_public_key) for path in self._others]
+        own = jwk.VerificationKey(jwk.compute_key_id(public), public, jwk.list_algorithms(public))
+        others = [_load(path, jwk.parse_public_key) for path in self._others]
         return [own, *(each for each in others if each.key_id != own.key_id)]
 
     def _verify_now(self, token: str) -> dict[str, Any]:

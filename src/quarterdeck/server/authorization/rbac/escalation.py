@@ -1,6 +1,6 @@
-"""Nobody grants what they do not hold: checks of writes to roles and bindings.
+"""Checks that writes to roles and bindings grant no more than the user has.
 
-Whoever writes a role must hold all its rules, or have the verb `escalate` on it; whoever writes a
+The author of a role must hold all its rules, or have the verb `escalate` on it; the author of a
 binding must hold all rules of its role, or have the verb `bind` on that role.
 """
 
@@ -32,7 +32,7 @@ def check_role(authorizer: RbacAuthorizer, user: User, resource: str, value: Obj
     Raises:
         Forbidden: listing the rules that are missing.
     """
-    namespace, name = _place(value)
+    namespace, name = _get_place(value)
     asked = Attributes(
         verb="escalate", group=GROUP, resource=resource, namespace=namespace, name=name
     )
@@ -50,12 +50,12 @@ def check_binding(authorizer: RbacAuthorizer, user: User, resource: str, value: 
     """Refuse a binding to a role with rules its writer does not hold.
 
     Raises:
-        NotFound: if there is no such role, so that nobody can tell what it will allow.
+        NotFound: if there is no such role, so that its rules are unknown.
         Forbidden: listing the rules that are missing.
     """
     if MASTERS_GROUP in user.groups:
         return
-    namespace, name = _place(value)
+    namespace, name = _get_place(value)
     source, home, role = resolve_role(value)
     asked = Attributes(
         verb="bind", group=GROUP, resource=source.value, namespace=namespace, name=role
@@ -70,7 +70,7 @@ def check_binding(authorizer: RbacAuthorizer, user: User, resource: str, value: 
         raise Forbidden.of(resource, name, _describe(user, missing), group=GROUP)
 
 
-def _place(value: Object) -> tuple[str, str]:
+def _get_place(value: Object) -> tuple[str, str]:
     metadata = value["metadata"]
     return metadata.get("namespace") or "", metadata.get("name") or ""
 

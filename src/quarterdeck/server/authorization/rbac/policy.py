@@ -43,13 +43,13 @@ def default_objects() -> Iterator[dict[str, Any]]:
 
 
 def merge_role(existing: dict[str, Any], default: dict[str, Any]) -> dict[str, Any] | None:
-    """The role with all default rules and labels; None if nothing is missing."""
+    """Add missing default rules, labels and annotations to a role; None if nothing changes."""
     if not _is_managed(existing):
         return None
     merged = _merge_metadata(existing, default)
     if default.get("aggregationRule") is not None:
-        selectors = _selectors(existing)
-        lost = [each for each in _selectors(default) if each not in selectors]
+        selectors = _get_selectors(existing)
+        lost = [each for each in _get_selectors(default) if each not in selectors]
         if lost:
             merged["aggregationRule"] = {"clusterRoleSelectors": [*selectors, *lost]}
     else:
@@ -62,7 +62,7 @@ def merge_role(existing: dict[str, Any], default: dict[str, Any]) -> dict[str, A
 
 
 def merge_binding(existing: dict[str, Any], default: dict[str, Any]) -> dict[str, Any] | None:
-    """The binding with all default subjects and labels; None if nothing is missing."""
+    """Add missing default subjects, labels and annotations to a binding; None if unchanged."""
     if not _is_managed(existing):
         return None
     merged = _merge_metadata(existing, default)
@@ -79,12 +79,12 @@ def _is_managed(value: dict[str, Any]) -> bool:
 
 
 def _merge_metadata(existing: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """What the administrator set wins over the default."""
+    """Add missing default labels and annotations; existing values are kept."""
     metadata = {**existing["metadata"]}
     for member in ("labels", "annotations"):
         metadata[member] = {**default["metadata"][member], **(metadata.get(member) or {})}
     return {**existing, "metadata": metadata}
 
 
-def _selectors(role: dict[str, Any]) -> Sequence[dict[str, Any]]:
+def _get_selectors(role: dict[str, Any]) -> Sequence[dict[str, Any]]:
     return (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()

@@ -1,9 +1,9 @@
 """The garbage collector: deletes objects whose owners are deleted.
 
-An owner is *solid* if it is there, under the name and with the uid that its dependent says, and
-does not wait for its dependents in turn. An object whose owners are all gone is deleted; one with
-a solid owner loses the references to the others. A foreground deletion waits until every dependent
-that blocks it is gone; an orphaning one lets go of all of them first.
+An owner is *solid* if it exists with the name and uid of the owner reference, and is not being
+deleted in the foreground. An object without any existing owner is deleted; from one with a solid
+owner the references to other owners are removed. A foreground deletion waits until all blocking
+dependents are gone; with the policy Orphan all dependents lose their owner reference first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from quarterdeck.storage import StoreEvent, StoreKey
 
 _COMPONENT = "garbage-collector-controller"
 _MAX_ORPHANED_BYTES = 1024 * 1024
-"""Dependents that one plan lets go of, by the size of what it decodes for that."""
+"""Bytes of dependents that one plan decodes to remove their owner reference."""
 
 
 class GarbageCollector:
@@ -32,7 +32,7 @@ class GarbageCollector:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find the object if its owners changed, its dependents and waiting owners if it ended."""
+        """Find the object if its owners changed; its dependents and waiting owners if deleted."""
         if event.after is None:
             if event.before is not None:
                 gone = get_object_meta(event.before)
@@ -53,7 +53,7 @@ class GarbageCollector:
                 yield from index.list_owned(after.uid)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """What to do about one object, as an owner that ends or as a dependent."""
+        """Plan one object: as an owner that is being deleted, else as a dependent."""
         object_meta = view.get_object_meta(key)
         if object_meta is None:
             return ()
@@ -85,11 +85,11 @@ def _find_waiting_owners(
 
 def _plan_foreground(view: View, key: StoreKey, object_meta: ObjectMeta) -> Iterator[Action]:
     if not _is_blocked(view, key, object_meta):
-        yield from _without_finalizer(view, key, FOREGROUND)
+        yield from _remove_finalizer(view, key, FOREGROUND)
 
 
 def _is_blocked(view: View, key: StoreKey, object_meta: ObjectMeta) -> bool:
-    """Whether an owner must wait for dependents; not if they all wait for it in turn."""
+    """Whether dependents block an owner; those in a cycle of foreground deletions do not."""
     is_cycle = has_blockers = False
     seen, open_ = {key}, [object_meta.uid]
     while open_:
@@ -110,7 +110,7 @@ def _is_blocked(view: View, key: StoreKey, object_meta: ObjectMeta) -> bool:
 
 
 def _is_kept_by_dependents(object_meta: ObjectMeta) -> bool:
-    """Whether an object is kept by nothing but its own dependents."""
+    """Whether an object is deleted in the foreground and has no other finalizer."""
     return _is_deleted_in_foreground(object_meta) and object_meta.finalizers == (FOREGROUND,)
 
 
@@ -122,17 +122,17 @@ def _blocks_owner(dependent: ObjectMeta, uid: str) -> bool:
 
 
 def _plan_orphaning(view: View, key: StoreKey, object_meta: ObjectMeta) -> Iterator[Action]:
-    """Let go of the dependents, a few at a time: their events bring us back for the others."""
+    """Orphan the dependents, a few at a time: their events trigger the plan for the others."""
     size = 0
     for dependent in view.index.list_owned(object_meta.uid):
         if size > _MAX_ORPHANED_BYTES:
             return
         size += view.get_size(dependent)
-        yield from _without_owners(view, dependent, {object_meta.uid})
-    yield from _without_finalizer(view, key, ORPHAN)
+        yield from _remove_owners(view, dependent, {object_meta.uid})
+    yield from _remove_finalizer(view, key, ORPHAN)
 
 
-def _without_finalizer(view: View, key: StoreKey, finalizer: str) -> Iterator[Update]:
+def _remove_finalizer(view: View, key: StoreKey, finalizer: str) -> Iterator[Update]:
     value = view.get(key)
     if value is not None:
         kept = [each for each in value["metadata"].get("finalizers") or () if each != finalizer]
@@ -147,17 +147,17 @@ class _Owners(NamedTuple):
     dangling: list[OwnerReference]
     waiting: list[OwnerReference]
     unknown: list[OwnerReference]
-    """Owners of an unknown kind, or that cannot own this: the dependent is left alone."""
+    """Owners of an unknown kind, and namespaced owners of a cluster-scoped dependent."""
 
 
 def _plan_dependent(view: View, key: StoreKey, object_meta: ObjectMeta) -> Iterator[Action]:
     if not object_meta.owner_references:
         return
-    owners = _sort(view, key, object_meta.owner_references)
+    owners = _classify_owners(view, key, object_meta.owner_references)
     yield from _plan_reports(view, key, owners)
     if owners.solid:
         if surplus := {each.uid for each in (*owners.dangling, *owners.waiting)}:
-            yield from _without_owners(view, key, surplus)
+            yield from _remove_owners(view, key, surplus)
         return
     if owners.unknown:
         return
@@ -175,7 +175,7 @@ def _plan_dependent(view: View, key: StoreKey, object_meta: ObjectMeta) -> Itera
     )
 
 
-def _sort(view: View, key: StoreKey, references: Iterable[OwnerReference]) -> _Owners:
+def _classify_owners(view: View, key: StoreKey, references: Iterable[OwnerReference]) -> _Owners:
     owners = _Owners([], [], [], [])
     for owner in references:
         served = view.serves(owner.api_version, owner.kind) if owner.api_version else None
@@ -204,7 +204,7 @@ def _is_deleted_in_foreground(object_meta: ObjectMeta | None) -> bool:
     )
 
 
-def _without_owners(view: View, key: StoreKey, uids: set[str]) -> Iterator[Update]:
+def _remove_owners(view: View, key: StoreKey, uids: set[str]) -> Iterator[Update]:
     value = view.get(key)
     if value is not None:
         references = value["metadata"].get("ownerReferences") or ()
@@ -213,7 +213,7 @@ def _without_owners(view: View, key: StoreKey, uids: set[str]) -> Iterator[Updat
 
 
 def _plan_unblock(view: View, key: StoreKey) -> Iterator[Update]:
-    """Breaks a cycle: the object no longer keeps its owners waiting."""
+    """Set `blockOwnerDeletion` to false in all owner references, which breaks a cycle."""
     value = view.get(key)
     if value is not None:
         references = value["metadata"].get("ownerReferences") or ()
@@ -223,7 +223,7 @@ def _plan_unblock(view: View, key: StoreKey) -> Iterator[Update]:
 
 
 def _plan_reports(view: View, key: StoreKey, owners: _Owners) -> Iterator[Record]:
-    """Tell of references across namespaces, which are a mistake that costs the object."""
+    """Record warnings about owners in other namespaces, which do not count as owners."""
     for owner in owners.unknown:
         served = view.serves(owner.api_version, owner.kind) if owner.api_version else None
         if served is not None:

@@ -1,4 +1,4 @@
-"""Actions of plans. A plan never writes by itself, and tests compare actions as plain values."""
+"""Actions that plans return. A plan never writes itself, so tests compare actions as values."""
 
 from typing import Literal
 
@@ -9,9 +9,9 @@ from quarterdeck.storage import StoreKey
 
 
 class Create(msgspec.Struct, frozen=True):
-    """Store a new object; `generateName` is honoured, the namespace is in the metadata.
+    """Create an object; its namespace, and its name or `generateName`, are in the metadata.
 
-    An object of that name that exists already is left as it is.
+    An existing object of that name is left unchanged.
     """
 
     resource: str
@@ -19,26 +19,28 @@ class Create(msgspec.Struct, frozen=True):
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
-    """Replace an object that was read at a revision; nothing happens if it has moved on."""
+    """Replace an object that was read at a revision; skipped if it changed since."""
 
     key: StoreKey
     revision: int
     value: Object
     subresource: str = ""
     """`status`, `finalize`, … as a client's request would name it."""
+    is_last: bool = False
+    """Whether the same controller has nothing to do after this write: it triggers no new plan."""
 
 
 class Apply(msgspec.Struct, frozen=True, kw_only=True):
-    """Apply these members to an object as a server-side apply by force would, if it is there."""
+    """Apply members to an object by forced server-side apply; skipped if it does not exist."""
 
     key: StoreKey
     value: Object
-    """The members to own, without kind and metadata."""
+    """The members to apply, without kind and metadata."""
     subresource: str = ""
 
 
 class Delete(msgspec.Struct, frozen=True, kw_only=True):
-    """Begin to delete an object, as a DELETE request would; another uid is left alone."""
+    """Delete an object, as a DELETE request would; skipped if it has another uid."""
 
     key: StoreKey
     uid: str
@@ -47,14 +49,14 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Remove(msgspec.Struct, frozen=True, kw_only=True):
-    """End an object that was read at a revision, whatever time it had left."""
+    """Remove an object that was read at a revision, whatever finalizers and grace period it has."""
 
     key: StoreKey
     revision: int
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Tell people what happened, by an Event about an object; repeated ones are counted."""
+    """Record an Event about an object; a repeated one increases the count of the first."""
 
     about: Object
     reason: str
@@ -66,7 +68,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Requeue(msgspec.Struct, frozen=True):
-    """Run the plan again after a while, if nothing else makes it run sooner."""
+    """Run the plan again after some seconds, unless an event triggers it sooner."""
 
     seconds: float
 

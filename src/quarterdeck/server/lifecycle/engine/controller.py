@@ -6,6 +6,7 @@ from typing import Protocol
 from quarterdeck.server.lifecycle.engine.actions import Action
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import get_controller_key
+from quarterdeck.server.lifecycle.engine.round_queue import Later
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.object_meta import ObjectMeta, get_object_meta
 from quarterdeck.storage import StoreEvent, StoreKey
@@ -16,35 +17,35 @@ class Controller(Protocol):
 
     @property
     def name(self) -> str:
-        """For reports."""
+        """The name of the controller, for error reports and `--controllers`."""
         ...
 
     @property
     def manager(self) -> str:
-        """Who its writes are attributed to in `managedFields`."""
+        """The field manager of its writes in `managedFields`."""
         ...
 
     @property
     def resources(self) -> frozenset[str] | None:
-        """The resources whose writes concern it; None for all."""
+        """The resources whose writes are passed to `find_keys`; None for all."""
         ...
 
     @property
     def initial(self) -> Sequence[StoreKey]:
-        """What to look at once, when the server starts."""
+        """The keys to plan when the server starts."""
         ...
 
-    def find_keys(self, event: StoreEvent, index: Index) -> Iterable[StoreKey]:
-        """Whose plan a committed write calls for; must be cheap, it is asked for every write."""
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterable[StoreKey | Later]:
+        """Find the keys to plan after a committed write; called for every write, must be cheap."""
         ...
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """What to do about one key. Pure: the same view gives the same answer."""
+        """Plan the actions for one key. Pure: the same view gives the same actions."""
         ...
 
 
 def list_metas(event: StoreEvent) -> Iterator[ObjectMeta]:
-    """List the facts after and before a write, where they differ in who may be concerned."""
+    """Yield the metadata after a write, and that before if labels or owners differ."""
     after = get_object_meta(event.after) if event.after is not None else None
     before = get_object_meta(event.before) if event.before is not None else None
     if after is not None:
@@ -60,7 +61,7 @@ def list_metas(event: StoreEvent) -> Iterator[ObjectMeta]:
 def find_controller_keys(
     event: StoreEvent, index: Index, *, kind: str, resource: str
 ) -> Iterator[StoreKey]:
-    """Find the controller of a written object, or those that may adopt it."""
+    """Find the controlling owner of a written object, or those whose selector matches it."""
     namespace = event.key.namespace
     for object_meta in list_metas(event):
         owner = get_controller_key(object_meta, kind, resource, namespace)

@@ -1,9 +1,9 @@
-"""Runs plans when something they care about was written, or when they asked to be.
+"""Runs the plans of controllers after writes to their resources, or after a requeue.
 
-One queue with one entry per controller and key. A round takes all that is queued, plans each entry
-on the committed state and decides its writes; then it waits until all of them are durable before
-the next round begins. So a plan never sees the world without its own last writes, a thousand
-entries share a commit, and nothing runs while nothing happens.
+There is one queue with one entry per controller and key. A round takes all queued entries, plans
+each on the committed state and decides its writes, and waits until all writes are durable before
+the next round begins. So a plan always sees its own last writes, a thousand entries share a commit,
+and an idle server runs nothing.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from quarterdeck.server.lifecycle.engine.actions import (
 from quarterdeck.server.lifecycle.engine.controller import Controller
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.refusals import build_refusal_event, is_ending
+from quarterdeck.server.lifecycle.engine.round_queue import Item, Later, RoundQueue
 from quarterdeck.server.lifecycle.engine.view import (
     DecodedObjects,
     Large,
@@ -49,9 +50,6 @@ from quarterdeck.storage import (
 )
 from quarterdeck.wire.status import ApiError
 
-_Item = tuple[int, StoreKey]
-"""The number of a controller, and what it is to look at."""
-
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 60.0
 _LOAD_BATCH = 500
@@ -64,17 +62,17 @@ class Engine:
     def __init__(self, core: Core, controllers: Sequence[Controller]) -> None:
         self._core = core
         self._controllers = tuple(controllers)
-        self._writer = Writer(core)
         self._source = StoreSource(core.store)
         self._index = Index()
         self._decoded = DecodedObjects(large_bytes=core.options.inline_bytes * DECODING_SPEED)
-        self._large: dict[_Item, Large] = {}
-        self._queue: dict[_Item, None] = {}
-        self._timers: dict[_Item, Timer] = {}
-        self._failures: dict[_Item, int] = {}
+        self._writer = Writer(core, self._decoded)
+        self._large: dict[Item, Large] = {}
+        self._queue = RoundQueue()
+        self._last_writes: dict[int, Item] = {}
+        self._timers: dict[Item, Timer] = {}
+        self._failures: dict[Item, int] = {}
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()
-        self._rounds = 0
         self._is_behind = False
         self._concerned: dict[str, tuple[int, ...]] = {}
 
@@ -101,7 +99,7 @@ class Engine:
         await self._quiet.wait()
 
     def build_view(self) -> View:
-        """Build the world as plans see it now."""
+        """Build the view of the committed state for the next plans."""
         return View(
             self._source,
             self._index,
@@ -112,12 +110,12 @@ class Engine:
         )
 
     def statistics(self) -> dict[str, int]:
-        """Return the lengths of the queue and of the timers."""
+        """Return the numbers of queued, waiting and failing entries, and of rounds."""
         return {
             "queued": len(self._queue),
             "waiting": len(self._timers),
             "failing": len(self._failures),
-            "rounds": self._rounds,
+            "rounds": self._queue.rounds,
         }
 
     # what happens --------------------------------------------------------------------------------
@@ -130,12 +128,17 @@ class Engine:
             self._enqueue_event(event)
 
     def _enqueue_event(self, event: StoreEvent) -> None:
+        done = self._last_writes.pop(event.revision, None) if self._last_writes else None
         for number in self._find_controllers(event.key.resource):
-            for key in self._controllers[number].find_keys(event, self._index):
-                self._enqueue((number, key))
+            for found in self._controllers[number].find_keys(event, self._index):
+                if isinstance(found, Later):
+                    self._queue.add_later((number, found.key))
+                    self._wake_up()
+                elif (number, found) != done:
+                    self._enqueue((number, found))
 
     def _find_controllers(self, resource: str) -> tuple[int, ...]:
-        """Find the controllers that care about a resource."""
+        """Find the controllers that handle writes of a resource."""
         found = self._concerned.get(resource)
         if found is None:
             found = self._concerned[resource] = tuple(
@@ -145,13 +148,16 @@ class Engine:
             )
         return found
 
-    def _enqueue(self, item: _Item) -> None:
-        self._queue[item] = None
+    def _enqueue(self, item: Item) -> None:
+        self._queue.add(item)
+        self._wake_up()
+
+    def _wake_up(self) -> None:
         self._quiet.clear()
         self._wake.set()
 
     async def _load(self) -> None:
-        """Look once at everything that was there before."""
+        """Index and enqueue everything that was stored before the start."""
         snapshot, store = self._core.store.snapshot(), self._core.store
         fresh: list[Entry] = []
         for resource in snapshot.resources():
@@ -173,10 +179,9 @@ class Engine:
     # what is done --------------------------------------------------------------------------------
 
     async def _run_round(self) -> None:
-        self._rounds += 1
-        items, self._queue = self._queue, {}
+        items = self._queue.take()
         clock, slice_s = self._core.clock, self._core.options.slice_s
-        tickets: list[tuple[_Item, Ticket]] = []
+        tickets: list[tuple[Item, Ticket]] = []
         view, started = self.build_view(), clock.monotonic()
         for item in items:
             await self._run_plan(item, view, tickets)
@@ -190,11 +195,12 @@ class Engine:
                 raise
             except StorageError as error:
                 self._retry(item, error)
+        self._last_writes.clear()
         if self._is_behind:
             self._is_behind = False
             await self._wait_for_store()
 
-    async def _run_plan(self, item: _Item, view: View, tickets: list[tuple[_Item, Ticket]]) -> None:
+    async def _run_plan(self, item: Item, view: View, tickets: list[tuple[Item, Ticket]]) -> None:
         number, key = item
         controller = self._controllers[number]
         later: float | None = None
@@ -208,6 +214,8 @@ class Engine:
                 ticket = await self._write(action, controller.manager)
                 if ticket is not None:
                     tickets.append((item, ticket))
+                    if isinstance(action, Update) and action.is_last:
+                        self._last_writes[ticket.revision] = item
                 await turns.yield_if_due()
         except LargeObject as error:
             await self._decode(item, large, error.entry)
@@ -225,7 +233,7 @@ class Engine:
             self._failures.pop(item, None)
             self._set_timer(item, later)
 
-    async def _decode(self, item: _Item, large: Large, entry: Entry) -> None:
+    async def _decode(self, item: Item, large: Large, entry: Entry) -> None:
         """Decode an object in a thread, and plan again with it in the next round."""
         value = await self._core.worker.run_apart(lambda: decode_value(entry.value))
         self._large[item] = {**large, entry.key: (entry.revision, value)}
@@ -257,21 +265,21 @@ class Engine:
             raise
 
     async def _record(self, action: Record, manager: str) -> Ticket | None:
-        """News are best effort: nothing else waits for them or fails with them."""
+        """Write an Event; best effort: if it is refused, the plan continues."""
         try:
             return await self._writer.record(action, manager)
         except (ApiError, StaleObject):
             return None
 
     async def _wait_for_store(self) -> None:
-        """Let what was decided become visible, so that the next plan sees it."""
+        """Wait until the decided writes are published, so that the next plan sees them."""
         waiting = self._core.store.statistics().writes_waiting
         target = self._core.store.revision + waiting
         await wait_for_revision(self._core, target, timeout_s=_STORE_WAIT_S)
         await self._core.clock.sleep(0)
 
-    def _set_timer(self, item: _Item, seconds: float | None) -> None:
-        """Have at most one deadline per entry; None for none."""
+    def _set_timer(self, item: Item, seconds: float | None) -> None:
+        """Set or cancel the one timer of an entry; a timer that is due earlier is kept."""
         timer = self._timers.get(item)
         if timer is not None:
             if seconds is not None and timer.due <= self._core.clock.monotonic() + seconds:
@@ -282,12 +290,12 @@ class Engine:
             return
         self._timers[item] = self._core.timers.call_later(seconds, lambda: self._on_timer(item))
 
-    def _on_timer(self, item: _Item) -> None:
+    def _on_timer(self, item: Item) -> None:
         self._timers.pop(item, None)
         self._enqueue(item)
 
-    def _retry(self, item: _Item, error: Exception) -> None:
-        """Try again, later each time; what cannot be done in a namespace that ends is given up."""
+    def _retry(self, item: Item, error: Exception) -> None:
+        """Retry with backoff; not after a 404, or a refusal because the namespace terminates."""
         if isinstance(error, ApiError) and (error.code == 404 or is_ending(error)):
             return
         failures = self._failures[item] = self._failures.get(item, 0) + 1

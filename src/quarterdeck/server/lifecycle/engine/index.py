@@ -1,8 +1,8 @@
-"""Who belongs to whom, kept up to date with every write.
+"""Indexes of owners, labels and selectors, updated with every write.
 
-Three questions are answered without looking through the store: what does an object own, which pods
-carry a label, and whose selector selects a pod. Each write changes as many rows as the object has
-owners and labels.
+They find the dependents of an object, the pods with a label, and the objects whose selector selects
+a pod, without a scan of the store. Each write changes as many rows as the object has owners and
+labels.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,16 +15,16 @@ from quarterdeck.storage import Entry, StoreEvent, StoreKey
 from quarterdeck.wire.label_selector import Operator, Selector, SelectorError
 
 LABELLED_RESOURCES = frozenset({"pods", "replicasets.apps"})
-"""Resources that are looked for by label."""
+"""Resources that are indexed by label."""
 
 LISTED_RESOURCES = frozenset({"nodes", "resourcequotas", "persistentvolumes"})
-"""Resources with few objects that are asked for often, as a whole."""
+"""Resources with few objects that are often listed completely."""
 
 MAX_DELETED = 10_000
-"""How many deleted objects are remembered as such."""
+"""How many uids of deleted objects are kept for `is_gone`."""
 
 _WITHOUT_LABEL = ("", "")
-"""Where a selector without a plain `key=value` is filed."""
+"""The index key of selectors without a `key=value` requirement."""
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ _decode_selecting = msgspec.json.Decoder(_Selecting).decode
 
 
 def _parse_labels(selector: Mapping[str, Any] | None) -> Selector | None:
-    """Parse the selector of a Service; one that says nothing selects nothing."""
+    """Parse the selector of a Service; an empty one selects nothing."""
     return Selector.of(selector) if selector else None
 
 
@@ -62,25 +62,25 @@ SELECTOR_PARSERS: Mapping[str, Callable[[Mapping[str, Any] | None], Selector | N
     "jobs.batch": _parse_label_selector,
     "poddisruptionbudgets.policy": _parse_label_selector,
 }
-"""Resources that select others by label, and how they write it."""
+"""Resources with a label selector, and the function that parses it."""
 
 _Keys = dict[StoreKey, None]
 
 
 def is_linked(entry: Entry) -> bool:
-    """Whether an object may concern others: most have no owners, and cost nothing then.
+    """Whether an object must be indexed: it has labels to index, owners, or is being deleted.
 
-    Asked of the bytes, so that the facts of a hundred thousand plain objects are never made.
+    The bytes are searched, so that the metadata of a hundred thousand other objects is not decoded.
     """
     return (
         entry.key.resource in LABELLED_RESOURCES
-        or b'"ownerReferences"' in entry.value
-        or b'"deletionTimestamp"' in entry.value
+        or entry.value.find(b'"ownerReferences"') >= 0  # `in` makes an error first: thrice as long
+        or entry.value.find(b'"deletionTimestamp"') >= 0
     )
 
 
 class Index:
-    """The rows behind `View`; fed with every committed write."""
+    """The indexes that `View` reads; updated with every committed write."""
 
     def __init__(self) -> None:
         self._owned: dict[str, _Keys] = {}
@@ -92,7 +92,7 @@ class Index:
         self._listed: dict[tuple[str, str], _Keys] = {}
 
     def apply(self, event: StoreEvent) -> None:
-        """Follow one committed write."""
+        """Update the indexes with one committed write."""
         if event.before is not None:
             self._forget(event.before)
         if event.after is not None:
@@ -105,7 +105,7 @@ class Index:
             self._add_selector(event.key, event.after)
 
     def add(self, entry: Entry) -> None:
-        """Know an object; selectors are filed by `apply` or `load`."""
+        """Add an object to the indexes; its selector is added by `apply` or `load`."""
         key = entry.key
         if key.resource in LISTED_RESOURCES:
             self._listed.setdefault((key.resource, key.namespace), {})[key] = None
@@ -121,33 +121,33 @@ class Index:
                 self._labelled.setdefault(row, {})[key] = None
 
     def load(self, entry: Entry) -> None:
-        """Know an object that was there before the first event."""
+        """Add an object that was stored before the first event."""
         self.add(entry)
         if entry.key.resource in SELECTOR_PARSERS:
             self._add_selector(entry.key, entry)
 
     def list_owned(self, uid: str) -> Iterator[StoreKey]:
-        """List everything that names a uid as an owner."""
+        """List the keys of all objects with a uid in their owner references."""
         return iter(tuple(self._owned.get(uid, ())))
 
     def has_owned(self, uid: str) -> bool:
-        """Whether anything names a uid as an owner."""
+        """Whether any object has a uid in its owner references."""
         return uid in self._owned
 
     def list_resource(self, resource: str, namespace: str) -> list[StoreKey]:
-        """List all objects of one of the `LISTED` resources in a namespace."""
+        """List the keys of one of the `LISTED_RESOURCES` in a namespace."""
         return sorted(self._listed.get((resource, namespace), ()))
 
     def find_ending(self, uid: str) -> StoreKey | None:
-        """Find where an object is stored that is being deleted; None for any other."""
+        """Return the key of an object that is being deleted, by its uid; None for others."""
         return self._ending.get(uid)
 
     def is_gone(self, uid: str) -> bool:
-        """Whether an object was deleted not long ago."""
+        """Whether an object was deleted recently, by its uid."""
         return uid in self._gone
 
     def find_candidates(self, resource: str, namespace: str, selector: Selector) -> _Keys | None:
-        """Find a few objects among which all are that a selector selects; none if it cannot say."""
+        """Return a small superset of the selected objects; None if no index can be used."""
         best: _Keys | None = None
         for requirement in selector.requirements:
             if requirement.operator not in _EQUALITY_OPERATORS:
@@ -185,7 +185,7 @@ class Index:
                 _drop(self._labelled, row, key)
 
     def _add_selector(self, key: StoreKey, entry: Entry | None) -> None:
-        """File a selector under its rarest plain pair, where a pod that matches will look."""
+        """Index a selector by one of its `key=value` pairs: the one with the fewest selectors."""
         written = None if entry is None else _decode_selecting(entry.value).spec.selector
         if (filed := self._filed.get(key)) is not None:
             if filed[0] == written:

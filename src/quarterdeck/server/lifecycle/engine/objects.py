@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from quarterdeck.kit.rfc3339 import format_time, parse
 from quarterdeck.server.lifecycle.engine.actions import Delete, Remove, Update
 from quarterdeck.server.registry.object_meta import ObjectMeta
@@ -132,6 +134,12 @@ def update(resource: str, before: Object, subresource: str = "", **members: Any)
         value=value,
         subresource=subresource,
     )
+
+
+def update_last(resource: str, before: Object, subresource: str, **members: Any) -> Update:
+    """Replace members of an object, after which nothing is left to plan: see `Update.is_last`."""
+    action = update(resource, before, subresource, **members)
+    return msgspec.structs.replace(action, is_last=True)
 
 
 def delete(resource: str, value: Object, **options: Any) -> Delete:

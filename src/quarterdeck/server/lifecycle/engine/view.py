@@ -1,6 +1,6 @@
-"""What a plan sees: what is stored, found through indexes, at one moment.
+"""The view of a plan: stored objects at one moment, found through indexes.
 
-Objects are shared between plans: they are only read. A plan that changes one makes a new dict.
+Objects are shared between plans and must not be changed; a plan makes a new dict instead.
 """
 
 import random
@@ -17,19 +17,19 @@ from quarterdeck.storage import Entry, Store, StoreKey
 from quarterdeck.wire.label_selector import Selector
 
 CACHED_OBJECTS = 1024
-"""Decoded objects that are kept; the others are decoded again when they are needed."""
+"""How many decoded objects are cached."""
 
 
 class ServedResource(NamedTuple):
-    """What is known of a kind."""
+    """The stored resource of a kind, and its scope."""
 
     resource: str
-    """Its name in storage."""
+    """The name of the resource in storage."""
     namespaced: bool
 
 
 class Source(Protocol):
-    """Where stored objects come from."""
+    """Reads stored objects for a view."""
 
     def get(self, key: StoreKey) -> Entry | None:
         """Return one entry."""
@@ -65,7 +65,7 @@ Large = dict[StoreKey, tuple[int, Object]]
 
 
 class LargeObject(Exception):
-    """Raised when a plan needs an object that is to be decoded in a thread first."""
+    """Raised when a plan reads an object that must be decoded in a thread first."""
 
     def __init__(self, entry: Entry) -> None:
         super().__init__(str(entry.key))
@@ -73,9 +73,9 @@ class LargeObject(Exception):
 
 
 class DecodedObjects:
-    """Decoded objects by key, as long as they are the newest.
+    """A cache of decoded objects by key and revision.
 
-    Those of more than `large_bytes` are not kept: they take ten times their size in memory.
+    Objects over `large_bytes` are not cached, because they take ten times their size in memory.
     """
 
     def __init__(self, limit: int = CACHED_OBJECTS, *, large_bytes: int = sys.maxsize) -> None:
@@ -83,7 +83,12 @@ class DecodedObjects:
         self._large_bytes = large_bytes
         self._objects: dict[StoreKey, tuple[int, Object]] = {}
         self.large: Large = {}
-        """What was decoded for the plan that runs."""
+        """The large objects that were decoded for the running plan."""
+
+    def find(self, entry: Entry) -> Object | None:
+        """Return the object of an entry if it is decoded already; it must not be changed."""
+        known = self._objects.get(entry.key)
+        return known[1] if known is not None and known[0] == entry.revision else None
 
     def get(self, entry: Entry) -> Object:
         """Return the object of an entry.
@@ -105,12 +110,12 @@ class DecodedObjects:
         return value
 
     def forget(self, key: StoreKey) -> None:
-        """Let go of an object that is gone."""
+        """Drop a deleted object."""
         self._objects.pop(key, None)
 
 
 class View:
-    """The world of a plan."""
+    """The stored objects, the time and the random generator that a plan may use."""
 
     def __init__(
         self,
@@ -130,17 +135,17 @@ class View:
         self._serves = serves
 
     def get(self, key: StoreKey) -> Object | None:
-        """Return an object, if it is there."""
+        """Return an object; None if it does not exist."""
         entry = self._source.get(key)
         return None if entry is None else self._decoded.get(entry)
 
     def get_object_meta(self, key: StoreKey) -> ObjectMeta | None:
-        """Return the metadata that matters, without decoding the object."""
+        """Return the metadata of an object without decoding all of it; None if it is absent."""
         entry = self._source.get(key)
         return None if entry is None else get_object_meta(entry)
 
     def get_size(self, key: StoreKey) -> int:
-        """Return how many bytes an object has; 0 if it is not there."""
+        """Return the stored size of an object in bytes; 0 if it does not exist."""
         entry = self._source.get(key)
         return 0 if entry is None else len(entry.value)
 
@@ -154,7 +159,7 @@ class View:
         return [value for key in keys if (value := self.get(key)) is not None]
 
     def select(self, resource: str, namespace: str, selector: Selector) -> list[Object]:
-        """Select the objects that carry the labels a selector asks for, by name."""
+        """Select the objects that match a selector, in the order of their names."""
         keys = self.index.find_candidates(resource, namespace, selector)
         if keys is None:
             entries = list(self._source.range(resource, namespace))
@@ -168,7 +173,7 @@ class View:
         ]
 
     def list_few(self, resource: str, namespace: str = "") -> Iterator[Object]:
-        """List all objects of a resource of which there are few; see `index.LISTED`."""
+        """List all objects of one of `index.LISTED_RESOURCES` in a namespace."""
         for key in self.index.list_resource(resource, namespace):
             if (value := self.get(key)) is not None:
                 yield value
@@ -183,5 +188,5 @@ class View:
         return self._source.range(resource, namespace)
 
     def list_resources(self) -> Iterable[str]:
-        """List the resources of which anything is stored."""
+        """List the resources that have stored objects."""
         return self._source.resources()

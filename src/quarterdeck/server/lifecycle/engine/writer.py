@@ -1,9 +1,9 @@
-"""Carries out the actions of plans by the rules a request is written by.
+"""Carries out the actions of plans.
 
-Revision, generation, field owners and finalizers behave as they do for a client's write; the rules
-of the kind do not validate the object, and no authorization is needed. Each
-action is decided at once, or in a thread if its object is large, and is durable when its ticket is.
-An object that changed meanwhile is a conflict, and the plan is made again.
+Revision, generation, field managers and finalizers behave as for a client's write, but objects are
+not validated by the rules of their kind, and no authorization is needed. Objects that are large are
+computed in a thread. A write is durable when its ticket is done. If the object changed meanwhile,
+the write is a conflict and the plan runs again.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from quarterdeck.server.lifecycle.engine.actions import (
     Update,
 )
 from quarterdeck.server.lifecycle.engine.events import build_event
+from quarterdeck.server.lifecycle.engine.view import DecodedObjects
 from quarterdeck.server.registry.codec import build_encoder, decode_value
 from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.deletion import begin_deletion, is_finished
@@ -39,18 +40,19 @@ _EVENTS = "events"
 SYSTEM_USER = User(
     name="system:kube-controller-manager", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP)
 )
-"""Who writes."""
+"""The user of all writes of the life cycle."""
 
 
 class StaleObject(Exception):
-    """Raised when the object is not what the plan saw; the plan is to be made again."""
+    """Raised when an object has changed since the plan read it; the plan must run again."""
 
 
 class Writer:
     """Writes for the life cycle of one server."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, decoded: DecodedObjects) -> None:
         self._core = core
+        self._decoded = decoded
         self._resources: dict[str, Resource] = {}
         self._generation = -1
         self._event_fields: dict[tuple[str, ...], Object] = {}
@@ -58,7 +60,7 @@ class Writer:
     # actions -------------------------------------------------------------------------------------
 
     async def create(self, action: Create, manager: str) -> Ticket | None:
-        """Store a new object; None if one of its name is there.
+        """Create an object; None if the name exists or the kind is not served.
 
         Raises:
             ApiError: if admission refuses it.
@@ -75,7 +77,7 @@ class Writer:
         return self._put_new(attributes.resource, attributes.value, attributes.namespace)
 
     async def _prepare_create(self, action: Create, manager: str) -> AdmissionAttributes | None:
-        """A new object as it is shown to admission."""
+        """Default a new object and run mutating admission; None if it cannot be created."""
         core = self._core
         resource = self._find_resource(action.resource)
         if resource is None:
@@ -96,7 +98,7 @@ class Writer:
         return attributes
 
     def _complete(self, resource: Resource, data: bytes, manager: str) -> Object:
-        """A new object with its defaults and owners."""
+        """Fill in the defaults and `managedFields` of a new object."""
         value = decode_value(data)
         resource.strategy.default(value)
         return self._track(resource, value, None, manager=manager)
@@ -105,7 +107,7 @@ class Writer:
         """Replace an object; None if nothing changes.
 
         Raises:
-            Stale: if the object has moved on.
+            StaleObject: if the object has changed since the plan read it.
         """
         entry = self._get_current(action.key, action.revision)
         value = {**action.value, "metadata": {**action.value["metadata"]}}
@@ -127,8 +129,12 @@ class Writer:
     def _change(
         self, action: Update, resource: Resource, entry: Entry, *, value: Object, manager: str
     ) -> tuple[Object, Object]:
-        """The stored object, and the changed one with its generation and owners."""
-        old = decode_value(entry.value)
+        """Return the stored object, and the changed one with generation and `managedFields`.
+
+        The stored object is the one that the plan has read, if it is still cached. It shares its
+        unchanged parts with the new one, so comparing both is fast.
+        """
+        old = self._decoded.find(entry) or decode_value(entry.value)
         subresource = action.subresource
         context = self._core.build_context(SYSTEM_USER.name, action.key.namespace, subresource)
         if resource.strategy.bumps_generation(value, old, context):
@@ -136,7 +142,7 @@ class Writer:
         return old, self._track(resource, value, old, manager=manager, subresource=subresource)
 
     async def apply(self, action: Apply, manager: str) -> Ticket | None:
-        """Apply members to an object; None if it is gone or nothing changes."""
+        """Apply members to an object; None if it does not exist or nothing changes."""
         core = self._core
         entry = core.store.get_pending(action.key)
         resource = self._find_resource(action.key.resource)
@@ -152,7 +158,7 @@ class Writer:
     def _merge(
         self, action: Apply, resource: Resource, entry: Entry, manager: str
     ) -> tuple[Object, Object]:
-        """The stored object, and the one with the members applied."""
+        """Return the stored object, and the one with the members applied."""
         core = self._core
         old = decode_value(entry.value)
         metadata = {name: old["metadata"][name] for name in _IDENTITY if name in old["metadata"]}
@@ -167,7 +173,7 @@ class Writer:
         return old, keeper.apply(old, config, manager=manager, force=True, now=now)
 
     async def delete(self, action: Delete) -> Ticket | None:
-        """Begin to delete an object; None if there is nothing (more) to do."""
+        """Delete an object, or mark it as deleted; None if nothing is written."""
         store = self._core.store
         entry = store.get_pending(action.key)
         if entry is None:
@@ -187,10 +193,10 @@ class Writer:
         return store.put(entry.key, encode, expected=entry.revision) if is_changed else None
 
     async def remove(self, action: Remove) -> Ticket:
-        """End an object.
+        """Remove an object at once.
 
         Raises:
-            Stale: if the object has moved on.
+            StaleObject: if the object has changed since the plan read it.
         """
         entry = self._get_current(action.key, action.revision)
         value = await self._decode(entry)
@@ -198,7 +204,7 @@ class Writer:
         return self._core.store.delete(entry.key, encode, expected=entry.revision)
 
     async def record(self, action: Record, manager: str) -> Ticket | None:
-        """Store an Event, or count one that is there already."""
+        """Create an Event, or increase the count of an existing one."""
         event = build_event(action, format_time(self._core.clock.now()))
         metadata = event["metadata"]
         key = StoreKey(_EVENTS, metadata["namespace"], metadata["name"])
@@ -216,7 +222,7 @@ class Writer:
     # parts ---------------------------------------------------------------------------------------
 
     async def _put_event(self, event: Object, manager: str) -> Ticket | None:
-        """Store a new Event; who owns its fields depends on its shape only, and is remembered."""
+        """Create an Event; its `managedFields` depend only on its members, and are cached."""
         shape = (manager, *event["involvedObject"], *event["source"])
         entry = self._event_fields.get(shape)
         resource = self._find_resource(_EVENTS)
@@ -292,7 +298,7 @@ class Writer:
         )
 
     def _find_resource(self, stored_name: str) -> Resource | None:
-        """Find a resource that serves what is stored under a name."""
+        """Find a resource that serves the objects stored under a name."""
         registry = self._core.registry
         if self._generation != registry.generation:
             self._generation = registry.generation
@@ -309,6 +315,6 @@ class Writer:
 
 
 def _build_encoder(value: Object, resource: Resource | None) -> Callable[[int], bytes]:
-    """The encoder of an object; one that a webhook converts keeps the version it is stored in."""
+    """Build the encoder; an object of a kind with a conversion webhook keeps its version."""
     has_webhook = resource is not None and resource.converter is not None
     return build_encoder(value, None if has_webhook else resource)

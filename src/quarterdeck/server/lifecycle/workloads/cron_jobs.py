@@ -33,11 +33,11 @@ CRON_JOBS = "cronjobs.batch"
 _COMPONENT = "cronjob-controller"
 _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _TOO_MANY = 100
-"""Missed times after which only the last one is looked for."""
+"""After this many missed times the search skips to the last hour."""
 
 
 class CronJobs:
-    """Makes jobs when they are due, and forgets old ones."""
+    """Creates jobs when they are due, and deletes old ones."""
 
     name = _COMPONENT
     manager = "kube-controller-manager"
@@ -52,7 +52,7 @@ class CronJobs:
             yield from find_controller_keys(event, index, kind="CronJob", resource=CRON_JOBS)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Make what is due, forget what is over, come back in time."""
+        """Create a due job, delete old ones, and requeue for the next time."""
         cron = view.get(key)
         if cron is None or is_deleting(cron):
             return ()
@@ -61,7 +61,7 @@ class CronJobs:
 
 
 class _Sync:
-    """One look at a cron job and its jobs."""
+    """The plan of one cron job."""
 
     def __init__(self, view: View, cron: Object, jobs: list[Object]) -> None:
         self.view = view
@@ -70,7 +70,7 @@ class _Sync:
         self.active = [job for job in jobs if not is_over(job) and not is_deleting(job)]
 
     def plan(self) -> Iterator[Action]:
-        yield from self._forget()
+        yield from self._delete_old_jobs()
         due, following = self._find_times()
         if due is None and following is None:
             yield self._build_schedule_warning()
@@ -88,7 +88,7 @@ class _Sync:
             yield Requeue(max(0.0, (following - self.view.now).total_seconds()) + 0.01)
 
     def _find_times(self) -> tuple[datetime | None, datetime | None]:
-        """Find the last time that is due and was not served, and the next one."""
+        """Find the last missed time, for which a job is due, and the next time."""
         try:
             schedule = parse_schedule(get_spec(self.cron).get("schedule") or "")
         except ScheduleError:
@@ -99,7 +99,7 @@ class _Sync:
             or get_creation_time(self.cron)
             or now
         )
-        for job in self.jobs:  # a job that exists was served, whatever the status says
+        for job in self.jobs:  # the time of an existing job was served, even if the status lacks it
             served = parse_time((job["metadata"].get("annotations") or {}).get(_SCHEDULED))
             begun = max(begun, served) if served is not None else begun
         limit = get_spec(self.cron).get("startingDeadlineSeconds")
@@ -116,7 +116,7 @@ class _Sync:
         return due, following
 
     def _build_schedule_warning(self) -> Record:
-        """Say that a schedule names no time at all, such as the 31st of February."""
+        """Build the warning for a schedule without any time, such as the 31st of February."""
         schedule = get_spec(self.cron).get("schedule") or ""
         problem = "time difference between two schedules is less than 1 second"
         return Record(
@@ -167,8 +167,8 @@ class _Sync:
             "spec": template.get("spec") or {},
         }
 
-    def _forget(self) -> Iterator[Action]:
-        """Delete jobs that are over, oldest first, beyond the limits."""
+    def _delete_old_jobs(self) -> Iterator[Action]:
+        """Delete the oldest finished jobs that exceed the history limits."""
         for kind, member in (
             ("Complete", "successfulJobsHistoryLimit"),
             ("Failed", "failedJobsHistoryLimit"),

@@ -28,17 +28,17 @@ _NO_DEADLINE = 2**31 - 1
 
 
 class Observed(NamedTuple):
-    """What a deployment has."""
+    """The replica sets of a deployment, from which its status is computed."""
 
     sets: Sequence[Object]
     new: Object | None
     created: Object | None
-    """The replica set that is made along with this status."""
+    """The replica set that the same plan creates, if any."""
     unavailable: int
 
 
 def get_deleted_labels(event: StoreEvent) -> Mapping[str, str] | None:
-    """Return the labels of an object that is gone."""
+    """Return the labels of the object before a write; None if it did not exist."""
     return None if event.before is None else get_object_meta(event.before).labels
 
 
@@ -58,7 +58,7 @@ def compute(deployment: Object, observed: Observed, now: datetime) -> Object:
 
 
 def is_complete(deployment: Object, numbers: Object) -> bool:
-    """Whether all pods are of the new template and serve, and none is left of the others."""
+    """Whether the rollout is complete: all replicas are updated and available."""
     replicas = get_replicas(deployment)
     return (
         (numbers.get("updatedReplicas") or 0) == replicas
@@ -66,6 +66,12 @@ def is_complete(deployment: Object, numbers: Object) -> bool:
         and (numbers.get("availableReplicas") or 0) == replicas
         and (numbers.get("observedGeneration") or 0) >= _get_generation(deployment)
     )
+
+
+def is_available(numbers: Object) -> bool:
+    """Whether the condition Progressing has the reason of a completed rollout."""
+    found = get_condition(numbers.get("conditions"), "Progressing")
+    return found is not None and found.get("reason") == AVAILABLE
 
 
 def compute_time_left(deployment: Object, numbers: Object, now: datetime) -> float | None:
@@ -123,7 +129,7 @@ def _build_condition(kind: str, state: str, reason: str, message: str) -> Object
 def _with(
     conditions: list[Object], new: Object, now: datetime, *, touch: bool = False
 ) -> list[Object]:
-    """The conditions with one set: times change with status and reason, or if it is touched."""
+    """Set a condition; if status and reason are the same it is kept, unless `touch` is set."""
     old = get_condition(conditions, new["type"])
     if (
         old is not None
@@ -230,7 +236,7 @@ def _is_overdue(deployment: Object, conditions: list[Object], now: datetime) -> 
 
 
 def _update_failure(observed: Observed, conditions: list[Object], now: datetime) -> list[Object]:
-    """A replica set that cannot make pods says why; its deployment repeats it."""
+    """Copy the condition of a replica set that cannot create pods to its deployment."""
     for each in observed.sets:
         found = get_condition(get_status(each).get("conditions"), "ReplicaFailure")
         if found is not None:

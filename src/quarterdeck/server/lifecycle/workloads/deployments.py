@@ -15,6 +15,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
     get_uid,
     is_deleting,
     update,
+    update_last,
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads import deployment_status as report
@@ -52,7 +53,7 @@ _COMPONENT = "deployment-controller"
 
 
 class Deployments:
-    """Rolls out templates."""
+    """Rolls out the templates of deployments."""
 
     name = _COMPONENT
     manager = "kube-controller-manager"
@@ -60,7 +61,7 @@ class Deployments:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find the deployment itself, that of a replica set, and that of a pod which is gone."""
+        """Find a written deployment, that of a replica set, and those of a deleted pod."""
         if event.key.resource == DEPLOYMENTS:
             yield event.key
         elif event.key.resource == REPLICA_SETS:
@@ -71,7 +72,7 @@ class Deployments:
             )
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """One step of the rollout, and what is to be said about it."""
+        """Plan the next step of the rollout, with its events and the status."""
         deployment = view.get(key)
         selector = None if deployment is None else parse_selector(deployment)
         if deployment is None or selector is None or selector.is_empty:
@@ -83,7 +84,7 @@ class Deployments:
 
 
 class _Rollout:
-    """One look at a deployment and its replica sets."""
+    """The plan of one deployment."""
 
     def __init__(self, view: View, deployment: Object, owned: list[Object]) -> None:
         self.view = view
@@ -120,7 +121,7 @@ class _Rollout:
     def _plan_rolling_update(self) -> Iterator[Action]:
         if self.new is None:
             size = grow_new(self.replicas, self.limits, SetSize(0, 0), count_all_replicas(self.old))
-            yield from self._begin(size)
+            yield from self._create_replica_set(size)
             return
         new, old = count_replicas(self.new), count_all_replicas(self.old)
         size = grow_new(self.replicas, self.limits, new, old)
@@ -141,7 +142,7 @@ class _Rollout:
         elif any(self._has_pods(each) for each in self.old):
             yield from self._update_status()
         elif self.new is None:
-            yield from self._begin(self.replicas)
+            yield from self._create_replica_set(self.replicas)
         else:
             yield from self._resize_sets({get_uid(self.new): self.replicas})
             yield from self._delete_old_sets()
@@ -152,8 +153,8 @@ class _Rollout:
 
     # steps ---------------------------------------------------------------------------------------
 
-    def _begin(self, size: int) -> Iterator[Action]:
-        """Make the replica set of the present template."""
+    def _create_replica_set(self, size: int) -> Iterator[Action]:
+        """Create the replica set of the current template."""
         collisions = get_status(self.deployment).get("collisionCount") or 0
         template = get_spec(self.deployment).get("template") or {}
         suffix = hash_template(template, collisions)
@@ -174,7 +175,7 @@ class _Rollout:
         yield from self._update_status(created=value)
 
     def _count_collision(self, taken: Object, collisions: int) -> Iterator[Action]:
-        """Another template has the name: try the next one, unless it is on its way to us."""
+        """Increase the collision count for another name; wait if the existing set is deleted."""
         if is_deleting(taken):
             yield Requeue(1.0)
             return
@@ -182,7 +183,7 @@ class _Rollout:
         yield update(DEPLOYMENTS, self.deployment, "status", status=new)
 
     def _resize_sets(self, targets: dict[str, int]) -> Iterator[Action]:
-        """Write the sets whose size, or whose notes, are not as they should be."""
+        """Update the replica sets whose size or annotations differ from the wanted ones."""
         for each in self.sets:
             size = targets.get(get_uid(each), get_replicas(each))
             notes = self._build_annotations(each)
@@ -203,7 +204,7 @@ class _Rollout:
         return notes
 
     def _set_revision(self, notes: dict[str, str]) -> None:
-        """The new set has the highest revision; those it had before are remembered."""
+        """Give the new replica set the highest revision; keep its former ones as history."""
         present, highest = notes.get(REVISION), self._compute_next_revision()
         if present is None or int(present) < highest:
             if present is not None:
@@ -218,7 +219,7 @@ class _Rollout:
         return {DESIRED: str(self.replicas), MAXIMUM: str(total)}
 
     def _was_scaled(self) -> bool:
-        """Whether the number of replicas changed, apart from any rollout."""
+        """Whether the replicas of the deployment changed since its sets were last sized."""
         return any(
             get_annotations(each).get(DESIRED, str(self.replicas)) != str(self.replicas)
             for each in self.sets
@@ -241,7 +242,7 @@ class _Rollout:
         return {get_uid(each): size for each, size in zip(newest_first, scaled, strict=True)}
 
     def _delete_old_sets(self) -> Iterator[Action]:
-        """Forget the oldest revisions once the rollout is complete."""
+        """Delete the oldest revisions once the rollout is complete."""
         limit = get_spec(self.deployment).get("revisionHistoryLimit")
         if limit is None or not report.is_complete(self.deployment, get_status(self.deployment)):
             return
@@ -276,6 +277,7 @@ class _Rollout:
             )
         if new != get_status(self.deployment) or notes != get_annotations(self.deployment):
             metadata = {"annotations": notes or None}
-            yield update(DEPLOYMENTS, self.deployment, "status", metadata=metadata, status=new)
+            write = update_last if not self.old and report.is_available(new) else update
+            yield write(DEPLOYMENTS, self.deployment, "status", metadata=metadata, status=new)
         if (wait := report.compute_time_left(self.deployment, new, self.view.now)) is not None:
             yield Requeue(wait)

@@ -34,7 +34,7 @@ _SCALED = {
 
 
 class DisruptionBudgets:
-    """Counts the pods of every budget."""
+    """Keeps the status of PodDisruptionBudgets up to date."""
 
     name = "disruption-controller"
     manager = "kube-controller-manager"
@@ -50,7 +50,7 @@ class DisruptionBudgets:
             yield from index.find_selecting(BUDGETS, event.key.namespace, object_meta.labels)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Bring the numbers of one budget up to date."""
+        """Update the status of one budget."""
         budget = view.get(key)
         selector = None if budget is None else parse_selector(budget)
         if budget is None or selector is None or is_deleting(budget):
@@ -86,11 +86,11 @@ def _build_condition(budget: Object, allowed: int, now: str) -> Object:
 
 
 def _compute_expectation(view: View, budget: Object, pods: list[Object]) -> tuple[int, int]:
-    """Compute how many pods there should be, and how many of them must serve."""
+    """Compute `expectedPods` and `desiredHealthy`."""
     most, least = get_spec(budget).get("maxUnavailable"), get_spec(budget).get("minAvailable")
     if most is None and not isinstance(least, str):
         return len(pods), int(1 if least is None else least)
-    expected = _scale(view, pods)
+    expected = _sum_replicas(view, pods)
     if most is not None:
         return expected, max(0, expected - _resolve_percentage(most, expected))
     return expected, _resolve_percentage(least or 0, expected)
@@ -103,8 +103,8 @@ def _resolve_percentage(value: int | str, total: int) -> int:
     return int(value)
 
 
-def _scale(view: View, pods: list[Object]) -> int:
-    """What the controllers of the pods want, each counted once; others count themselves."""
+def _sum_replicas(view: View, pods: list[Object]) -> int:
+    """Sum the replicas of the pods' controllers; a pod without a scalable one counts as 1."""
     total, seen = 0, set()
     for pod in pods:
         owner = get_controller(pod)

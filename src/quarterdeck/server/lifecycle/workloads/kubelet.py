@@ -36,7 +36,12 @@ class _Status(msgspec.Struct, frozen=True):
     pod_ip: str = msgspec.field(default="", name="podIP")
 
 
+class _Spec(msgspec.Struct, frozen=True):
+    node_name: str = msgspec.field(default="", name="nodeName")
+
+
 class _Pod(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
     status: _Status = _Status()
 
 
@@ -55,16 +60,19 @@ class Kubelet:
         self._addresses = Addresses()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find every pod; the addresses of deleted pods are released."""
+        """Find every pod once it has a node; the addresses of deleted pods are released."""
         if event.after is None:
             self._addresses.release(event.key)
             return
         if event.before is None:
-            self._addresses.note(event.key, _decode(event.after.value).status.pod_ip)
+            pod = _decode(event.after.value)
+            self._addresses.note(event.key, pod.status.pod_ip)
+            if not pod.spec.node_name:
+                return
         yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """The next stage of one pod."""
+        """Plan the next stage of one pod."""
         pod = view.get(key)
         host = "" if pod is None else get_spec(pod).get("nodeName") or ""
         node = view.get(StoreKey(NODES, "", host)) if host else None
@@ -191,7 +199,7 @@ def _start_again(pod: Object, ended: str, place: pod_status.Placement) -> Iterat
 
 
 def _stop(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
-    """Kill the containers at once, wait until they have stopped, report that, remove the pod."""
+    """Report the containers as stopping, wait, report that they ended, then remove the pod."""
     now = place.now
     end = parse_time(pod["metadata"].get("deletionTimestamp")) or now
     grace = pod["metadata"].get("deletionGracePeriodSeconds") or 0
@@ -214,7 +222,7 @@ def _stop(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterato
 
 
 def _get_exit_code(pod: Object, *, was_killed: bool) -> int:
-    """What containers exit with when they are told to stop: servers end well, tasks do not."""
+    """Return the exit code: 137 if killed, else 0 with restartPolicy Always and 143 otherwise."""
     if was_killed:
         return _KILLED
     return 0 if get_spec(pod).get("restartPolicy", "Always") == "Always" else _TERMINATED

@@ -1,6 +1,6 @@
-"""Failure of nodes: their pods become not ready, and are evicted after a while.
+"""Failure of nodes: their pods become not ready, and are evicted after their toleration seconds.
 
-Those of nodes that were deleted go at once.
+Pods of deleted nodes are deleted at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ _DEFAULT_TOLERATION_S = 300
 
 
 class NodeFailure:
-    """Evicts the pods of unreachable nodes, and wakes those of nodes that are back."""
+    """Evicts pods of unreachable nodes, and restores pods of nodes that are reachable again."""
 
     name = "node-down"
     manager = "kube-controller-manager"
@@ -41,12 +41,12 @@ class NodeFailure:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Nodes that changed, or are gone."""
+        """Find nodes that changed or were deleted."""
         if event.before is not None:
             yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """What happens to the pods of one node."""
+        """Plan the pods of one node: delete or restore them as the node is lost or returns."""
         node = view.get(key)
         pods = [pod for pod in view.list(PODS) if get_spec(pod).get("nodeName") == key.name]
         if node is None:
@@ -55,11 +55,11 @@ class NodeFailure:
             return list(_plan_pod_loss(view, node, pods))
         if SIMULATED_NODE not in get_annotations(node):
             return ()  # its kubelet restores them
-        return [action for pod in pods for action in _find(pod, format_moment(view.now))]
+        return [action for pod in pods for action in _restore_pod(pod, format_moment(view.now))]
 
 
 def _has_lost_contact(node: Object) -> bool:
-    """Whether a node with a kubelet of its own has been given up."""
+    """Whether a node that is not simulated has the taint `unreachable` with NoExecute."""
     taints = get_spec(node).get("taints") or ()
     return SIMULATED_NODE not in get_annotations(node) and any(
         (each.get("key"), each.get("effect")) == (UNREACHABLE, "NoExecute") for each in taints
@@ -93,8 +93,8 @@ def _plan_pod_loss(view: View, node: Object, pods: list[Object]) -> Iterator[Act
         yield Requeue(min(waits))
 
 
-def _find(pod: Object, now: str) -> Iterator[Action]:
-    """Restore pods of a node that is reachable again; deleted ones can end now."""
+def _restore_pod(pod: Object, now: str) -> Iterator[Action]:
+    """Set a pod of a node that is reachable again ready; delete it if it was being deleted."""
     found = get_condition(get_status(pod).get("conditions"), "ContainersReady")
     if is_deleting(pod):
         yield delete(PODS, pod, grace_s=0)
@@ -123,7 +123,7 @@ def _build_not_ready_event(pod: Object) -> Record:
 
 
 def _get_toleration_seconds(pod: Object) -> int | None:
-    """Return how long a pod bears an unreachable node; None for ever."""
+    """Return how long a pod tolerates an unreachable node; None for ever."""
     for each in get_spec(pod).get("tolerations") or ():
         if each.get("key") in (UNREACHABLE, None, "") and each.get("effect") in (
             "NoExecute",

@@ -19,8 +19,10 @@ from quarterdeck.server.lifecycle.engine.objects import (
     get_status,
     is_deleting,
     update,
+    update_last,
     with_condition,
 )
+from quarterdeck.server.lifecycle.engine.round_queue import Later
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
     PODS,
@@ -43,14 +45,14 @@ from quarterdeck.wire.label_selector import Selector
 REPLICA_SETS = "replicasets.apps"
 QUOTAS = "resourcequotas"
 BURST = 500
-"""Pods that are made or deleted at once."""
+"""How many pods one plan creates or deletes."""
 
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 _FAILED_RETRY_S = 5.0
 
 
 class WorkloadType(NamedTuple):
-    """What tells the two kinds apart."""
+    """What differs between ReplicaSets and ReplicationControllers."""
 
     resource: str
     kind: str
@@ -73,7 +75,7 @@ REPLICATION_CONTROLLER = WorkloadType(
 
 
 class ReplicaSets:
-    """Makes and deletes the pods of replica sets."""
+    """Creates and deletes the pods of replica sets or replication controllers."""
 
     manager = "kube-controller-manager"
     initial: Sequence[StoreKey] = ()
@@ -83,18 +85,20 @@ class ReplicaSets:
         self.name = flavour.component
         self.resources: frozenset[str] | None = frozenset({flavour.resource, PODS})
 
-    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find the set itself, or that of a pod."""
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey | Later]:
+        """Find a written replica set, or that of a pod.
+
+        A new pod is written again soon, so the plan of its replica set may wait.
+        """
         flavour = self._flavour
         if event.key.resource == flavour.resource:
             yield event.key
-        else:
-            yield from find_controller_keys(
-                event, index, kind=flavour.kind, resource=flavour.resource
-            )
+            return
+        found = find_controller_keys(event, index, kind=flavour.kind, resource=flavour.resource)
+        yield from found if event.after is None else map(Later, found)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Make or delete pods; when their number is right, say how they are."""
+        """Create or delete pods; update the status when their number is right or limited."""
         replica_set = view.get(key)
         flavour = self._flavour
         selector = None if replica_set is None else flavour.selector(replica_set)
@@ -149,7 +153,7 @@ def _delete_pods(
 
 
 def rank_for_deletion(pods: list[Object]) -> list[Object]:
-    """Rank pods in the order in which they are given up: those that do least first."""
+    """Sort pods in the order of deletion, as Kubernetes ranks them: least useful ones first."""
     crowd = Counter(get_spec(pod).get("nodeName") or "" for pod in pods)
     phases = {"Pending": 0, "Unknown": 1, "Running": 2}
 
@@ -216,7 +220,8 @@ def _report(
     if conditions := _build_conditions(owner, refused, format_moment(view.now)):
         new["conditions"] = conditions
     if new != get_status(owner):
-        yield update(flavour.resource, owner, "status", status=new)
+        write = update if refused else update_last
+        yield write(flavour.resource, owner, "status", status=new)
     if pending := [wait for wait in waits if wait]:
         yield Requeue(min(pending))
 

@@ -32,7 +32,7 @@ _AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 
 
 class Scheduler:
-    """Gives every pod a node."""
+    """Binds pods to nodes."""
 
     name = "scheduler"
     manager = "kube-scheduler"
@@ -43,16 +43,16 @@ class Scheduler:
         self._waiting: dict[StoreKey, None] = {}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find a pod; when a node changes, all pods that found none."""
+        """Find a pod that is new or unscheduled; when a node changes, all unscheduled pods."""
         if event.key.resource == NODES:
             yield from tuple(self._waiting)
         elif event.after is None:
             self._waiting.pop(event.key, None)
-        else:
+        elif event.before is None or event.key in self._waiting:
             yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Bind a pod, or say why not."""
+        """Bind a pod, or set the condition PodScheduled to false with the cause."""
         pod = view.get(key)
         if pod is None or is_deleting(pod) or get_spec(pod).get("nodeName"):
             self._waiting.pop(key, None)
@@ -62,10 +62,11 @@ class Scheduler:
         self._waiting[key] = None
         if get_spec(pod).get("schedulingGates"):
             return list(_wait(pod, "SchedulingGated", "Scheduling is blocked", view))
-        fitting, refusals = _sort(pod, list(view.list_few(NODES)))
+        fitting, refusals = _filter_nodes(pod, list(view.list_few(NODES)))
         if not fitting:
             return list(_wait(pod, "Unschedulable", _explain(refusals), view))
         node = fitting[zlib.crc32(get_uid(pod).encode()) % len(fitting)]
+        del self._waiting[key]
         return list(_bind(pod, node, view))
 
 
@@ -117,8 +118,8 @@ def _wait(pod: Object, reason: str, message: str, view: View) -> Iterator[Action
         )
 
 
-def _sort(pod: Object, nodes: list[Object]) -> tuple[list[Object], list[str]]:
-    """The nodes that fit, and why the others do not."""
+def _filter_nodes(pod: Object, nodes: list[Object]) -> tuple[list[Object], list[str]]:
+    """Return the nodes that a pod may run on, and for each other node why not."""
     failure = parse_behaviour(pod).failure
     if failure is not None and failure.effect is Effect.NO_NODE:
         return [], [failure.message] * len(nodes)
