@@ -52,7 +52,7 @@ class Event(NamedTuple):
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """How many replicas something has, whatever its kind."""
+    """The scale of an object of any kind: desired and current replicas."""
 
     wanted: int
     actual: int = 0
@@ -116,9 +116,11 @@ class Client:
         """The namespace the configuration names."""
         return self.config.namespace
 
-    def impersonating(self, who: Impersonation) -> "Client":
+    def impersonating(self, impersonation: Impersonation) -> "Client":
         """A client of the same server that impersonates another user; close it separately."""
-        return Client(msgspec.structs.replace(self.config, impersonate=who), **self._means)
+        return Client(
+            msgspec.structs.replace(self.config, impersonate=impersonation), **self._means
+        )
 
     def resource(self, gvr: GVR) -> ResourceClient:
         """The verbs on dictionaries."""
@@ -138,7 +140,7 @@ class Client:
         return await self._direct.discovery.list_resources()
 
     async def resource_named(self, name: str) -> tuple[ResourceClient, ApiResource]:
-        """The verbs on dictionaries for what a person types: `pods`, `deploy`, `apps`."""
+        """The verbs on dictionaries for a resource as users name it: `pods`, `deploy`, `apps`."""
         found = await self._direct.discovery.named(name)
         return self.resource(found.gvr), found
 
@@ -155,14 +157,14 @@ class Client:
     async def pages(
         self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[Kind]]:
-        """Every object, a page at a time, all from one moment."""
+        """Every object, a page at a time, all at one resource version."""
         async for page in pager.iterate_pages(self._api, _build_path(kind, namespace), options):
             yield [decode(kind, item) for item in page.items]
 
     async def list(
         self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
     ) -> list[Kind]:
-        """Every object, all from one moment."""
+        """Every object, all at one resource version."""
         return [item async for page in self.pages(kind, namespace, options) for item in page]
 
     @asynccontextmanager
@@ -187,7 +189,7 @@ class Client:
         return decode(type(obj), await self._api.create(path, encode(obj), options))
 
     async def update(self, obj: Kind, *, manager: str = "") -> Kind:
-        """Write an object that was read before: only the difference, unless it changed meanwhile.
+        """Update an object that was read before: sends only the difference to what was read.
 
         Raises:
             Conflict: if the object has changed since it was read.
@@ -281,18 +283,18 @@ class Client:
     async def scale(
         self, kind: type[Object], name: str, namespace: str = "", *, replicas: int
     ) -> Scale:
-        """Ask for a number of replicas, and change nothing else."""
+        """Set the desired number of replicas; nothing else changes."""
         path, body = _build_path(kind, namespace, name, "scale"), {"spec": {"replicas": replicas}}
         return _parse_scale(await self._api.patch(path, json.encode(body), PatchType.MERGE))
 
     async def version(self) -> dict[str, Any]:
-        """What the server says of itself."""
+        """The version of the server."""
         answer: dict[str, Any] = json.decode(await self._direct.read_path("/version"))
         return answer
 
 
 def _build_transport(config: ClusterConfig, means: _Means) -> Sender:
-    from quarterdeck.client.transport import Transport  # loads asyncio, which not everybody needs
+    from quarterdeck.client.transport import Transport  # loads asyncio, which is slow
 
     return Transport(config, **means)
 

@@ -1,7 +1,8 @@
-"""When a request is sent again: only where that cannot do harm.
+"""Decides when a request is sent again: only where that is safe.
 
-A 429 was not carried out, whatever the verb; a 5xx with Retry-After and a broken connection may
-have been, so only reads are repeated. Nothing else is: the caller decides.
+A request answered with 429 was not carried out, whatever the verb. One answered with a 5xx and
+Retry-After, or whose connection broke, may have been, so only reads are repeated. All other
+failures are left to the caller.
 """
 
 import msgspec
@@ -18,7 +19,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     broken: bool = False
 
 
-def delay_before_retry(outcome: Outcome, *, tries: int, is_read: bool) -> float | None:
+def compute_retry_delay(outcome: Outcome, *, tries: int, is_read: bool) -> float | None:
     """Seconds to wait before the next try, or None to give up."""
     if tries >= MAX_TRIES:
         return None

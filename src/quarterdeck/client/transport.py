@@ -34,6 +34,8 @@ from quarterdeck.wire.status import from_response
 _MAX_ERROR_BODY = 1024 * 1024
 _MAX_STREAMS = 4096
 _MAX_HEADERS = 32
+_CONNECT_TIMEOUT_S = 30.0
+"""Limit for connecting, as in client-go, and for waiting for a free connection."""
 
 
 class Transport:
@@ -91,7 +93,7 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines of an answer that goes on, until the server or the caller ends it."""
+        """Stream the lines of an answer, until the server or the caller ends it."""
         response = await self._respond(request)
         if response.status >= 300:
             await self._refuse_redirect(request, response)
@@ -99,11 +101,11 @@ class Transport:
             yield lines
 
     async def open(self, request: ApiRequest) -> http.ClientResponse:
-        """The answer itself, for whoever passes it on; the caller closes it."""
+        """Open the answer itself, for a proxy; the caller closes it."""
         return await self._respond(request)
 
     async def _refuse_redirect(self, request: ApiRequest, response: http.ClientResponse) -> None:
-        """Name what is no API server: credentials do not follow to another address.
+        """Refuse redirects: credentials are not sent to another address.
 
         Raises:
             BadAnswer: always.
@@ -140,7 +142,7 @@ class Transport:
                 response = await self._send_once(request, credentials)
             except ConnectionFailed:
                 outcome = retry.Outcome(code=0, broken=True)
-                wait = retry.delay_before_retry(outcome, tries=tries, is_read=request.is_read)
+                wait = retry.compute_retry_delay(outcome, tries=tries, is_read=request.is_read)
                 if wait is None:
                     raise
                 await self.clock.sleep(wait)
@@ -156,7 +158,7 @@ class Transport:
                     code=response.status,
                     retry_after_s=retry.parse_retry_after(response.headers.get("retry-after")),
                 )
-                wait = retry.delay_before_retry(outcome, tries=tries, is_read=request.is_read)
+                wait = retry.compute_retry_delay(outcome, tries=tries, is_read=request.is_read)
                 if wait is None:
                     with _translated(request, self.config):
                         body = await response.read(_MAX_ERROR_BODY)
@@ -165,7 +167,7 @@ class Transport:
             await self.clock.sleep(wait)
 
     async def _refresh_credentials(self, refused: Credentials) -> bool:
-        """Whether there are others than the refused ones now; many requests ask only once."""
+        """Whether there are new credentials; refreshes them unless another request did."""
         if await self._provider.credentials() != refused:
             return True
         return await self._provider.refresh()
@@ -192,7 +194,7 @@ class Transport:
                 self._report(request, code, time.perf_counter() - started, size)
 
     def _build_headers(self, request: ApiRequest, credentials: Credentials) -> http.EncodedHeaders:
-        """The header fields; most requests have those of an earlier one."""
+        """The encoded header fields; cached, as most requests have the same ones."""
         added: list[tuple[str, str]] = []
         for observer in self._observers:
             added.extend(observer.before(request.verb, request.path))
@@ -225,7 +227,7 @@ class Transport:
     def _dispatch(
         self, request: ApiRequest, headers: http.EncodedHeaders
     ) -> Coroutine[Any, Any, http.ClientResponse]:
-        """A stream is bounded until its head is there, everything else as a whole."""
+        """Send a request; the time limit covers a stream until its head, others as a whole."""
         if request.is_stream:
             return self._dispatch_stream(request, headers)
         assert self._http is not None
@@ -248,7 +250,7 @@ class Transport:
             )
 
     async def _open_for(self, credentials: Credentials) -> None:
-        """Have connections with the right certificate: made at first use, and when it changes."""
+        """Open connections with the certificate of the credentials, unless it is unchanged."""
         self._latest = credentials
         self._headers.clear()
         certificate = Credentials(certificate=credentials.certificate, key=credentials.key)
@@ -272,7 +274,7 @@ class Transport:
             server_name=self.config.tls_server_name or None,
             pool=connections,
             limits=http.ClientLimits(idle_timeout_s=self.config.idle_s),
-            connect_timeout_s=min(10.0, self.config.timeout_s),
+            connect_timeout_s=min(_CONNECT_TIMEOUT_S, self.config.timeout_s),
             read_timeout_s=None,
         )
 
@@ -302,7 +304,9 @@ def _translate(error: Exception, request: ApiRequest, config: ClusterConfig) -> 
     """The error of this package for one of HTTP's; names the server, not the identity."""
     what = f"{request.method} {config.server}{request.target}"
     match error:
-        case TimeoutError() | http.ReadTimeout() | http.ConnectTimeout() | http.PoolTimeout():
+        case http.ConnectTimeout() | http.PoolTimeout():
+            return RequestTimeout(f"{what}: {error}")
+        case TimeoutError() | http.ReadTimeout():
             return RequestTimeout(f"{what}: no answer within {config.timeout_s:g} s")
         case http.BodyTooLarge():
             return BadAnswer(f"{what}: {error}")

@@ -1,6 +1,6 @@
 import pytest
 
-from quarterdeck.client.retry import MAX_TRIES, Outcome, delay_before_retry, parse_retry_after
+from quarterdeck.client.retry import MAX_TRIES, Outcome, compute_retry_delay, parse_retry_after
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,12 @@ from quarterdeck.client.retry import MAX_TRIES, Outcome, delay_before_retry, par
 def test_only_what_cannot_do_harm_is_repeated(
     outcome: Outcome, is_read: bool, expected: float | None
 ) -> None:
-    assert delay_before_retry(outcome, tries=1, is_read=is_read) == expected
+    assert compute_retry_delay(outcome, tries=1, is_read=is_read) == expected
 
 
 def test_tries_are_bounded() -> None:
     outcome = Outcome(code=429, retry_after_s=0)
-    assert delay_before_retry(outcome, tries=MAX_TRIES, is_read=True) is None
+    assert compute_retry_delay(outcome, tries=MAX_TRIES, is_read=True) is None
 
 
 def test_retry_after_counts_in_seconds() -> None:

@@ -1,7 +1,7 @@
 """Kubeconfig files: read, merged as kubectl merges them, and resolved to one `ClusterConfig`.
 
-With several files the first that says something wins, entry by entry; relative paths are relative
-to the file they stand in.
+With several files the first one that has an entry wins; relative paths are relative to the file
+that contains them.
 """
 
 import base64
@@ -40,7 +40,7 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(files: Sequence[FilePath]) -> Kubeconfig:
-    """Read and merge; files that do not exist are passed over, as kubectl does.
+    """Read and merge files; those that do not exist are skipped, as kubectl does.
 
     Raises:
         ConfigError: if none exists, or one cannot be read; names the file and the place.
@@ -56,7 +56,7 @@ def read(files: Sequence[FilePath]) -> Kubeconfig:
 
 
 def parse_inline(text: bytes, *, origin: str) -> Kubeconfig:
-    """Read a kubeconfig that somebody else wrote: it may hold values, not name files or programs.
+    """Read a kubeconfig from an untrusted source: it must not name files or programs.
 
     Raises:
         ConfigError: naming the origin, if it is not a kubeconfig or names a local file or program.
@@ -171,11 +171,11 @@ def resolve(config: Kubeconfig, context: str = "") -> ClusterConfig:
 
 
 def _find_entry(
-    entries: Mapping[str, Mapping[str, Any]], what: str, name: object, context: str
+    entries: Mapping[str, Mapping[str, Any]], kind: str, name: object, context: str
 ) -> Mapping[str, Any]:
     if not isinstance(name, str) or name not in entries:
         raise ConfigError(
-            f"context {context!r} names the {what} {name!r}, which the kubeconfig does not define"
+            f"context {context!r} names the {kind} {name!r}, which the kubeconfig does not define"
         )
     return entries[name]
 

@@ -1,17 +1,13 @@
-"""Proxies by the environment, as Go programs and so kubectl read it.
+"""Finds the proxy in the environment, by the rules of Go programs such as kubectl.
 
-HTTPS_PROXY (or HTTP_PROXY for plain servers, in either case) names the proxy, NO_PROXY who is
-reached without it: host names with their subdomains, addresses, networks, optionally with a port,
-or `*`. Loopback is never proxied.
+HTTPS_PROXY (or HTTP_PROXY for plain servers, in either case) names the proxy, NO_PROXY the servers
+that are reached without it: host names with their subdomains, addresses, networks, optionally with
+a port, or `*`. Loopback is never proxied.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from quarterdeck.client.errors import ConfigError
-
-if TYPE_CHECKING:
-    import ipaddress
 
 
 def find_proxy(server: str, environment: Mapping[str, str]) -> str:
@@ -38,7 +34,7 @@ def check_proxy(proxy: str, origin: str) -> str:
     """The proxy, if it is one we can use; errors name where it was given, not its password.
 
     Raises:
-        ConfigError: for SOCKS proxies, proxies behind TLS, and what is no URL.
+        ConfigError: for SOCKS proxies, proxies behind TLS, and text that is not a URL.
     """
     from urllib.parse import urlsplit
 
@@ -53,7 +49,9 @@ def check_proxy(proxy: str, origin: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    address = _parse_address(host)
+    from quarterdeck.kit.ip_address import parse_address
+
+    address = parse_address(host)
     return host == "localhost" if address is None else address.is_loopback
 
 
@@ -69,10 +67,12 @@ def _matches(host: str, port: int, pattern: str) -> bool:
         if int(number) != port:
             return False
         pattern = name.strip("[]")
-    address = _parse_address(host)
-    if address is not None:
-        import ipaddress
+    import ipaddress
 
+    from quarterdeck.kit.ip_address import parse_address
+
+    address = parse_address(host)
+    if address is not None:
         try:
             return address in ipaddress.ip_network(pattern, strict=False)
         except (ValueError, TypeError):
@@ -80,12 +80,3 @@ def _matches(host: str, port: int, pattern: str) -> bool:
     suffix = pattern.removeprefix("*").removeprefix(".")
     is_below = host.lower().endswith(f".{suffix}")
     return is_below or (not pattern.startswith((".", "*.")) and host.lower() == suffix)
-
-
-def _parse_address(host: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
-    import ipaddress
-
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None
