@@ -8,6 +8,7 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Sequence
 
+import msgspec
 import pytest
 
 from quarterdeck.apis.coordination import Lease
@@ -15,6 +16,7 @@ from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock, settle
 from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.objects import replace
 from quarterdeck.runtime.leaderelection.elector import LeaderElector, LostLeadership
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.api import ApiServer
@@ -52,6 +54,7 @@ class Candidate:
         self.name = name
         self.clock = clock
         self.losses = 0
+        self.slow_paths = 0
         self._client = client
         self._random = random.Random(seed)
         self.election = self._new()
@@ -65,7 +68,11 @@ class Candidate:
             clock=self.clock,
             rng=self._random,
             log=get_logger("test"),
+            on_slow_path=self._count_slow_path,
         )
+
+    def _count_slow_path(self) -> None:
+        self.slow_paths += 1
 
     async def run(self) -> None:
         while True:
@@ -146,6 +153,21 @@ async def test_one_leader_at_a_time_however_clocks_differ(
         assert run.overlaps == 0
         assert len(run.leaders) == 1, "nobody takes a lease that is renewed"
         assert sum(candidate.losses for candidate in run.candidates) == 0
+
+
+async def test_a_lease_that_others_changed_is_read_before_it_is_renewed() -> None:
+    async with race([(1.0, 0.0)]) as run:
+        (leader,) = run.candidates
+        await run.run(10)
+        assert leader.slow_paths == 0
+        lease = await run.lease()
+        metadata = msgspec.structs.replace(lease.metadata, annotations={"seen": "yes"})
+        await run.eye.update(replace(lease, metadata=metadata))
+        await run.run(10)
+        assert leader.slow_paths == 1
+        assert leader.leads
+        assert leader.losses == 0
+        assert (await run.lease()).metadata.annotations == {"seen": "yes"}
 
 
 async def test_a_paused_leader_wakes_up_as_a_follower() -> None:

@@ -40,10 +40,13 @@ class Cache(Indexer[T]):
         self,
         kind: type[T],
         *,
-        in_scope: Callable[[Metadata], bool] | None = None,
+        in_scope: Callable[[Metadata], bool | None] | None = None,
         retention: RetentionPolicy | None = None,
     ) -> None:
-        """`in_scope`: whether an object we wrote belongs here."""
+        """`in_scope` decides whether an object that we wrote matches the scope of this cache.
+
+        It returns None if only the server can say: an object stays as visible as it was.
+        """
         super().__init__(kind, retention if retention is not None else RetentionPolicy())
         self._in_scope = in_scope
         self._notified: dict[Key, Snapshot | None] = {}  # where handlers know another state
@@ -189,7 +192,7 @@ class Cache(Indexer[T]):
             self._deliver(event)
 
     def _fill_empty(self, replace: Replace, *, is_initial: bool) -> None:
-        """The first list of an empty cache: nothing to compare with."""
+        """Store the first list of an empty cache, without comparing it with stored states."""
         for snapshot in replace.snapshots:
             self._put(snapshot)
         for snapshot in replace.snapshots:
@@ -247,10 +250,12 @@ class Cache(Indexer[T]):
         snapshot = self._find_parked(metadata) or self._retention.make_written(raw, metadata)
         if not self._is_newer(snapshot):
             return snapshot
-        if self._in_scope is not None and not self._in_scope(metadata):
-            self.record_deletion(
-                snapshot.key, snapshot.uid
-            )  # the selector does not match it any more: the watch will report its deletion
+        matches = True if self._in_scope is None else self._in_scope(metadata)
+        if matches is None and not self._is_visible(snapshot):
+            return snapshot  # the watch adds it if it matches
+        if matches is False:
+            # the selector does not match it any more: the watch will report its deletion
+            self.record_deletion(snapshot.key, snapshot.uid)
             return snapshot
         key = snapshot.key
         self._notified.setdefault(key, self._entries.get(key))
@@ -258,8 +263,13 @@ class Cache(Indexer[T]):
         self._put(snapshot, metadata)
         return snapshot
 
+    def _is_visible(self, snapshot: Snapshot) -> bool:
+        """Whether readers see an earlier state of the same object."""
+        stored = self._entries.get(snapshot.key)
+        return stored is not None and stored.uid == snapshot.uid
+
     def _find_parked(self, metadata: Metadata) -> Snapshot | None:
-        """The state that an answer brings, if its event came before it."""
+        """The parked state of an answer, if its event was received before the answer."""
         for each in self._parked.get(Key(metadata.namespace, metadata.name)) or ():
             if (
                 each.metadata.resource_version == metadata.resource_version
@@ -306,7 +316,7 @@ class Cache(Indexer[T]):
                     self._put(notified)
 
     def _find_author(self, snapshot: Snapshot) -> Author | None:
-        """The author, if this event is our write and no write of others lies before it."""
+        """The author of an event that our write caused; None if others may have written before."""
         write = self._pending_writes.find_proven(snapshot)
         if write is None:
             return None
@@ -314,7 +324,7 @@ class Cache(Indexer[T]):
         return write.author
 
     def _clear_pending(self, key: Key) -> None:
-        """Handlers know the same state as readers again."""
+        """Forget pending writes of a key: handlers have been notified of the state readers see."""
         if key in self._notified:
             del self._notified[key]
         if key in self._pending_writes:
@@ -348,7 +358,7 @@ class Cache(Indexer[T]):
 
 
 class _EventHold:
-    """A write under way."""
+    """Parks the events of a key inside a `with` block, while a write is under way."""
 
     __slots__ = ("_cache", "_key")
 

@@ -25,7 +25,7 @@ _MEMO_SIZE = 64
 
 
 class Indexer(Generic[T]):
-    """Holds snapshots and finds them again; what goes in and out is decided by `Cache`."""
+    """Stores and finds snapshots; `Cache` decides what is stored."""
 
     def __init__(self, kind: type[T], retention: RetentionPolicy) -> None:
         self.kind = kind
@@ -37,7 +37,7 @@ class Indexer(Generic[T]):
 
     @property
     def size_bytes(self) -> int:
-        """What the objects take, packed."""
+        """The size of the stored objects, packed ones as packed."""
         return self._entries.size_bytes
 
     # --- reading
@@ -54,10 +54,10 @@ class Indexer(Generic[T]):
     def get(self, key: Key) -> T | None:
         """The newest known state, typed; None if the object is absent."""
         snapshot = self._entries.get(key)
-        return None if snapshot is None else self._typed(snapshot)
+        return None if snapshot is None else self._get_typed(snapshot)
 
     def snapshot(self, key: Key) -> Snapshot | None:
-        """The same undecoded."""
+        """The newest known state, not decoded; None if the object is absent."""
         return self._entries.get(key)
 
     def snapshots(self) -> Iterable[Snapshot]:
@@ -82,14 +82,14 @@ class Indexer(Generic[T]):
         index: tuple[str, str] | None = None,
     ) -> Iterator[Snapshot]:
         """`list` without decoding."""
-        for key in self._candidates(index):
+        for key in self._find_candidates(index):
             snapshot = self._entries.get(key)
             if snapshot is None or (namespace is not None and key.namespace != namespace):
                 continue
             if selector is None or selector.matches(snapshot.labels):
                 yield snapshot
 
-    def _candidates(self, index: tuple[str, str] | None) -> Iterable[Key]:
+    def _find_candidates(self, index: tuple[str, str] | None) -> Iterable[Key]:
         if index is None:
             return tuple(self._entries)
         name, value = index
@@ -98,7 +98,7 @@ class Indexer(Generic[T]):
             raise KeyError(f"{self.kind.__name__} has no index {name!r}; it has: {known}")
         return self._indexes[name].keys(value)
 
-    def _typed(self, snapshot: Snapshot) -> T:
+    def _get_typed(self, snapshot: Snapshot) -> T:
         memo = self._memo.get(snapshot.key)
         if memo is not None and memo[0] is snapshot:
             return memo[1]
@@ -111,7 +111,7 @@ class Indexer(Generic[T]):
     def _decode(self, snapshot: Snapshot) -> T | None:
         """The typed object; None if it does not fit its type."""
         try:
-            return self._typed(snapshot)
+            return self._get_typed(snapshot)
         except DecodeError:
             return None
 
@@ -128,7 +128,7 @@ class Indexer(Generic[T]):
     def index_owners(self) -> None:
         """Find objects by the UID of their owners; idempotent, and needs no typed decode."""
         if self._owners is None:
-            self._owners = Index(_owner_uids)
+            self._owners = Index(_list_owner_uids)
             for snapshot in self._entries.values():
                 self._owners.update(snapshot.key, snapshot.metadata)
 
@@ -140,7 +140,7 @@ class Indexer(Generic[T]):
         for key in self._owners.keys(uid):
             yield self._entries[key]
 
-    # --- what stands here
+    # --- stored objects
 
     def _put(self, snapshot: Snapshot, metadata: Metadata | None = None) -> None:
         """Store a state; its metadata is decoded only if an index needs it and it is not given."""
@@ -169,5 +169,5 @@ def _update(index: Index[T], key: Key, obj: T | None) -> None:
         index.update(key, obj)
 
 
-def _owner_uids(metadata: Metadata) -> Iterable[str]:
+def _list_owner_uids(metadata: Metadata) -> Iterable[str]:
     return [reference.uid for reference in metadata.owner_references or ()]

@@ -10,8 +10,8 @@ from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.report import apply_status, complete_status
+from quarterdeck.runtime.observability.controller_metrics import ControllerMetrics
 from quarterdeck.runtime.observability.logging import Logger
-from quarterdeck.runtime.observability.metrics import ControllerMetrics
 from quarterdeck.runtime.observability.tracing import Tracer
 from quarterdeck.runtime.reconcile import finalizer
 from quarterdeck.runtime.reconcile.context import Context

@@ -24,7 +24,7 @@ def check_kinds(controller: str, kinds: Iterable[type[Any]]) -> None:
             )
 
 
-def check_handler(what: str, handler: Callable[..., Any]) -> None:
+def check_handler(role: str, handler: Callable[..., Any]) -> None:
     """Check that a handler is `async def` and takes the object and the context.
 
     Lambdas and functions annotated to return an awaitable pass: they may return a coroutine.
@@ -33,26 +33,26 @@ def check_handler(what: str, handler: Callable[..., Any]) -> None:
         TypeError: naming the function and the fix.
     """
     if not callable(handler):
-        raise TypeError(f"{what} must be an async function (obj, ctx), got {handler!r}")
+        raise TypeError(f"{role} must be an async function (obj, ctx), got {handler!r}")
     name = getattr(handler, "__qualname__", type(handler).__name__)
-    _check_async(what, name, handler)
-    _check_parameters(what, name, handler)
+    _check_async(role, name, handler)
+    _check_parameters(role, name, handler)
     returned = _get_return_name(handler)
     if returned in _WRONG_RESULTS:
-        raise TypeError(f"{what} {name} is annotated to return {returned}; return {_RESULTS}")
+        raise TypeError(f"{role} {name} is annotated to return {returned}; return {_RESULTS}")
 
 
-def _check_async(what: str, name: str, handler: Callable[..., Any]) -> None:
+def _check_async(role: str, name: str, handler: Callable[..., Any]) -> None:
     function = _find_function(handler)
     if inspect.isasyncgenfunction(function):
-        raise TypeError(f"{what} {name} contains `yield`; it must return {_RESULTS}")
+        raise TypeError(f"{role} {name} contains `yield`; it must return {_RESULTS}")
     if not inspect.isfunction(function) or inspect.iscoroutinefunction(function):
         return
     if function.__name__ != "<lambda>" and not _returns_awaitable(function):
-        raise TypeError(f"{what} {name} is not async; write `async def {function.__name__}`")
+        raise TypeError(f"{role} {name} is not async; write `async def {function.__name__}`")
 
 
-def _check_parameters(what: str, name: str, handler: Callable[..., Any]) -> None:
+def _check_parameters(role: str, name: str, handler: Callable[..., Any]) -> None:
     try:
         signature = inspect.signature(handler)
     except ValueError:
@@ -61,7 +61,7 @@ def _check_parameters(what: str, name: str, handler: Callable[..., Any]) -> None
         signature.bind(object(), object())
     except TypeError:
         raise TypeError(
-            f"{what} {name}{_format_parameters(signature)} must take two arguments: (obj, ctx)"
+            f"{role} {name}{_format_parameters(signature)} must take two arguments: (obj, ctx)"
         ) from None
 
 

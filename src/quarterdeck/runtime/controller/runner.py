@@ -17,7 +17,7 @@ from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.environment import Environment
 from quarterdeck.runtime.controller.schedule import Schedule
 from quarterdeck.runtime.controller.subscription import Subscription
-from quarterdeck.runtime.observability.metrics import ControllerMetrics
+from quarterdeck.runtime.observability.controller_metrics import ControllerMetrics
 from quarterdeck.runtime.queue.dispatcher import Dispatcher
 from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, QueueItem, WorkQueue
 from quarterdeck.runtime.reconcile.client import ReconcileClient, Shared
@@ -35,7 +35,7 @@ T = TypeVar("T", bound=Object)
 
 
 class Runner(Generic[T]):
-    """One controller at work."""
+    """Runs one controller: its queue and its workers."""
 
     def __init__(self, controller: Controller[T], env: Environment) -> None:
         self.controller = controller
@@ -75,7 +75,7 @@ class Runner(Generic[T]):
     # --- start and stop
 
     def attach(self) -> None:
-        """Declare what is watched, and let events flow into the queue, before anything works."""
+        """Subscribe to the declared kinds: events fill the queue before the workers start."""
         Subscription(
             self.controller,
             self._env.informers,
@@ -85,7 +85,7 @@ class Runner(Generic[T]):
         ).attach()
 
     def start(self, tasks: Supervisor) -> None:
-        """Start working; what was queued until now is worked off."""
+        """Start the workers, which first process the keys that are queued already."""
         tasks.spawn(self._dispatcher.run(), name=f"{self.name}-delays")
         for number in range(self.controller.workers):
             tasks.spawn(self._work(), name=f"{self.name}-worker-{number}")
@@ -95,7 +95,7 @@ class Runner(Generic[T]):
             tasks.spawn(self._resync(self.controller.resync_s), name=f"{self.name}-resync")
 
     def close(self) -> None:
-        """Begin no more reconciles: what is queued is level-triggered and found again."""
+        """Begin no more reconciles. Queued keys are not lost: the next start lists all objects."""
         self._stopping = True
         self._dispatcher.close()
 
@@ -108,7 +108,7 @@ class Runner(Generic[T]):
         self._dispatcher.add(key, cause=cause)
 
     def next_work_s(self) -> float | None:
-        """Seconds until the next planned reconcile: 0 for now, None for none."""
+        """Seconds until the next planned reconcile: 0 if one is due or running, None if none is."""
         if len(self.queue) or self.queue.processing:
             return 0.0
         return self.queue.next_delay_s()
@@ -212,7 +212,7 @@ class Runner(Generic[T]):
         )
 
     def _report_unreadable(self, key: Key, error: DecodeError) -> None:
-        """An object that was stored under another definition waits until somebody changes it."""
+        """Log an object that does not fit its type; it is reconciled after its next change."""
         self._log.error(
             "cannot decode the object into its type; correct or delete it",
             object=str(key),
@@ -226,7 +226,7 @@ class Runner(Generic[T]):
             return await self._attempts.run(ctx, limit, waited_s=waited_s)
 
     async def _leave_to_owner(self, item: QueueItem[Key]) -> None:
-        """Drop what we know of an object that another replica reconciles."""
+        """Drop the state kept for an object that another replica reconciles."""
         self._schedule.forget(item.key)
         if self._uids.pop(item.key, None) is not None:
             await self._call_on_deleted(item)

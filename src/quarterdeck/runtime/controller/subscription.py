@@ -8,8 +8,8 @@ from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.event import Event
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.informer.factory import InformerFactory
+from quarterdeck.runtime.observability.controller_metrics import ControllerMetrics
 from quarterdeck.runtime.observability.logging import Logger
-from quarterdeck.runtime.observability.metrics import ControllerMetrics
 from quarterdeck.runtime.queue.dispatcher import Dispatcher
 from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY
 from quarterdeck.runtime.reconcile.journal import Cause

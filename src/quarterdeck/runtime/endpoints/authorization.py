@@ -1,8 +1,9 @@
 """Authorization of the metrics page: the API server checks token and rights of the caller.
 
-TokenReview says who it is (remembered for a minute), SubjectAccessReview whether they may `get`
-the path (yes for five minutes, no for thirty seconds). Tokens are kept only as digests. A server
-that is busy or away is asked five times, for some seconds in all.
+TokenReview identifies the caller (cached for a minute), SubjectAccessReview decides whether the
+caller may `get` the path (cached for five minutes if allowed, thirty seconds if not). Tokens are
+kept only as digests. A review is tried five times, within some seconds, while the server is
+overloaded or unreachable.
 """
 
 import asyncio
@@ -52,7 +53,7 @@ class DelegatingAuthorizer:
         self._rights: OrderedDict[tuple[_User, str, str], tuple[float, bool]] = OrderedDict()
 
     def protect(self, page: Page) -> Page:
-        """The page with authorization."""
+        """Wrap a page so that it checks the authorization of the caller first."""
 
         async def authorized(request: Request) -> Response:
             refusal = await self._authorize(request)
@@ -124,7 +125,7 @@ class DelegatingAuthorizer:
 
     async def _review(self, path: ResourcePath, review: dict[str, Any]) -> dict[str, Any]:
         """Create a review; try again while the server is overloaded or unreachable."""
-        body, backoff = msgspec.json.encode(review), self._backoff()
+        body, backoff = msgspec.json.encode(review), self._build_backoff()
         while True:
             try:
                 async with asyncio.timeout(_REVIEW_TIMEOUT_S):
@@ -137,7 +138,7 @@ class DelegatingAuthorizer:
                     raise
             await self._clock.sleep(backoff.next())
 
-    def _backoff(self) -> Backoff:
+    def _build_backoff(self) -> Backoff:
         return Backoff(initial_s=0.5, factor=1.5, cap_s=5.0, jitter=0.2, random=self._random)
 
 

@@ -34,12 +34,12 @@ def run_checks(
     *,
     notes: Mapping[str, Check] = MappingProxyType({}),
 ) -> Response:
-    """Answer `/healthz`, `/readyz`, or one check of theirs; notes say more about a passed check."""
+    """Answer `/healthz`, `/readyz`, or one of their checks; `notes` add details to a passed one."""
     options = parse_qs(query, keep_blank_values=True)
     wanted = path.removeprefix(f"/{name}").strip("/")
     if wanted:
         if wanted not in checks:
-            return _text(
+            return _build_text(
                 404, f"check {wanted!r} not found; checks of {name}: {', '.join(checks)}\n"
             )
         checks = {wanted: checks[wanted]}
@@ -55,10 +55,10 @@ def run_checks(
         passed = f"[+]{check_name} ok{f' ({note})' if note else ''}"
         lines.append(f"[-]{check_name} failed: {trouble}" if trouble else passed)
     if failed:
-        return _text(500, "\n".join([*lines, f"{name} check failed\n"]))
+        return _build_text(500, "\n".join([*lines, f"{name} check failed\n"]))
     if "verbose" in options:
-        return _text(200, "\n".join([*lines, f"{name} check passed\n"]))
-    return _text(200, "ok")
+        return _build_text(200, "\n".join([*lines, f"{name} check passed\n"]))
+    return _build_text(200, "ok")
 
 
 def _run_check(check: Check) -> str:
@@ -69,7 +69,7 @@ def _run_check(check: Check) -> str:
 
 
 def ping() -> str:
-    """The process answers."""
+    """A check that always passes: it shows that the process answers."""
     return ""
 
 
@@ -101,21 +101,25 @@ class HealthPages:
             case "readyz":
                 return run_checks(head, self._ready, path, request.query, notes=self._notes)
             case "explain" | "debug" | "loglevel" if request.peer.host not in _LOCAL:
-                return _text(403, "Forbidden: only callers on this machine may read this page\n")
+                return _build_text(
+                    403, "Forbidden: only callers on this machine may read this page\n"
+                )
             case "explain" | "debug" | "loglevel" if header := find_cross_site_header(request):
-                return _text(403, f"Forbidden: requests from web pages are refused ({header})\n")
+                return _build_text(
+                    403, f"Forbidden: requests from web pages are refused ({header})\n"
+                )
             case "explain":
                 return self.explain(path)
             case "debug" if path == "/debug/state":
-                return _json(self._state())
+                return _build_json(self._state())
             case "loglevel":
-                return self._level(request)
+                return self._handle_level(request)
             case _:
                 pages = "/healthz /readyz /explain/KIND/NAMESPACE/NAME /debug/state /loglevel"
-                return _text(404, f"not found; pages: {pages}\n")
+                return _build_text(404, f"not found; pages: {pages}\n")
 
     def explain(self, path: str) -> Response:
-        """The last reconciles that a path below `/explain` names; the caller checks who asks."""
+        """The last reconciles for a path below `/explain`; the caller authorizes the request."""
         match path.split("/")[2:]:
             case [kind, namespace, name]:
                 found = explain(self._journals(), kind, Key(namespace, name))
@@ -131,31 +135,33 @@ class HealthPages:
                     for journal in self._journals()
                 ]
             case _:
-                return _text(
+                return _build_text(
                     404, "not found: use /explain/KIND/NAMESPACE/NAME or /explain/KIND/NAME\n"
                 )
         if not found:
             kinds = ", ".join(sorted({journal.kind for journal in self._journals()})) or "none"
-            return _json({"error": f"no controller reconciles this kind; kinds: {kinds}"}, 404)
-        return _json({"controllers": found})
+            return _build_json(
+                {"error": f"no controller reconciles this kind; kinds: {kinds}"}, 404
+            )
+        return _build_json({"controllers": found})
 
-    def _level(self, request: Request) -> Response:
+    def _handle_level(self, request: Request) -> Response:
         """Read the log level, or set it with PUT `/loglevel?level=debug`."""
         if request.method == "GET":
-            return _text(200, logging.get_level() + "\n")
+            return _build_text(200, logging.get_level() + "\n")
         if request.method != "PUT":
-            return _text(405, "method not allowed: use GET or PUT\n")
+            return _build_text(405, "method not allowed: use GET or PUT\n")
         level = parse_qs(request.query).get("level", [""])[0]
         try:
             logging.set_level(level)
         except ValueError as error:
-            return _text(400, f"{error}\n")
-        return _text(200, logging.get_level() + "\n")
+            return _build_text(400, f"{error}\n")
+        return _build_text(200, logging.get_level() + "\n")
 
 
-def _text(status: int, body: str) -> Response:
+def _build_text(status: int, body: str) -> Response:
     return Response(status, _TEXT, body.encode())
 
 
-def _json(document: dict[str, Any], status: int = 200) -> Response:
+def _build_json(document: dict[str, Any], status: int = 200) -> Response:
     return Response(status, _JSON, json.encode(document))

@@ -57,11 +57,11 @@ DEFAULT_SETTINGS = WatchSettings()
 
 
 class ListerWatcher(Reader, Watcher, Protocol):
-    """What an informer asks of a client."""
+    """The part of a client that an informer uses."""
 
 
 class SourceState(msgspec.Struct, frozen=True):
-    """How one reflector is doing, for health, metrics and people."""
+    """The state of one reflector, for health checks, metrics and the JSON summary."""
 
     namespace: str
     health: Health
@@ -74,7 +74,7 @@ class SourceState(msgspec.Struct, frozen=True):
 
 
 class Informer(Generic[T]):
-    """Keeps a cache equal to the server, whatever happens to the connection."""
+    """Keeps a cache equal to the server, across failures of the connection."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Informer(Generic[T]):
         field_manager: str = "",
         log: Logger | None = None,
     ) -> None:
-        """`field_manager` is whom we write as: its managed fields are kept."""
+        """`field_manager` is the manager of our writes: its managed fields are kept."""
         self.kind = kind
         self.scope = scope
         self._api = api
@@ -117,7 +117,7 @@ class Informer(Generic[T]):
         await self._synced_event.wait()
 
     def states(self) -> Sequence[SourceState]:
-        """How each reflector is doing."""
+        """The state of each reflector."""
         now = self._clock.monotonic()
         return [
             SourceState(
@@ -182,7 +182,7 @@ class Informer(Generic[T]):
     async def _fetch(self, reflector: Reflector, options: ListOptions, namespace: str) -> None:
         try:
             page = await self._api.list(
-                self._path(namespace), self._scoped(options), form=self.scope.form
+                self._build_path(namespace), self._limit_to_scope(options), form=self.scope.form
             )
             replaced = reflector.on_page(page, self._clock.monotonic())
         except (ApiError, ClientError, OSError, *json.UNREADABLE) as error:
@@ -197,7 +197,7 @@ class Informer(Generic[T]):
         failures: list[Exception] = []
 
         async def read() -> None:
-            # a failed child would make the group forget that this task was cancelled
+            # a failed child would hide from the group that this task was cancelled
             try:
                 await self._read(reflector, options, namespace)
             except (StreamBroken, ApiError, ClientError, OSError) as error:
@@ -219,8 +219,10 @@ class Informer(Generic[T]):
 
     async def _read(self, reflector: Reflector, options: ListOptions, namespace: str) -> None:
         clock, cache = self._clock, self.cache
-        path = self._path(namespace)
-        async with self._api.watch(path, self._scoped(options), form=self.scope.form) as lines:
+        path = self._build_path(namespace)
+        async with self._api.watch(
+            path, self._limit_to_scope(options), form=self.scope.form
+        ) as lines:
             reflector.on_opened(clock.monotonic())
             async for line in lines:
                 delta = reflector.on_line(line, clock.monotonic())
@@ -246,24 +248,36 @@ class Informer(Generic[T]):
         if all(r.health in (Health.SYNCED, Health.ABSENT) for r in self._reflectors.values()):
             self._synced_event.set()
 
-    def _path(self, namespace: str) -> ResourcePath:
+    def _build_path(self, namespace: str) -> ResourcePath:
         group, version, resource = self.kind.KIND.gvr
         return ResourcePath(group, version, resource, namespace)
 
-    def _scoped(self, options: ListOptions) -> ListOptions:
+    def _limit_to_scope(self, options: ListOptions) -> ListOptions:
         if not self.scope.labels and not self.scope.fields:
             return options
         return msgspec.structs.replace(
             options, label_selector=self.scope.labels, field_selector=self.scope.fields
         )
 
-    def _is_in_scope(self, metadata: Metadata) -> bool:
-        """Whether an object we wrote belongs into the cache; field selectors cannot be judged."""
-        if self.scope.fields:
-            return False
+    def _is_in_scope(self, metadata: Metadata) -> bool | None:
+        """Whether an object that we wrote matches the scope; None if only the server can say."""
         if self.scope.namespaces and metadata.namespace not in self.scope.namespaces:
             return False
-        return self._labels is None or self._labels.matches(metadata.labels or {})
+        if self._labels is not None and not self._labels.matches(metadata.labels or {}):
+            return False
+        return _match_fields(self.scope.fields, metadata) if self.scope.fields else True
+
+
+def _match_fields(selector: str, metadata: Metadata) -> bool | None:
+    """Whether a field selector matches; None if it asks for more than the name and namespace."""
+    from quarterdeck.wire.field_selector import FieldSelector
+
+    values = {"metadata.name": metadata.name, "metadata.namespace": metadata.namespace}
+    requirements = FieldSelector.parse(selector).requirements
+    known = [each for each in requirements if each.field in values]
+    if not all(each.matches(values[each.field]) for each in known):
+        return False
+    return True if len(known) == len(requirements) else None
 
 
 def _make_transform(scope: Scope, field_manager: str) -> Transform:

@@ -37,12 +37,12 @@ from quarterdeck.wire.query import ListOptions
 
 
 class Health(enum.Enum):
-    """How the source of a cache is doing."""
+    """The health of a reflector."""
 
     STARTING = "starting"
     SYNCED = "synced"
     ABSENT = "absent"
-    """The server does not know the kind, for now."""
+    """The server does not serve the kind at the moment."""
     FORBIDDEN = "forbidden"
     FAILING = "failing"
 
@@ -100,23 +100,23 @@ class Reflector:
     # --- what to do
 
     def next_action(self, now: float) -> Action:
-        """The next thing to do."""
+        """The next action for the informer to perform."""
         if (wait_s := self._retries.get_wait_s(now)) > 0:
             return Wait(wait_s)
         if self._phase is _Phase.WATCH:
-            return OpenStream(self._stream_options(self._version))
+            return OpenStream(self._build_stream_options(self._version))
         if self._phase is _Phase.PAGES or not self._may_stream(now):
-            return FetchPage(self._page_options())
+            return FetchPage(self._build_page_options())
         self._initial, self._lines = self._retention.make_store(), 0
         version = "" if self._ask_newest else self._version
-        return OpenStream(self._stream_options(version, initial=True))
+        return OpenStream(self._build_stream_options(version, initial=True))
 
     def _may_stream(self, now: float) -> bool:
         return (
             self._settings.watch_list and not self._use_list_once and now >= self._list_only_until
         )
 
-    def _stream_options(self, version: str, *, initial: bool = False) -> ListOptions:
+    def _build_stream_options(self, version: str, *, initial: bool = False) -> ListOptions:
         settings = self._settings
         return ListOptions(
             watch=True,
@@ -127,7 +127,7 @@ class Reflector:
             timeout_seconds=self._random.randint(settings.stream_min_s, settings.stream_max_s),
         )
 
-    def _page_options(self) -> ListOptions:
+    def _build_page_options(self) -> ListOptions:
         if self._continue:
             return ListOptions(limit=self._settings.page_size, continue_=self._continue)
         version = "" if self._ask_newest else self._version or "0"
@@ -139,7 +139,7 @@ class Reflector:
     # --- what happened to a LIST
 
     def on_page(self, page: ListPage, now: float) -> Replace | None:
-        """A page came; the last one yields the whole state."""
+        """A page was received; the last one returns the whole state."""
         asked_any = not self._continue and not self._ask_newest and not self._version
         if asked_any and page.continue_:
             self._always_page = True
@@ -225,7 +225,7 @@ class Reflector:
         return None
 
     def _advance(self, resource_version: str, version: int) -> None:
-        """Note what was received. R1: a version before ours means that the server lost history."""
+        """Record the received version. R1: if it is older than ours, the server lost history."""
         if UNORDERED < version < self.version:
             self._ask_newest = True
             raise StreamBroken(
@@ -238,7 +238,7 @@ class Reflector:
         self._version, self.version = resource_version, version
 
     def on_closed(self, now: float) -> None:
-        """The server ended the stream, which is normal: reopen at once where we are."""
+        """The server ended the stream, which is normal: reopen it at once at the last version."""
         self._is_open = False
         if self._initial is not None:
             self._fall_back(now)
@@ -250,7 +250,7 @@ class Reflector:
     def _handle_short_watch(self, now: float) -> None:
         """Reopen where we are; if the next watch ends as early, list anew after a delay.
 
-        A server or proxy that restarts ends watches of any age, and the one just opened with them.
+        One short watch is normal: a server or proxy that restarts also ends watches just opened.
         """
         self._short_watches += 1
         if self._short_watches == 1:
@@ -286,14 +286,14 @@ class Reflector:
             return self._handle_absence(failure, now)
         self.health = Health.FORBIDDEN if failure.code == 403 else Health.FAILING
         if self._phase is _Phase.WATCH and self._initial is None:
-            self._watch_failed(failure, now)
+            self._handle_failed_watch(failure, now)
         elif self._initial is not None:
-            self._stream_refused(failure, now)
+            self._handle_refused_stream(failure, now)
         else:
-            self._list_failed(failure, now)
+            self._handle_failed_list(failure, now)
         return None
 
-    def _watch_failed(self, failure: Failure, now: float) -> None:
+    def _handle_failed_watch(self, failure: Failure, now: float) -> None:
         if failure.code in (0, 429):
             self._retries.delay(failure, now)  # same version: nothing is lost
         elif failure.is_expired and self._retries.may_retry_now(now):
@@ -304,37 +304,37 @@ class Reflector:
             self._schedule_resync(failure, now)
 
     def _relist(self, now: float) -> None:
-        """The version is too old, which is nobody's failure: waiting would only make it older."""
+        """List again: the version is too old, and waiting would only make it older."""
         self._phase = _Phase.SYNC
         self._retries.retry_now(now)
 
     def _is_passing(self, failure: Failure, now: float) -> bool:
         return self._retries.is_passing(failure, now, last_heard_at=self.last_heard_at)
 
-    def _stream_refused(self, failure: Failure, now: float) -> None:
+    def _handle_refused_stream(self, failure: Failure, now: float) -> None:
         self._initial = None
         if failure.is_expired or failure.is_too_large:
-            self._version_refused(failure, now)
+            self._handle_refused_version(failure, now)
         elif failure.code in (0, 429, 403, 401):
             self._use_list_once = self._lines > 0  # cut half-way: a list may get through
             self._retries.delay(failure, now)
         else:
             self._fall_back(now, sticky=failure.code in (400, 422))
 
-    def _list_failed(self, failure: Failure, now: float) -> None:
+    def _handle_failed_list(self, failure: Failure, now: float) -> None:
         second_page, self._pages = bool(self._continue), self._retention.make_store()
         self._continue = ""
         self._phase = _Phase.SYNC
         if failure.is_expired and second_page and not self._unpaged_once:
             self._unpaged_once = self._use_list_once = True  # one full list at the same version
         elif failure.is_expired or failure.is_too_large:
-            self._version_refused(failure, now)
+            self._handle_refused_version(failure, now)
         elif self._is_passing(failure, now):
             self._retries.retry_now_after_failure(now)
         else:
             self._retries.delay(failure, now)
 
-    def _version_refused(self, failure: Failure, now: float) -> None:
+    def _handle_refused_version(self, failure: Failure, now: float) -> None:
         """Ask for the newest state at once; if that is refused too, wait (R8)."""
         if self._ask_newest:
             self._retries.delay(failure, now)
@@ -342,9 +342,9 @@ class Reflector:
         self._phase = _Phase.SYNC
 
     def _handle_absence(self, failure: Failure, now: float) -> Replace | None:
-        """The kind is not served. After the second 404 its objects count as deleted; ask again.
+        """Handle a kind that is not served: after the second 404 all its objects count as deleted.
 
-        So do those that we wrote last: no event of a kind that is gone will tell.
+        That includes our last writes, whose events will never be received. Requests continue.
         """
         self.health = Health.ABSENT
         self._initial = None

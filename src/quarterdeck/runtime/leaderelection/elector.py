@@ -29,11 +29,11 @@ from quarterdeck.wire.status import (
 )
 
 _REFUSALS = (BadRequest, Forbidden, Invalid, NotFound, Unauthorized)
-"""Answers that do not change by trying again."""
+"""Errors that a retry does not resolve."""
 
 
 class ReaderWriter(Reader, Writer, Protocol):
-    """What an election asks of a client."""
+    """The part of a client that an election uses."""
 
 
 class LostLeadership(Exception):
@@ -55,8 +55,10 @@ class LeaderElector:
         log: Logger,
         timing: LeaseTiming = LeaseTiming(),  # noqa: B008  # frozen
         on_change: Callable[[bool], None] | None = None,
+        on_slow_path: Callable[[], None] | None = None,
         release_on_exit: bool = True,
     ) -> None:
+        """`on_slow_path` is called when a leader must read the lease before it renews it."""
         self._api = api
         self._path = ResourcePath("coordination.k8s.io", "v1", "leases", namespace, name)
         self._clock = clock
@@ -65,9 +67,9 @@ class LeaderElector:
         self._state = ElectionState(identity, timing)
         self._timing = timing
         self._on_change = on_change
+        self._on_slow_path = on_slow_path
         self._release_on_exit = release_on_exit
         self._lease: Lease | None = None
-        self.slow_paths = 0
         self._problem = ""
 
     @property
@@ -122,7 +124,7 @@ class LeaderElector:
         self._notify(is_leading=False)
 
     async def _try_acquire_or_renew(self) -> bool:
-        """One attempt to acquire or renew; never raises for what the network does."""
+        """One attempt to acquire or renew; errors of the API server or the network return False."""
         asked_at = self._clock.monotonic()
         try:
             async with asyncio.timeout(max(1.0, self._timing.renew_s / 2)):
@@ -135,7 +137,7 @@ class LeaderElector:
         return is_leading
 
     def _record_failure(self, error: Exception) -> None:
-        """Log a refusal once: it lasts until permissions, names or flags change."""
+        """Log a refusal once, as it persists until permissions, names or flags change."""
         if not isinstance(error, _REFUSALS):
             self._log.debug("cannot acquire or renew the lease; trying again", reason=str(error))
             return
@@ -158,7 +160,8 @@ class LeaderElector:
     async def _attempt(self, asked_at: float) -> bool:
         lease = self._lease
         if lease is None or not self.is_leader:
-            self.slow_paths += lease is None and self.is_leader
+            if self.is_leader and self._on_slow_path is not None:
+                self._on_slow_path()
             try:
                 lease = await self._read()
             except NotFound:

@@ -25,17 +25,17 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def cancel_on_failure(*watched: "Supervisor | asyncio.Future[None]") -> AsyncIterator[None]:
-    """Run a block that is cancelled, and fails, as soon as one of the watched fails."""
+    """Cancel the block when one of the watched tasks fails, and raise its failure."""
     owner = asyncio.current_task()
     assert owner is not None
     failure: list[BaseException] = []
 
-    async def watch(one: "Supervisor | asyncio.Future[None]") -> None:
+    async def watch(source: "Supervisor | asyncio.Future[None]") -> None:
         try:
-            if isinstance(one, Supervisor):
-                await one.wait_failed()
+            if isinstance(source, Supervisor):
+                await source.wait_failed()
             else:
-                await asyncio.shield(one)
+                await asyncio.shield(source)
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -44,8 +44,8 @@ async def cancel_on_failure(*watched: "Supervisor | asyncio.Future[None]") -> As
                 owner.cancel()
 
     async with Supervisor("failures") as tasks:
-        for number, one in enumerate(watched):
-            tasks.spawn(watch(one), name=f"failure-watch-{number}")
+        for number, source in enumerate(watched):
+            tasks.spawn(watch(source), name=f"failure-watch-{number}")
         try:
             yield
         except asyncio.CancelledError:

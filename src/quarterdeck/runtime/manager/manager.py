@@ -1,11 +1,11 @@
-"""The manager: everything of one operator process in the right order.
+"""The manager: starts and stops all parts of one operator process in order.
 
 Start: health and metrics pages, webhooks, then caches, then what needs no leadership, then the
 election, then the controllers. Caches fill while we wait for the lease, so a standby takes over
 warm.
-Stop: sources of work first, then reconciles under way get their grace, then events and caches,
+Stop: sources of work first, then reconciles under way, in a grace period, then events and caches,
 then webhooks and pages, and the lease last, so that no successor starts while we still write.
-A lost lease skips the graces: whoever holds it now may be working already.
+A lost lease skips the grace periods: its new holder may be working already.
 """
 
 import asyncio
@@ -34,7 +34,8 @@ from quarterdeck.runtime.manager.lifetime import cancel_on_failure, stop_on_sign
 from quarterdeck.runtime.manager.runner_group import Runnable, RunnerGroup
 from quarterdeck.runtime.observability import tracing
 from quarterdeck.runtime.observability.logging import Logger, get_logger
-from quarterdeck.runtime.observability.metrics import Metrics, RequestMetrics
+from quarterdeck.runtime.observability.metrics import Metrics
+from quarterdeck.runtime.observability.request_metrics import RequestMetrics
 from quarterdeck.runtime.reconcile.journal import Journal
 from quarterdeck.runtime.recorder.recorder import DiscardingRecorder, EventApi, EventRecorder
 
@@ -162,7 +163,7 @@ class Manager:
     def next_work_s(self) -> float | None:
         """Seconds until a controller works again: 0 while one does, None if nothing is planned.
 
-        What events may bring is not counted: tests wait for quiet with it.
+        Reconciles that later events may start are not included. Tests use it to wait until idle.
         """
         return self._runners.next_work_s()
 
@@ -268,7 +269,7 @@ class Manager:
     # --- for people
 
     def state(self) -> dict[str, Any]:
-        """What is watched and worked on."""
+        """The state of the caches and controllers."""
         found = summary.describe(self.informers, self._runners)
         return {"manager": self.name, "leader": self.is_leader, **found}
 
@@ -345,7 +346,7 @@ class Manager:
         )
 
     def _observe(self) -> None:
-        """Count requests, trace them where asked, and fill the gauges when they are read."""
+        """Count requests, trace them if enabled, and update the gauges when metrics are read."""
         self.api.observe(RequestMetrics(self.metrics))
         if self._environment.tracer is not None:
             self.api.observe(self._environment.tracer)
@@ -380,6 +381,7 @@ class Manager:
         from quarterdeck.runtime.leaderelection.elector import LeaderElector  # only with a lease
 
         gauge = self.metrics.leader.labels(election.name)
+        slow_path = self.metrics.slow_path.labels(election.name)
         return LeaderElector(
             self.api,
             name=election.name,
@@ -390,5 +392,6 @@ class Manager:
             log=self._log,
             timing=election.timing,
             on_change=lambda leads: gauge.set(float(leads)),
+            on_slow_path=slow_path.inc,
             release_on_exit=election.release_on_exit,
         )

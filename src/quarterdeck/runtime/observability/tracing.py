@@ -83,7 +83,7 @@ class Tracer:
 
     def before(self, verb: str, path: ResourcePath) -> Sequence[tuple[str, str]]:
         """The `traceparent` header of the running span."""
-        context = _span_context()
+        context = _get_span_context()
         if context is None:
             return ()
         flags = f"{int(context.trace_flags):02x}"
@@ -117,7 +117,7 @@ def span(name: str, attributes: Mapping[str, str | int | float]) -> Iterator[Non
         yield
 
 
-def _span_context() -> Any:
+def _get_span_context() -> Any:
     from opentelemetry import trace
 
     context = trace.get_current_span().get_span_context()
@@ -128,7 +128,7 @@ def get_log_fields() -> dict[str, object]:
     """Ids for log lines; empty without a tracer or a running span."""
     if not _active:
         return {}
-    context = _span_context()
+    context = _get_span_context()
     if context is None:
         return {}
     return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}

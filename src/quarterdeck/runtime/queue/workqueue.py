@@ -1,4 +1,4 @@
-"""The workqueue: which key is worked on next. Pure and synchronous; time comes from a clock.
+"""The workqueue: decides the next key. Pure and synchronous; the clock is passed in.
 
 One entry per key, however often it is added. A key handed out is *processing* until `done`;
 adding it meanwhile makes it due once more, never to a second worker at the same time. Delayed
@@ -127,7 +127,7 @@ class WorkQueue(Generic[K]):
         if item is None:
             item = self._items[key] = Item(key, priority, priority)
             if cause is not None:
-                item.causes = self._alone(cause)
+                item.causes = self._build_causes(cause)
             if after_s > 0:
                 self._delay(item, now + after_s)
             else:
@@ -178,8 +178,8 @@ class WorkQueue(Generic[K]):
 
     # --- inside
 
-    def _alone(self, cause: object) -> tuple[object, ...]:
-        """One cause; an initial list has the same for all its keys, and they share the tuple."""
+    def _build_causes(self, cause: object) -> tuple[object, ...]:
+        """A tuple with one cause; the keys of an initial list have the same cause and share it."""
         if not self._last_causes or self._last_causes[0] is not cause:
             self._last_causes = (cause,)
         return self._last_causes

@@ -20,7 +20,7 @@ from quarterdeck.runtime.cache.event import Author
 from quarterdeck.runtime.cache.labels import parse_selector
 from quarterdeck.runtime.cache.snapshot import Snapshot, parse_version, read_head
 from quarterdeck.runtime.informer.factory import InformerFactory
-from quarterdeck.runtime.observability.metrics import ControllerMetrics
+from quarterdeck.runtime.observability.controller_metrics import ControllerMetrics
 from quarterdeck.runtime.reconcile.apply import is_apply_redundant
 from quarterdeck.runtime.reconcile.journal import Read, Write, truncate_body
 from quarterdeck.wire import merge_patch
@@ -164,7 +164,7 @@ class ReconcileClient:
         subresource: str = "",
         force: bool = True,
     ) -> bytes:
-        """Server-side apply of an encoded configuration, without looking whether it is needed."""
+        """Server-side apply of an encoded configuration; it is sent even if it changes nothing."""
         path = build_path(kind, key, subresource)
         options = PatchOptions(field_manager=self._shared.field_manager, force=force)
         verb = f"apply {subresource}".rstrip()
@@ -232,7 +232,7 @@ class ReconcileClient:
     async def delete(
         self, obj: Object, *, propagation: str | None = None, grace_s: int | None = None
     ) -> None:
-        """Delete this object, not a later one of its name; an absent object is no error."""
+        """Delete this object, not a later one of its name; an absent object is not an error."""
         kind, key = type(obj), obj.key
         options = DeleteOptions(
             preconditions=Preconditions(uid=obj.metadata.uid) if obj.metadata.uid else None,
@@ -320,7 +320,7 @@ class ReconcileClient:
 
 
 def build_path(kind: type[Object], key: Key, subresource: str = "") -> ResourcePath:
-    """Where an object of a kind lives."""
+    """The path of an object of a kind."""
     group, version, resource = kind.KIND.gvr
     namespace = key.namespace if kind.KIND.is_namespaced else ""
     return ResourcePath(group, version, resource, namespace, key.name, subresource)

@@ -64,7 +64,7 @@ class Context(Generic[T]):
 
     @property
     def key(self) -> Key:
-        """Where the object lives."""
+        """Namespace and name of the object."""
         return self.obj.key
 
     @property
@@ -80,7 +80,7 @@ class Context(Generic[T]):
         return self._bound_log
 
     def now(self) -> datetime:
-        """The time, from the clock that tests own."""
+        """The current time, by the clock of the manager; tests pass a virtual clock."""
         return self._clock.now()
 
     @property
@@ -133,7 +133,7 @@ class Context(Generic[T]):
     ) -> "K | dict[str, Any]":
         """Bring an object to the state given here, by server-side apply.
 
-        It lives in the namespace of the reconciled object unless it names another, and is deleted
+        It is in the namespace of the reconciled object unless it names another, and is deleted
         with it if `owned`. Only the fields set here are ours. Nothing is sent if nothing changes.
 
         A plain dictionary is a manifest of any kind the server knows. It is always sent, because
@@ -142,7 +142,9 @@ class Context(Generic[T]):
         if isinstance(child, Mapping):
             manifest = place_manifest(child, self.obj, owned=owned)
             return await self.api.apply_document(manifest, force=force)
-        return await self.api.apply(type(child), self._desired(child, owned=owned), force=force)
+        return await self.api.apply(
+            type(child), self._build_desired(child, owned=owned), force=force
+        )
 
     @overload
     async def apply_all(
@@ -184,10 +186,10 @@ class Context(Generic[T]):
         return await self.api.update(changed)
 
     async def delete(self, obj: Object, *, propagation: str | None = None) -> None:
-        """Delete an object; an absent object is no error."""
+        """Delete an object; an absent object is not an error."""
         await self.api.delete(obj, propagation=propagation)
 
-    def _desired(self, child: Object, *, owned: bool) -> dict[str, Any]:
+    def _build_desired(self, child: Object, *, owned: bool) -> dict[str, Any]:
         return build_apply_configuration(_place_child(child, self.obj, owned=owned))
 
     # --- events
@@ -204,7 +206,7 @@ class Context(Generic[T]):
 
 
 def _identify(child: Object | Mapping[str, Any]) -> tuple[str, str, Key]:
-    """Group, kind and key of an object, whether it has a type or not."""
+    """Group, kind and key of a typed object or of a plain dictionary."""
     if isinstance(child, Mapping):
         gvk, metadata = GVK.of(child["apiVersion"], child["kind"]), child["metadata"]
         return gvk.group, gvk.kind, Key(metadata.get("namespace", ""), metadata["name"])

@@ -27,7 +27,7 @@ class Cause(msgspec.Struct, frozen=True):
     """One event that started a reconcile; formatted only when it is shown."""
 
     change: Change | None
-    """None for the initial list, which names no object: very many wait at that moment."""
+    """None for the initial list, whose keys all share one cause that names no object."""
     kind: type[Object]
     key: Key | None
     old_version: int | None
@@ -38,7 +38,7 @@ class Cause(msgspec.Struct, frozen=True):
     def of(cls, event: Event, mapping: str) -> "Cause":
         """From a cache event."""
         if event.is_initial:
-            return _initial(event.kind, mapping)
+            return _build_initial(event.kind, mapping)
         return cls(
             event.change,
             event.kind,
@@ -50,7 +50,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def _initial(kind: type[Object], mapping: str) -> Cause:
+def _build_initial(kind: type[Object], mapping: str) -> Cause:
     return Cause(None, kind, None, None, None, mapping)
 
 
@@ -133,7 +133,7 @@ def to_json(record: Record) -> dict[str, Any]:
         "reconcileID": record.reconcile_id,
         "object": str(record.key),
         "startedAt": rfc3339.format_micro(started),
-        "causes": [_cause(cause) for cause in record.causes],
+        "causes": [_describe_cause(cause) for cause in record.causes],
         "queueWaitSeconds": round(record.waited_s, 6),
         "durationSeconds": round(record.took_s, 6),
         "reads": [
@@ -161,7 +161,7 @@ def to_json(record: Record) -> dict[str, Any]:
     }
 
 
-def _cause(cause: object) -> dict[str, Any]:
+def _describe_cause(cause: object) -> dict[str, Any]:
     if isinstance(cause, Cause):
         if cause.change is None or cause.key is None:
             return {

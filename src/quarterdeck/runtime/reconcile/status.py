@@ -46,7 +46,7 @@ class StatusDraft(Generic[T]):
 
     def set(self, **fields: object) -> None:
         """Replace members of the status, by their Python names."""
-        self.current = msgspec.structs.replace(self._required(), **fields)
+        self.current = msgspec.structs.replace(self._require(), **fields)
 
     def set_condition(
         self,
@@ -68,7 +68,7 @@ class StatusDraft(Generic[T]):
         )
 
     def put_condition(self, condition: Condition) -> None:
-        """The same with a condition made elsewhere."""
+        """Set a condition that was built elsewhere; otherwise as `set_condition`."""
         self._owned.add(condition.type)
         self._touched.add(condition.type)
         self._set_conditions(conditions.set_condition(self.conditions, condition, now=self._now))
@@ -94,7 +94,7 @@ class StatusDraft(Generic[T]):
         return self._has_conditions
 
     def set_observed_generation(self) -> None:
-        """Note the generation this status speaks of, where the kind has a place for it."""
+        """Set the observed generation, where the kind has the field."""
         if _has_member(self._type, "observed_generation"):
             self.set(observed_generation=self._obj.metadata.generation)
 
@@ -107,7 +107,7 @@ class StatusDraft(Generic[T]):
         """The encoded apply configuration of `/status`; None when none of our fields changed."""
         if self._type is None:
             return None
-        before, after = self._ours(self._before), self._ours(self.current)
+        before, after = self._keep_ours(self._before), self._keep_ours(self.current)
         if before == after and not self._is_unwritten(after):
             return None
         key = self._obj.key
@@ -124,19 +124,19 @@ class StatusDraft(Generic[T]):
         )
 
     def _is_unwritten(self, status: Any) -> bool:
-        """Whether a status may have never been written, though its defaults say something."""
+        """Whether a status has only defaults, some not empty, so that it may be unwritten."""
         return bool(_list_defaults(self._type)) and status == self._type()
 
-    def _ours(self, status: Any) -> Any:
+    def _keep_ours(self, status: Any) -> Any:
         if not self._has_conditions or not status.conditions:
             return status
         ours = tuple(each for each in status.conditions if each.type in self._owned)
         return status if len(ours) == len(status.conditions) else _with_conditions(status, ours)
 
     def _set_conditions(self, new: tuple[Condition, ...]) -> None:
-        self.current = _with_conditions(self._required(), new)
+        self.current = _with_conditions(self._require(), new)
 
-    def _required(self) -> Any:
+    def _require(self) -> Any:
         if self._type is None:
             raise TypeError(
                 f"{type(self._obj).__name__} has no status: its type has no `status` field"
@@ -149,10 +149,10 @@ def _with_conditions(status: Any, new: tuple[Condition, ...]) -> Any:
 
 
 def write_defaults(status: msgspec.Struct) -> dict[str, Any]:
-    """A status as JSON values, with the defaults that say something.
+    """A status as JSON values, with the defaults that are not empty.
 
-    Structs leave out every default. That is right for what is empty, but a phase that starts as
-    Pending must be readable by others: columns and selectors see only what is written.
+    Structs omit every default. That is right for empty values, but a default such as the phase
+    Pending must be written: columns and selectors see only fields that are written.
     """
     written = to_builtins(status)  # members may be raw JSON
     for name, key in _list_defaults(type(status)):

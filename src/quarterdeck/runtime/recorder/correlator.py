@@ -17,7 +17,7 @@ COMBINED = "(combined from similar events): "
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something that happened to an object."""
+    """An occurrence that is reported as an event about an object."""
 
     api_version: str
     kind: str
@@ -57,14 +57,14 @@ class Send(msgspec.Struct, frozen=True):
 
 
 class _Lru(OrderedDict[Hashable, V], Generic[V]):
-    """A dictionary that forgets what was used least."""
+    """A dictionary that drops the least recently used entry."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self._size = size
 
     def touch(self, key: Hashable, make: Callable[[], V]) -> V:
-        """The value, made if missing, and now the newest."""
+        """Get the value of a key, made if missing, and mark it as the most recently used."""
         if key in self:
             self.move_to_end(key)
         else:
@@ -129,7 +129,7 @@ class Correlator:
         return Send(message, seen.count, seen.first_at, seen.name, is_update)
 
     def forget(self, note: Note, name: str) -> None:
-        """Forget an event that the server has deleted: the next one is created again."""
+        """Drop an event that the server has deleted: the next one is created again."""
         for key, seen in tuple(self._seen.items()):
             if seen.name == name:
                 del self._seen[key]
@@ -205,10 +205,10 @@ class SeriesTracker:
             self._series.move_to_end(key)
             if len(self._series) > self._size:
                 self._series.popitem(last=False)
-            return self._sent(series, now)
+            return self._record_send(series, now)
         series.count += 1
         series.last_at = now
-        return self._sent(series, now) if series.count == 2 else None
+        return self._record_send(series, now) if series.count == 2 else None
 
     def tick(self, now: float) -> list[SeriesSend]:
         """Updates due by time: series to refresh, and the final counts of ended series."""
@@ -217,11 +217,11 @@ class SeriesTracker:
             is_over = now - series.last_at > self._idle_s
             is_stale = now - series.sent_at > self._refresh_s
             if series.count > series.sent_count and (is_over or is_stale):
-                due.append(self._sent(series, now))
+                due.append(self._record_send(series, now))
             if is_over:
                 del self._series[key]
         return due
 
-    def _sent(self, series: _Series, now: float) -> SeriesSend:
+    def _record_send(self, series: _Series, now: float) -> SeriesSend:
         series.sent_at, series.sent_count = now, series.count
         return SeriesSend(series.note, series.name, series.first_at, series.last_at, series.count)

@@ -62,8 +62,8 @@ class EventRecorder:
         self._random = rng
         self._log = log
         self._flavour = flavour
-        self._correlator = Correlator(self._new_name, rng)
-        self._series = SeriesTracker(self._new_name)
+        self._correlator = Correlator(self._generate_name, rng)
+        self._series = SeriesTracker(self._generate_name)
         self._queue: deque[Note] = deque()
         self._arrived = asyncio.Event()
         self.dropped = 0
@@ -72,7 +72,7 @@ class EventRecorder:
     def record(
         self, regarding: Object, *, type_: str, reason: str, message: str, action: str = ""
     ) -> None:
-        """Note that something happened; dropped when the queue is full."""
+        """Queue an event; it is dropped when the queue is full."""
         if type_ not in ("Normal", "Warning"):
             raise ValueError(f"event type must be Normal or Warning, got {type_!r}")
         if len(self._queue) >= _QUEUE:
@@ -143,7 +143,7 @@ class EventRecorder:
     # --- core/v1
 
     async def _send_core(self, note: Note, send: Send) -> None:
-        path = _path("", note, send.name)
+        path = _build_path("", note, send.name)
         last = rfc3339.format_time(self._clock.now())
         if send.is_update:
             patch = {"count": send.times, "message": send.message, "lastTimestamp": last}
@@ -152,14 +152,14 @@ class EventRecorder:
                 return
             except NotFound:
                 pass  # it has expired: write it anew
-        first = rfc3339.format_time(self._wall(send.first_at))
+        first = rfc3339.format_time(self._to_wall_time(send.first_at))
         await self._create(
             path,
             {
                 "apiVersion": "v1",
                 "kind": "Event",
                 "metadata": {"name": send.name, "namespace": path.namespace},
-                "involvedObject": _reference(note),
+                "involvedObject": _build_reference(note),
                 "reason": note.reason,
                 "message": send.message,
                 "source": {"component": self._component},
@@ -180,28 +180,28 @@ class EventRecorder:
             await self._patch_series(send)
             return
         note = send.note
-        path = _path("events.k8s.io", note, send.name)
+        path = _build_path("events.k8s.io", note, send.name)
         await self._create(
             path,
             {
                 "apiVersion": "events.k8s.io/v1",
                 "kind": "Event",
                 "metadata": {"name": send.name, "namespace": path.namespace},
-                "eventTime": rfc3339.format_micro(self._wall(send.first_at)),
+                "eventTime": rfc3339.format_micro(self._to_wall_time(send.first_at)),
                 "reportingController": self._component,
                 "reportingInstance": self._instance,
                 "action": note.action or "Reconcile",
                 "reason": note.reason,
-                "regarding": _reference(note),
+                "regarding": _build_reference(note),
                 "note": note.message,
                 "type": note.type,
             },
         )
 
     async def _patch_series(self, send: SeriesSend) -> None:
-        last = rfc3339.format_micro(self._wall(send.last_at))
+        last = rfc3339.format_micro(self._to_wall_time(send.last_at))
         patch = {"series": {"count": send.times, "lastObservedTime": last}}
-        await self._patch(_path("events.k8s.io", send.note, send.name), patch)
+        await self._patch(_build_path("events.k8s.io", send.note, send.name), patch)
 
     # --- both
 
@@ -213,21 +213,21 @@ class EventRecorder:
         body = msgspec.json.encode(patch)
         await self._api.patch(path, body, PatchType.STRATEGIC, PatchOptions())
 
-    def _new_name(self, note: Note) -> str:
+    def _generate_name(self, note: Note) -> str:
         suffix = f"{self._random.getrandbits(64):016x}"
         name = f"{note.name}.{suffix}"
         return name if len(name) <= 253 and _NAME.fullmatch(name) else f"event-{suffix}"
 
-    def _wall(self, monotonic: float) -> datetime:
+    def _to_wall_time(self, monotonic: float) -> datetime:
         ago = self._clock.monotonic() - monotonic
         return self._clock.now() - timedelta(seconds=ago)
 
 
-def _path(group: str, note: Note, name: str) -> ResourcePath:
+def _build_path(group: str, note: Note, name: str) -> ResourcePath:
     return ResourcePath(group, "v1", "events", note.namespace or "default", name)
 
 
-def _reference(note: Note) -> dict[str, str]:
+def _build_reference(note: Note) -> dict[str, str]:
     reference = {
         "apiVersion": note.api_version,
         "kind": note.kind,

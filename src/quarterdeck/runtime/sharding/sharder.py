@@ -38,7 +38,7 @@ _ERRORS = (ApiError, ClientError, OSError, TimeoutError)
 
 
 class ReaderWriter(Reader, Writer, Protocol):
-    """What sharding asks of a client."""
+    """The part of a client that sharding uses."""
 
 
 class Group(NamedTuple):
@@ -134,7 +134,7 @@ class Sharder:
             await self._leave()
 
     async def _take_part(self) -> None:
-        """One round; never raises for what the network does."""
+        """Renew our Lease and rebalance once; failed requests are logged, not raised."""
         before = frozenset(self._state.held)
         try:
             async with asyncio.timeout(self._group.timing.renew_s / 2):
@@ -150,7 +150,7 @@ class Sharder:
     async def _renew(self) -> None:
         """Write our own Lease."""
         asked_at, group = self._clock.monotonic(), self._group
-        path = self._path(self._member_name)
+        path = self._build_path(self._member_name)
         try:
             lease = decode(Lease, await self._api.get(path, GetOptions()))
         except NotFound:
@@ -160,7 +160,7 @@ class Sharder:
         self._renewed.set()
 
     async def _rebalance(self) -> None:
-        """Release what is another member's, claim what is ours and free."""
+        """Release shards that belong to another member, and claim free shards that belong to us."""
         found = await self._list()
         now, state = self._clock.monotonic(), self._state
         snapshot = leases.read_snapshot(found.values())
@@ -191,13 +191,13 @@ class Sharder:
             await self._guard_left.wait()
 
     async def _delete_dead(self, found: dict[str, Lease]) -> None:
-        """Remove Leases of members that are gone for good."""
+        """Delete the Leases of members that have not renewed for a long time."""
         limit_s = self._group.timing.lease_s * _FORGET_AFTER
         for identity in self._state.find_dead(self._clock.monotonic(), after_s=limit_s):
             name = leases.build_member_name(self._group.name, identity)
             if name in found:
                 with contextlib.suppress(NotFound):
-                    await self._api.delete(self._path(name), DeleteOptions())
+                    await self._api.delete(self._build_path(name), DeleteOptions())
 
     async def _watch_expiry(self) -> None:
         """Cancel running work at the moment our time runs out, whatever the network does."""
@@ -228,7 +228,7 @@ class Sharder:
                     lease = found.get(leases.build_shard_name(self._group.name, shard))
                     if lease is not None and lease.spec.holder_identity == self._state.identity:
                         await self._try_write(lease, "")
-                await self._api.delete(self._path(self._member_name), DeleteOptions())
+                await self._api.delete(self._build_path(self._member_name), DeleteOptions())
         except _ERRORS as error:
             self._log.debug("cannot release shards; their leases expire", reason=str(error))
 
@@ -253,7 +253,7 @@ class Sharder:
 
     async def _list(self) -> dict[str, Lease]:
         """All Leases of the group by name, as one snapshot."""
-        path = self._path("")
+        path = self._build_path("")
         found: dict[str, Lease] = {}
         page = await self._api.list(
             path, ListOptions(label_selector=f"{leases.GROUP}={self._group.name}")
@@ -279,12 +279,12 @@ class Sharder:
             lease, holder, duration_s=self._group.timing.lease_s, now=self._clock.now()
         )
         if not lease.metadata.resource_version:
-            await self._api.create(self._path(""), encode(changed), CreateOptions())
+            await self._api.create(self._build_path(""), encode(changed), CreateOptions())
         else:
-            path = self._path(lease.metadata.name)
+            path = self._build_path(lease.metadata.name)
             await self._api.update(path, encode(changed), UpdateOptions())
 
-    def _path(self, name: str) -> ResourcePath:
+    def _build_path(self, name: str) -> ResourcePath:
         namespace = self._group.namespace
         return ResourcePath("coordination.k8s.io", "v1", "leases", namespace, name)
 

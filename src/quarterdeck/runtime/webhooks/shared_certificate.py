@@ -50,7 +50,7 @@ class SharedCertificate:
         return self._held.authority if self._held is not None else b""
 
     async def run(self) -> None:
-        """Look again from time to time, until cancelled."""
+        """Refresh the certificate periodically, until cancelled."""
         while True:
             await self._clock.sleep(POLL_S)
             try:
@@ -62,7 +62,7 @@ class SharedCertificate:
                 )
 
     async def refresh(self) -> bool:
-        """Serve what the Secret holds, after renewing it if it is time; whether that changed.
+        """Serve the certificate in the Secret, renewed if it is due; True if it is another one.
 
         Raises:
             CertificateError: if the Secret cannot be used; what was served stays in force.
@@ -98,7 +98,7 @@ class SharedCertificate:
 
     async def _read(self) -> tuple[Rotation | None, str]:
         try:
-            document = json.decode(await self._api.get(self._path(self._secret.name)))
+            document = json.decode(await self._api.get(self._build_path(self._secret.name)))
         except NotFound:
             return None, ""
         try:
@@ -120,9 +120,9 @@ class SharedCertificate:
             "data": encode_rotation(rotation),
         }
         if version:
-            await self._api.update(self._path(self._secret.name), json.encode(body))
+            await self._api.update(self._build_path(self._secret.name), json.encode(body))
         else:
-            await self._api.create(self._path(), json.encode(body))
+            await self._api.create(self._build_path(), json.encode(body))
 
-    def _path(self, name: str = "") -> ResourcePath:
+    def _build_path(self, name: str = "") -> ResourcePath:
         return ResourcePath("", "v1", "secrets", self._secret.namespace, name)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from example_counts import count_examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -379,7 +380,9 @@ class ResettingMachine(ReflectorMachine):
 
 
 for machine in (ReflectorMachine, ResettingMachine):
-    machine.TestCase.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+    machine.TestCase.settings = settings(
+        max_examples=count_examples(120), stateful_step_count=40, deadline=None
+    )
 TestReflector = ReflectorMachine.TestCase
 TestReflectorWithResets = ResettingMachine.TestCase
 

@@ -5,6 +5,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,7 +90,7 @@ class Election:
         return next((c for c in self.candidates if c.elector.identity == holder), None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(
     rates=st.lists(st.floats(1.0, 1.45), min_size=2, max_size=4),
     seed=st.integers(0, 10_000),

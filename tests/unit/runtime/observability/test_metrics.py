@@ -1,6 +1,7 @@
 """Metrics of controllers and queues."""
 
-from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics, QueueMetrics
+from quarterdeck.runtime.observability.controller_metrics import ControllerMetrics, QueueMetrics
+from quarterdeck.runtime.observability.metrics import Metrics
 
 
 def test_controller_metrics_start_at_zero_with_the_names_of_controller_runtime() -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -172,7 +173,9 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.queue.depth == 0
 
 
-QueueMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+QueueMachine.TestCase.settings = settings(
+    max_examples=count_examples(150), stateful_step_count=40, deadline=None
+)
 TestQueueMachine = QueueMachine.TestCase
 
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Generator
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -119,7 +120,7 @@ class World:
         self.now = moment
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count_examples(150), deadline=None)
 @given(seed=st.integers(0, 2**32), events=st.lists(st.sampled_from("jcr"), max_size=8))
 def test_no_shard_ever_has_two_owners(seed: int, events: list[str]) -> None:
     world = World(seed, faults=True)
