@@ -1,6 +1,6 @@
-"""Aggregations: columns to running numbers, one batch after the other.
+"""Computes aggregations over the columns of a collection, batch by batch.
 
-What a function knows between batches is in `states`; here is which values it gets.
+The state of each function between batches is in `states`; this module selects its values.
 """
 
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from quarterdeck.engine import compat
 from quarterdeck.engine.columns import Columns
 from quarterdeck.engine.filters import CompiledFilter
 from quarterdeck.engine.results import AggregationValue, Number
-from quarterdeck.engine.states import State, new_state
+from quarterdeck.engine.states import State, create_state
 from quarterdeck.engine.values import LIST, NULL, NUMBER, TEXT, to_text
 
 UNKNOWN_GROUP = "_unknown_"
@@ -33,7 +33,7 @@ FUNCTION_SUMMARIES: dict[AggregationFunction, str] = {
 
 
 class CompiledAggregation:
-    """An aggregation that makes sense; `start` gives what counts one collection."""
+    """A valid aggregation; `start` begins one collection."""
 
     def __init__(
         self, spec: Aggregation, filter_: CompiledFilter | None, *, is_compat: bool = False
@@ -43,7 +43,7 @@ class CompiledAggregation:
         self.is_compat = is_compat
 
     def start(self) -> "Running":
-        """A new count."""
+        """Start the aggregation of one collection."""
         return Running(self)
 
 
@@ -61,7 +61,7 @@ class Running:
             self._states[""] = self._create_state()
 
     def _create_state(self) -> State:
-        return new_state(self._spec, is_compat=self._aggregation.is_compat)
+        return create_state(self._spec, is_compat=self._aggregation.is_compat)
 
     def update(self, batch: "BatchView") -> None:
         """Take one batch."""
@@ -121,7 +121,7 @@ class Running:
 
 
 class BatchView:
-    """Columns of a batch as aggregations look at them; what several need is made once."""
+    """Masks, groups and values of a batch; what several aggregations need is computed once."""
 
     def __init__(self, columns: Columns, size: int) -> None:
         self.size = size

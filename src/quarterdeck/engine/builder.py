@@ -1,4 +1,4 @@
-"""Builds the pieces of a source one after the other, and notes every problem on the way."""
+"""Builds the parts of a source one by one, and collects every problem."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from quarterdeck.engine.program import METADATA_NAMES, CompiledComputed, Compile
 from quarterdeck.engine.values import BOOL, LIST, NULL, NUMBER, TEXT
 
 MAX_ENTRIES = 256
-"""Fields, computed fields, aggregations or alerts of one source."""
+"""Maximum number of fields, computed fields, aggregations or alerts of one source."""
 
 _API_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _FIELD_KINDS = {"string": TEXT, "timestamp": TEXT, "boolean": BOOL}
@@ -35,7 +35,7 @@ _COMPUTED_KINDS = {"string": TEXT, "boolean": BOOL}
 
 
 class _Parsed(NamedTuple):
-    """An expression that could be read."""
+    """An expression that was parsed."""
 
     place: str
     spec: ComputedField
@@ -43,14 +43,14 @@ class _Parsed(NamedTuple):
 
 
 class Builder:
-    """Builds and checks; `problems` is empty if the source makes sense."""
+    """Builds and checks a source; `problems` is empty if it is valid."""
 
     def __init__(self, spec: MetricSourceSpec) -> None:
         self._spec = spec
         self.is_compat = spec.expression_mode == "compat"
         self.problems: list[Problem] = []
         self.kinds: dict[str, int] = {}
-        """Kinds of value that each name may have."""
+        """The kinds of value of each name."""
         self.fields: list[CompiledField] = []
         self.computed: list[CompiledComputed] = []
         self.aggregations: list[CompiledAggregation] = []
@@ -175,7 +175,7 @@ class Builder:
         self.kinds[each.name] = _COMPUTED_KINDS.get(each.type, NUMBER) | NULL
 
     def _parse_all(self) -> dict[str, _Parsed]:
-        """Every expression that can be read, by name."""
+        """Parse every expression; returns the valid ones by name."""
         fields = {field.name for field in self._spec.fields}
         found: dict[str, _Parsed] = {}
         for index, each in enumerate(self._spec.computed[:MAX_ENTRIES]):
@@ -250,7 +250,7 @@ class Builder:
             seen.add(rule.name)
             try:
                 tree = parse(rule.expression, compat=False)
-                for error in check(tree, kinds, what="aggregation"):
+                for error in check(tree, kinds, noun="aggregation"):
                     self._note_at_position(f"{place}.expression", rule.name, rule.expression, error)
                 self.alerts.append(CompiledAlert(rule, CompiledExpression(tree, "boolean")))
             except ExpressionError as error:

@@ -1,4 +1,4 @@
-"""Field types and filters as the original has them, for `expressionMode: compat`."""
+"""Field types and filters of the original ClusterPulse, for `expressionMode: compat`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -102,7 +102,7 @@ def _are_equal(value: Any, wanted: str) -> bool:
     return isinstance(value, float) and value == parse_number(wanted)
 
 
-def predicate(operator: str, wanted: str) -> Callable[[Any], bool] | None:
+def build_predicate(operator: str, wanted: str) -> Callable[[Any], bool] | None:
     """The original's test where it differs from ours; None where it does not."""
     limit = parse_number(wanted) or 0.0
     match operator:

@@ -1,10 +1,10 @@
-"""The compiled source as JSON, in the shape that readers of the store know."""
+"""The compiled source as JSON, in the shape that readers of the store expect."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from quarterdeck.apis.clusterpulse.metric_source import Aggregation, AlertRule, MetricSourceSpec
-from quarterdeck.engine.paths import Path, segments
+from quarterdeck.engine.paths import Path, format_segments
 from quarterdeck.engine.target import Target
 
 
@@ -53,7 +53,7 @@ def _define_field(spec: MetricSourceSpec, index: int, paths: Mapping[str, Path])
     found: dict[str, Any] = {
         "name": field.name,
         "path": field.path,
-        "pathSegments": segments(paths[field.name]),
+        "pathSegments": format_segments(paths[field.name]),
         "type": field.type,
     }
     if field.default is not None:

@@ -21,13 +21,13 @@ OPERATOR_SUMMARIES: dict[FilterOperator, str] = {
     "in": "Equal to one of several values, compared as by `equals`: `[a, b, c]` or `a,b,c`.",
     "matches": "A regular expression (RE2) matches anywhere in the text form.",
 }
-"""A null matches `notEquals` only."""
+"""What each operator tests, for the reference page. A null matches `notEquals` only."""
 
 _ONE_KIND = (TEXT, TEXT | NULL, NUMBER, NUMBER | NULL, BOOL, BOOL | NULL)
 
 
 class FilterError(ValueError):
-    """Raised when a filter cannot work."""
+    """Raised when a filter is invalid."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message = message
@@ -44,7 +44,7 @@ class CompiledFilter:
 
     def __init__(self, spec: AggregationFilter, *, is_compat: bool = False) -> None:
         self.field = spec.field
-        other = compat.predicate(spec.operator, spec.value) if is_compat else None
+        other = compat.build_predicate(spec.operator, spec.value) if is_compat else None
         self._test = other or compile_predicate(spec.operator, spec.value)
         self._is_compat = is_compat
         self._operator = spec.operator

@@ -35,7 +35,7 @@ PATH_FORMS: dict[str, str] = {
 
 
 class PathError(ValueError):
-    """Raised when a path cannot be read; knows where and what to do."""
+    """Raised when a path cannot be parsed; has the position and a hint."""
 
     def __init__(self, message: str, position: int, hint: str = "") -> None:
         self.message = message
@@ -126,7 +126,7 @@ def parse_path(text: str) -> Path:
 
 
 def parse_compat_path(text: str) -> Path:
-    """Read a path as the original does: brackets hold a number or never find anything."""
+    """Parse a path like the original ClusterPulse: brackets hold a number or find nothing."""
     steps: list[Step] = []
     for part in text.split("."):
         head, *groups = part.split("[")
@@ -140,7 +140,7 @@ def parse_compat_path(text: str) -> Path:
     return tuple(steps)
 
 
-def segments(path: Path) -> list[str]:
+def format_segments(path: Path) -> list[str]:
     """The steps as the compiled definition lists them."""
     return [_format_step(step) for step in path]
 
@@ -162,7 +162,7 @@ def _format_step(step: Step) -> str:
 
 
 def _test_text(test: Test) -> str:
-    place = "@" + "".join(f".{segment}" for segment in segments(test.path))
+    place = "@" + "".join(f".{segment}" for segment in format_segments(test.path))
     if not test.operator:
         return place
     return f"{place}{test.operator}{msgspec.json.encode(test.value).decode()}"

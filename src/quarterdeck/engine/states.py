@@ -1,6 +1,6 @@
-"""What an aggregation knows between batches, one class per function.
+"""The state of an aggregation between batches, one class per function.
 
-To add a function, write a class with `update` and `result`, and add it to `new_state`.
+To add a function, write a class with `update` and `result`, and add it to `create_state`.
 """
 
 import math
@@ -15,7 +15,7 @@ _MOST_PARTS = 1000
 
 
 class State(Protocol):
-    """What an aggregation knows so far."""
+    """The state of an aggregation so far."""
 
     def update(self, values: Sequence[Any]) -> None:
         """Take the values of one batch: numbers, or for `distinct` anything but null."""
@@ -115,7 +115,7 @@ class Median(Percentile):
         super().__init__(50.0)
 
     def result(self) -> Number | None:
-        """The middle."""
+        """The median."""
         ordered = sorted(self._values)
         if not ordered:
             return None
@@ -126,7 +126,7 @@ class Median(Percentile):
 
 
 class Distinct:
-    """Every different value."""
+    """Counts distinct values."""
 
     def __init__(self, *, by_type: bool = False) -> None:
         self._seen: set[Any] = set()
@@ -156,7 +156,7 @@ def _drop_infinite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def new_state(spec: Aggregation, *, is_compat: bool = False) -> State:
+def create_state(spec: Aggregation, *, is_compat: bool = False) -> State:
     """The empty state of an aggregation other than count."""
     match spec.function:
         case "sum":

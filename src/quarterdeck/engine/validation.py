@@ -1,4 +1,4 @@
-"""What `status.fieldValidation` says: every field, computed field and aggregation, judged."""
+"""Builds `status.fieldValidation` of fields, computed fields, aggregations and alerts."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +20,7 @@ _NUMERIC_FUNCTIONS = frozenset({"sum", "avg", "min", "max", "percentile", "media
 
 
 class Coverage(Protocol):
-    """What a collection has found: a collector, or what is remembered of one."""
+    """What a collection found: a `Collector`, or its stored result."""
 
     @property
     def count(self) -> int:
@@ -41,16 +41,16 @@ class Coverage(Protocol):
 def validate_fields(
     spec: MetricSourceSpec, collectors: Sequence[Coverage] = ()
 ) -> tuple[FieldValidation, ...]:
-    """Judge a spec as far as it goes alone, and by what collections of it have found.
+    """Validate a spec by itself, and by what its collections have found.
 
     With collectors, a field without a default that no object had is a warning.
     """
     builder = Builder(spec)
     builder.build()
-    return tuple(_Judge(spec, builder, collectors).judge())
+    return tuple(_Validator(spec, builder, collectors).validate())
 
 
-class _Judge:
+class _Validator:
     def __init__(
         self, spec: MetricSourceSpec, builder: Builder, collectors: Sequence[Coverage]
     ) -> None:
@@ -61,20 +61,20 @@ class _Judge:
         for problem in builder.problems:
             self._problems[problem.field.partition("[")[0], problem.name].append(problem)
 
-    def judge(self) -> Iterator[FieldValidation]:
+    def validate(self) -> Iterator[FieldValidation]:
         for field in self._spec.fields:
-            yield self._judge("fields", field.name, self._find_doubt_of_field(field))
+            yield self._build_validation("fields", field.name, self._find_doubt_of_field(field))
         for computed in self._spec.computed:
-            yield self._judge(
+            yield self._build_validation(
                 "computed", computed.name, self._find_doubt_of_computed(computed.name)
             )
         for aggregation in self._spec.aggregations:
             doubt = self._find_doubt_of_aggregation(aggregation)
-            yield self._judge("aggregations", aggregation.name, doubt)
+            yield self._build_validation("aggregations", aggregation.name, doubt)
         for rule in self._spec.alerts:
-            yield self._judge("alerts", rule.name, "")
+            yield self._build_validation("alerts", rule.name, "")
 
-    def _judge(self, part: str, name: str, doubt: str) -> FieldValidation:
+    def _build_validation(self, part: str, name: str, doubt: str) -> FieldValidation:
         if problems := self._problems.get((part, name)):
             message = "; ".join(str(problem) for problem in problems)
             return FieldValidation(field=name, status="invalid", message=message)

@@ -15,7 +15,7 @@ import msgspec
 from quarterdeck.kit.patterns import Pattern, PatternError, compile_re2
 
 Predicate = Callable[[Mapping[str, str]], bool]
-"""Says whether the attributes of a collector satisfy something."""
+"""Tests the attributes of a collector."""
 
 MAX_LENGTH = 200
 MAX_MATCHERS = 100
@@ -29,7 +29,7 @@ _UNESCAPES = {
 
 
 class MatcherError(ValueError):
-    """Raised when a text is not a matcher; says what was expected and where, counted from 1."""
+    """Raised when a text is not a matcher; has the problem and the column, counted from 1."""
 
     def __init__(self, text: str, problem: str, column: int) -> None:
         super().__init__(f"matcher {text!r}, column {column}: {problem}")
@@ -38,7 +38,7 @@ class MatcherError(ValueError):
 
 
 class Operator(enum.StrEnum):
-    """How a matcher compares."""
+    """The comparison operator of a matcher."""
 
     EQUAL = "="
     NOT_EQUAL = "!="
@@ -76,7 +76,7 @@ class Matcher(msgspec.Struct, frozen=True):
                 return not self.pattern.fullmatch(found)
 
     def predicate(self) -> Predicate:
-        """The same as `matches`, with everything decided beforehand: for whoever asks often."""
+        """Compile `matches` into a function, for frequent calls."""
         name, value = self.name, self.value
         match self.operator:
             case Operator.EQUAL:
@@ -96,7 +96,7 @@ class Matcher(msgspec.Struct, frozen=True):
         return compile_re2(self.value)
 
     def __str__(self) -> str:
-        """The canonical text: two matchers are the same when these are."""
+        """The canonical text: two matchers are equal if their texts are."""
         name = quote(self.name) if _must_quote(self.name) else self.name
         return f"{name}{self.operator.value}{quote(self.value)}"
 
@@ -105,7 +105,7 @@ def parse_all(texts: Iterable[str]) -> tuple[Matcher, ...]:
     """Read the matchers of a pipeline.
 
     Raises:
-        MatcherError: for the first that is wrong.
+        MatcherError: for the first invalid one.
     """
     return tuple(Matcher.parse(text) for text in texts)
 
@@ -116,7 +116,7 @@ def match_all(matchers: Sequence[Matcher], attributes: Mapping[str, str]) -> boo
 
 
 def canonicalize(texts: Iterable[str]) -> frozenset[str]:
-    """Matchers as a set of canonical texts; unreadable ones stand for themselves."""
+    """Convert matchers to a set of canonical texts; invalid ones stay unchanged."""
     result = set()
     for text in texts:
         try:
@@ -127,7 +127,7 @@ def canonicalize(texts: Iterable[str]) -> frozenset[str]:
 
 
 def quote(text: str) -> str:
-    """A value in double quotes."""
+    """Quote a value with double quotes."""
     return '"' + "".join(_ESCAPES.get(character, character) for character in text) + '"'
 
 
@@ -143,17 +143,17 @@ def _parse(text: str) -> Matcher:
 
 
 class _Reader:
-    """Walks the text once; `position` is where the next character stands."""
+    """Parses one matcher; `_position` is that of the next character."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._position = 0
 
     def matcher(self) -> Matcher:
-        name = self._word("an attribute name")
-        operator = self._operator()
+        name = self._read_word("an attribute name")
+        operator = self._read_operator()
         column = self._position + 1
-        value = self._word('a value; write "" for the empty one')
+        value = self._read_word('a value; write "" for the empty one')
         self._skip_space()
         if self._peek() == ",":
             self._position += 1
@@ -172,7 +172,7 @@ class _Reader:
                 ) from error
         return Matcher(name, operator, value)
 
-    def _operator(self) -> Operator:
+    def _read_operator(self) -> Operator:
         self._skip_space()
         for operator in (
             Operator.MATCHES,
@@ -185,10 +185,10 @@ class _Reader:
                 return operator
         self._fail("expected one of = != =~ !~")
 
-    def _word(self, expected: str) -> str:
+    def _read_word(self, expected: str) -> str:
         self._skip_space()
         if self._peek() == '"':
-            return self._quoted()
+            return self._read_quoted()
         start = self._position
         while (character := self._peek()) and not (character in _RESERVED or character.isspace()):
             self._position += 1
@@ -196,7 +196,7 @@ class _Reader:
             self._fail(f"expected {expected}")
         return self._text[start : self._position]
 
-    def _quoted(self) -> str:
+    def _read_quoted(self) -> str:
         self._position += 1
         result: list[str] = []
         while (character := self._peek()) != '"':

@@ -1,8 +1,8 @@
-"""Which pipelines a collector gets, without asking every pipeline.
+"""Finds the pipelines of a collector by an index, without testing every pipeline.
 
-A pipeline is filed under one of its demands: `env=prod` under that pair, `env=~"prod|stage"` under
-both pairs, `host=~"edge-1.*"` under the way such hosts begin. A collector looks only into the
-drawers of its own attributes, and at the few pipelines that demand nothing of the kind.
+A pipeline is indexed by one of its matchers: `env=prod` by that pair, `env=~"prod|stage"` by both
+pairs, `host=~"edge-1.*"` by the prefix of the value. For a collector, only the entries of its own
+attributes are tested, and the few pipelines without such a matcher.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from quarterdeck.telemetry.prefixes import find_beginnings
 
 
 class Place(NamedTuple):
-    """A drawer: an attribute with a value, or with a value that begins so."""
+    """A key of the index: an attribute with a value, or with a prefix of its value."""
 
     name: str
     text: str
@@ -21,11 +21,11 @@ class Place(NamedTuple):
 
 
 class Matchable(Protocol):
-    """A pipeline, as far as matching needs to know it."""
+    """The members of a pipeline that matching uses."""
 
     @property
     def id(self) -> str:
-        """Its identity."""
+        """Its id."""
         ...
 
     @property
@@ -35,7 +35,7 @@ class Matchable(Protocol):
 
     @property
     def enabled(self) -> bool:
-        """Whether it is delivered."""
+        """Whether it is delivered to collectors."""
         ...
 
     @property
@@ -51,76 +51,76 @@ class Matchable(Protocol):
 P = TypeVar("P", bound=Matchable)
 
 
-class _Filed(NamedTuple, Generic[P]):
+class _Indexed(NamedTuple, Generic[P]):
     pipeline: P
     remaining: tuple[Predicate, ...]
-    """What its place does not already promise."""
+    """The matchers that its key in the index does not imply."""
 
 
 class MatchIndex(Generic[P]):
-    """Enabled pipelines, filed by one demand each."""
+    """An index of enabled pipelines, each by one of its matchers."""
 
     def __init__(self, pipelines: Iterable[P] = ()) -> None:
-        self._exact: dict[tuple[str, str], dict[str, _Filed[P]]] = {}
-        self._begun: dict[str, dict[int, dict[str, dict[str, _Filed[P]]]]] = {}
-        self._rest: dict[str, _Filed[P]] = {}
+        self._exact: dict[tuple[str, str], dict[str, _Indexed[P]]] = {}
+        self._by_prefix: dict[str, dict[int, dict[str, dict[str, _Indexed[P]]]]] = {}
+        self._rest: dict[str, _Indexed[P]] = {}
         self._places: dict[str, tuple[Place, ...]] = {}
         for pipeline in pipelines:
             self.put(pipeline)
 
     def put(self, pipeline: P) -> None:
-        """Add or replace a pipeline; a disabled one, or one without matchers, goes nowhere."""
+        """Add or replace a pipeline; one that is disabled or has no matchers is not indexed."""
         self.remove(pipeline.id)
         matchers = pipeline.parsed()
         if not pipeline.enabled or not matchers:
             return
-        places, promised = _file(matchers)
+        places, promised = _choose_places(matchers)
         remaining = tuple(each.predicate() for each in matchers if each is not promised)
-        filed = _Filed(pipeline, remaining)
+        indexed = _Indexed(pipeline, remaining)
         self._places[pipeline.id] = places
         for place in places:
-            self._drawer(place)[pipeline.id] = filed
+            self._ensure_entry(place)[pipeline.id] = indexed
         if not places:
-            self._rest[pipeline.id] = filed
+            self._rest[pipeline.id] = indexed
 
-    def _drawer(self, place: Place) -> dict[str, _Filed[P]]:
+    def _ensure_entry(self, place: Place) -> dict[str, _Indexed[P]]:
         if place.is_whole:
             return self._exact.setdefault((place.name, place.text), {})
-        lengths = self._begun.setdefault(place.name, {})
+        lengths = self._by_prefix.setdefault(place.name, {})
         return lengths.setdefault(len(place.text), {}).setdefault(place.text, {})
 
     def remove(self, identity: str) -> None:
-        """Forget a pipeline."""
+        """Remove a pipeline."""
         for place in self._places.pop(identity, ()):
-            del self._drawer(place)[identity]
+            del self._ensure_entry(place)[identity]
             self._remove_if_empty(place)
         self._rest.pop(identity, None)
 
     def _remove_if_empty(self, place: Place) -> None:
-        """Throw away a drawer that has become empty."""
-        if self._drawer(place):
+        """Remove an entry of the index that has become empty."""
+        if self._ensure_entry(place):
             return
         if place.is_whole:
             del self._exact[place.name, place.text]
             return
-        lengths = self._begun[place.name]
+        lengths = self._by_prefix[place.name]
         del lengths[len(place.text)][place.text]
         if not lengths[len(place.text)]:
             del lengths[len(place.text)]
         if not lengths:
-            del self._begun[place.name]
+            del self._by_prefix[place.name]
 
     def match(self, attributes: Mapping[str, str], config_type: str) -> list[P]:
-        """The pipelines of a collector with these attributes, by name."""
+        """Find the pipelines of a collector with these attributes, sorted by name."""
         found: dict[str, P] = {}
-        exact, begun = self._exact, self._begun
+        exact, by_prefix = self._exact, self._by_prefix
         for pair in attributes.items():
-            if (drawer := exact.get(pair)) is not None:
-                _collect(drawer, attributes, config_type, found)
+            if (entry := exact.get(pair)) is not None:
+                _collect(entry, attributes, config_type, found)
             name, value = pair
-            for length, drawers in begun.get(name, _NONE).items():
-                if (drawer := drawers.get(value[:length])) is not None:
-                    _collect(drawer, attributes, config_type, found)
+            for length, entries in by_prefix.get(name, _NONE).items():
+                if (entry := entries.get(value[:length])) is not None:
+                    _collect(entry, attributes, config_type, found)
         _collect(self._rest, attributes, config_type, found)
         return sorted(found.values(), key=_name)
 
@@ -133,12 +133,12 @@ def _name(pipeline: P) -> str:
 
 
 def _collect(
-    drawer: Mapping[str, _Filed[P]],
+    entry: Mapping[str, _Indexed[P]],
     attributes: Mapping[str, str],
     config_type: str,
     found: dict[str, P],
 ) -> None:
-    for identity, (pipeline, remaining) in drawer.items():
+    for identity, (pipeline, remaining) in entry.items():
         if pipeline.config_type != config_type:
             continue
         for is_satisfied in remaining:
@@ -148,18 +148,18 @@ def _collect(
             found[identity] = pipeline
 
 
-def _file(matchers: tuple[Matcher, ...]) -> tuple[tuple[Place, ...], Matcher | None]:
-    """The places of a pipeline, and the matcher they promise if they promise one in full.
+def _choose_places(matchers: tuple[Matcher, ...]) -> tuple[tuple[Place, ...], Matcher | None]:
+    """Choose the index keys of a pipeline; also returns the matcher that they imply, if any.
 
-    The best demand is one for whole values, the next best one for long beginnings. A demand that an
-    absent attribute satisfies is none.
+    A matcher for whole values is best, then one for long prefixes. A matcher that an absent
+    attribute satisfies cannot be used.
     """
     best: tuple[Place, ...] = ()
     for matcher in matchers:
         places = _places(matcher)
         if places and all(place.is_whole for place in places):
             return places, matcher
-        if _shortest(places) > _shortest(best):
+        if _measure_shortest(places) > _measure_shortest(best):
             best = places
     return best, None
 
@@ -172,6 +172,6 @@ def _places(matcher: Matcher) -> tuple[Place, ...]:
     return tuple(Place(matcher.name, *each) for each in find_beginnings(matcher.value))
 
 
-def _shortest(places: tuple[Place, ...]) -> int:
-    """How much is known of a value in these places; -1 for no place at all."""
+def _measure_shortest(places: tuple[Place, ...]) -> int:
+    """Length of the shortest value or prefix in these keys; -1 without keys."""
     return min((len(place.text) for place in places), default=-1)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.sources import extract
 
-from quarterdeck.engine.paths import parse_path, segments
+from quarterdeck.engine.paths import format_segments, parse_path
 
 OBJECT: dict[str, Any] = {
     "metadata": {
@@ -45,7 +45,7 @@ OBJECT: dict[str, Any] = {
     ],
 )
 def test_paths_have_segments(path: str, wanted: list[str]) -> None:
-    assert segments(parse_path(path)) == wanted
+    assert format_segments(parse_path(path)) == wanted
 
 
 @pytest.mark.parametrize(

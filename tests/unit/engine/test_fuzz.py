@@ -13,7 +13,7 @@ from quarterdeck.engine import SourceError, compile_source, validate_fields
 from quarterdeck.engine.expressions.errors import ExpressionError
 from quarterdeck.engine.expressions.parser import parse
 from quarterdeck.engine.filters import FilterError, compile_predicate
-from quarterdeck.engine.paths import PathError, parse_compat_path, parse_path, segments
+from quarterdeck.engine.paths import PathError, format_segments, parse_compat_path, parse_path
 
 SIGNS = [*"()+-*/%<>!?:,'\"\\ .[]@&|=$", "==", "&&", "||", "??", "?(", "[*]", "[-1]", "\x00", "\n"]
 WORDS = ["a", "b1", "null", "true", "1", "2.5", "1e9", "'x'", "coalesce(", "if(", "min(", "é"]
@@ -43,9 +43,9 @@ def test_expressions_are_read_or_refused_at_a_place(text: str, compat: bool) -> 
 
 @given(written)
 def test_paths_are_read_or_refused_at_a_place(text: str) -> None:
-    assert isinstance(segments(parse_compat_path(text)), list)
+    assert isinstance(format_segments(parse_compat_path(text)), list)
     try:
-        assert segments(parse_path(text))
+        assert format_segments(parse_path(text))
     except PathError as error:
         assert 0 <= error.position <= max(len(text), 1)
         assert error.message

@@ -20,13 +20,13 @@ from quarterdeck.kit.patterns import PatternError, compile_re2
 
 
 def check(
-    tree: Expression, kinds: Mapping[str, int], *, owner: str = "", what: str = "field"
+    tree: Expression, kinds: Mapping[str, int], *, owner: str = "", noun: str = "field"
 ) -> list[ExpressionError]:
     """Every problem of an expression over fields of these kinds, left to right.
 
-    `owner` is the computed field itself, which is never suggested; `what` is what names stand for.
+    `owner` is the computed field itself, which is never suggested; `noun` is what names stand for.
     """
-    checker = _Checker(kinds, owner, what)
+    checker = _Checker(kinds, owner, noun)
     checker.kinds_of(tree)
     return sorted(checker.problems, key=lambda problem: problem.position)
 
@@ -47,10 +47,10 @@ def describe_arity(function: Function) -> str:
 
 
 class _Checker:
-    def __init__(self, kinds: Mapping[str, int], owner: str, what: str) -> None:
+    def __init__(self, kinds: Mapping[str, int], owner: str, noun: str) -> None:
         self._kinds = kinds
         self._owner = owner
-        self._what = what
+        self._noun = noun
         self.problems: list[ExpressionError] = []
 
     def kinds_of(self, node: Expression) -> int:
@@ -86,17 +86,17 @@ class _Checker:
         if name in self._kinds:
             return self._kinds[name]
         known = self._kinds.keys() - {self._owner}
-        article = "an" if self._what.startswith("a") else "a"
-        hint = suggest(name, known) or f"add {article} {self._what} called {name}"
-        self._note(f"unknown {self._what} {name!r}", node, hint)
+        article = "an" if self._noun.startswith("a") else "a"
+        hint = suggest(name, known) or f"add {article} {self._noun} called {name}"
+        self._note(f"unknown {self._noun} {name!r}", node, hint)
         return NULL | NUMBER | TEXT | BOOL | LIST
 
-    def _check_number(self, node: Expression, where: str) -> int:
+    def _check_number(self, node: Expression, place: str) -> int:
         """Check that a node can be a number; whether it may be null."""
         kinds = self.kinds_of(node)
         if kinds & (TEXT | LIST) and not kinds & (NUMBER | BOOL):
             hint = "convert it with toNumber()" if kinds & TEXT else "use sum() or count()"
-            self._note(f"{where} requires a number, got {name_kinds(kinds)}", node, hint)
+            self._note(f"{place} requires a number, got {name_kinds(kinds)}", node, hint)
         return kinds & NULL
 
     def _check_binary(self, node: Binary) -> int:
@@ -182,11 +182,11 @@ class _Checker:
             self._check_pattern(node.arguments[1])
         return function.result | nulls
 
-    def _check_list(self, node: Expression, where: str) -> int:
+    def _check_list(self, node: Expression, place: str) -> int:
         kinds = self.kinds_of(node)
         if kinds & ~NULL and not kinds & LIST:
             hint = "lists come from paths with [*] and from split()"
-            self._note(f"{where} requires a list, got {name_kinds(kinds)}", node, hint)
+            self._note(f"{place} requires a list, got {name_kinds(kinds)}", node, hint)
         return kinds & NULL
 
     def _check_pattern(self, node: Expression) -> None:

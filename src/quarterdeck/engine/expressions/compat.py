@@ -1,4 +1,4 @@
-"""The rules of the original, for sources with `expressionMode: compat`.
+"""Evaluates expressions like the original ClusterPulse, for `expressionMode: compat`.
 
 Null counts as 0 in arithmetic, text counts as 0 in arithmetic and order, lengths are bytes, `==`
 goes by the left side, and an unknown function gives null when it is reached. What crashed the
@@ -38,10 +38,10 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 class _Fault(Exception):
-    """Raised where the original gives up on a row."""
+    """Raised where the original fails to evaluate a row."""
 
 
-def number(value: Any) -> float:
+def to_number(value: Any) -> float:
     """The number of a value: null and text are 0."""
     return float(value) if isinstance(value, int | float) else 0.0
 
@@ -51,7 +51,7 @@ def is_true(value: Any) -> bool:
     return bool(value) if value is None or isinstance(value, bool | int | float | str) else True
 
 
-def text(value: Any) -> str:
+def to_compat_text(value: Any) -> str:
     """The text of a value; large and small fractions have an exponent."""
     if isinstance(value, float) and not value.is_integer() and math.isfinite(value):
         return _format_general(value)
@@ -107,7 +107,7 @@ class _Evaluator:
             case Unary(operator="!", operand=operand):
                 return not is_true(self._evaluate(operand, row))
             case Unary(operand=operand):
-                return -number(self._evaluate(operand, row))
+                return -to_number(self._evaluate(operand, row))
             case Binary(operator=symbol, left=left, right=right):
                 return _BINARY[symbol](self._evaluate(left, row), self._evaluate(right, row))
             case Chain():
@@ -139,7 +139,7 @@ class _Evaluator:
         if node.function == "now":
             return self._moment.text
         if node.function == "age":
-            return library.age(text(arguments[0]), self._moment.seconds)
+            return library.age(to_compat_text(arguments[0]), self._moment.seconds)
         return _CALLS[node.function](arguments)
 
 
@@ -148,54 +148,54 @@ def _are_equal(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
     if isinstance(left, str):
-        return left == text(right)
+        return left == to_compat_text(right)
     if isinstance(left, bool):
         return left == is_true(right)
-    return isinstance(left, float) and left == number(right)
+    return isinstance(left, float) and left == to_number(right)
 
 
 def _add(left: Any, right: Any) -> Any:
     if isinstance(left, str) or isinstance(right, str):
-        return text(left) + text(right)
-    return number(left) + number(right)
+        return to_compat_text(left) + to_compat_text(right)
+    return to_number(left) + to_number(right)
 
 
 def _divide(left: Any, right: Any) -> float | None:
-    divisor = number(right)
-    return number(left) / divisor if divisor else None
+    divisor = to_number(right)
+    return to_number(left) / divisor if divisor else None
 
 
 def _compute_remainder(left: Any, right: Any) -> float | None:
-    divisor = number(right)
-    return library.remainder(number(left), divisor) if divisor else None
+    divisor = to_number(right)
+    return library.remainder(to_number(left), divisor) if divisor else None
 
 
-def _numeric(apply: Callable[[float, float], Any]) -> Callable[[Any, Any], Any]:
-    return lambda left, right: apply(number(left), number(right))
+def _apply_to_numbers(apply: Callable[[float, float], Any]) -> Callable[[Any, Any], Any]:
+    return lambda left, right: apply(to_number(left), to_number(right))
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "==": _are_equal,
     "!=": lambda left, right: not _are_equal(left, right),
-    "<": _numeric(operator.lt),
-    "<=": _numeric(operator.le),
-    ">": _numeric(operator.gt),
-    ">=": _numeric(operator.ge),
+    "<": _apply_to_numbers(operator.lt),
+    "<=": _apply_to_numbers(operator.le),
+    ">": _apply_to_numbers(operator.gt),
+    ">=": _apply_to_numbers(operator.ge),
     "+": _add,
-    "-": _numeric(operator.sub),
-    "*": _numeric(operator.mul),
+    "-": _apply_to_numbers(operator.sub),
+    "*": _apply_to_numbers(operator.mul),
     "/": _divide,
     "%": _compute_remainder,
 }
 
 
 def _take_substring(arguments: Sequence[Any]) -> str:
-    data, start = text(arguments[0]).encode(), int(number(arguments[1]))
+    data, start = to_compat_text(arguments[0]).encode(), int(to_number(arguments[1]))
     if not 0 <= start < len(data):
         return ""
     end = len(data)
     if len(arguments) > 2:
-        length = int(number(arguments[2]))
+        length = int(to_number(arguments[2]))
         if length < 0:
             raise _Fault
         end = min(end, start + length)
@@ -211,18 +211,18 @@ def _format_bytes(value: float) -> str:
 
 
 def _on_numbers(apply: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
-    return lambda arguments: apply(*map(number, arguments))
+    return lambda arguments: apply(*map(to_number, arguments))
 
 
 def _on_texts(apply: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
-    return lambda arguments: apply(*map(text, arguments))
+    return lambda arguments: apply(*map(to_compat_text, arguments))
 
 
 _CALLS: dict[str, Callable[[Sequence[Any]], Any]] = {
-    "concat": lambda arguments: "".join(map(text, arguments)),
+    "concat": lambda arguments: "".join(map(to_compat_text, arguments)),
     "lower": _on_texts(str.lower),
     "upper": _on_texts(str.upper),
-    "len": lambda arguments: float(len(text(arguments[0]).encode())),
+    "len": lambda arguments: float(len(to_compat_text(arguments[0]).encode())),
     "substr": _take_substring,
     "contains": _on_texts(lambda value, part: part in value),
     "startsWith": _on_texts(str.startswith),
@@ -245,10 +245,10 @@ def _coerce(value: Any, type_: ComputedType) -> Any:
         return None
     match type_:
         case "string":
-            return library.bound_text(text(value))
+            return library.bound_text(to_compat_text(value))
         case "boolean":
             return is_true(value)
-    found = number(value)
+    found = to_number(value)
     if not math.isfinite(found):
         return None
     if type_ == "float":

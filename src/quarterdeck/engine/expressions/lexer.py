@@ -1,4 +1,4 @@
-"""Text to tokens. In compat mode with the gaps of the original, which existing sources rely on."""
+"""Splits expressions into tokens; in compat mode with the quirks of the original ClusterPulse."""
 
 import enum
 import math
@@ -13,7 +13,7 @@ MAX_LENGTH = 8192
 
 OPERATORS = ("==", "!=", "<=", ">=", "&&", "||", "??", *"+-*/%<>!?:(),")
 _LATER = frozenset({"?", ":"})
-"""Operators that the original does not know."""
+"""Operators that compat mode does not have."""
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -81,7 +81,7 @@ def _read_token(text: str, at: int, *, compat: bool) -> tuple[Token, int]:
     if text[at] in "'\"":
         return _read_compat_text(text, at) if compat else _read_text(text, at)
     if (found := (_COMPAT_NUMBER if compat else _NUMBER).match(text, at)) is not None:
-        return Token(Kind.NUMBER, _number(found[0], at), at), found.end()
+        return Token(Kind.NUMBER, _read_number(found[0], at), at), found.end()
     if (found := _NAME.match(text, at)) is not None:
         return Token(Kind.NAME, found[0], at), found.end()
     for operator in OPERATORS:
@@ -92,7 +92,7 @@ def _read_token(text: str, at: int, *, compat: bool) -> tuple[Token, int]:
     raise ExpressionError(f"unexpected character {text[at]!r}", at, _HINTS.get(text[at], ""))
 
 
-def _number(text: str, at: int) -> float:
+def _read_number(text: str, at: int) -> float:
     try:
         value = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The tree of an expression. Every node knows where it stands in the text."""
+"""The tree of an expression. Every node has its position in the text."""
 
 from typing import TypeAlias
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """What all nodes have."""
+    """Base of all nodes: the position in the text."""
 
     position: int
 
@@ -63,8 +63,8 @@ class Call(Node, frozen=True):
 Expression: TypeAlias = Literal | Name | Unary | Binary | Chain | Condition | Call
 
 
-def children(node: Expression) -> tuple[Expression, ...]:
-    """The nodes right below."""
+def list_children(node: Expression) -> tuple[Expression, ...]:
+    """The direct children of a node."""
     match node:
         case Unary(operand=operand):
             return (operand,)
@@ -81,7 +81,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
 
 
 def times_of(node: Expression) -> tuple[str, ...]:
-    """The names that `age` is asked about directly, each once."""
+    """The names that are direct arguments of `age`, each once."""
     found: dict[str, None] = {}
     stack: list[Expression] = [node]
     while stack:
@@ -89,7 +89,7 @@ def times_of(node: Expression) -> tuple[str, ...]:
         match at:
             case Call(function="age", arguments=(Name(name=name),)):
                 found[name] = None
-        stack.extend(children(at))
+        stack.extend(list_children(at))
     return tuple(sorted(found))
 
 
@@ -101,5 +101,5 @@ def names_of(node: Expression) -> dict[str, int]:
         at = stack.pop()
         if isinstance(at, Name):
             found[at.name] = min(at.position, found.get(at.name, at.position))
-        stack.extend(children(at))
+        stack.extend(list_children(at))
     return found

@@ -1,4 +1,4 @@
-"""Cuts text into tokens and, as Go does, ends a statement at a newline.
+"""Splits text into tokens and, as Go does, ends a statement at a newline.
 
 A terminator is inserted where a line ends after something that can end a statement: a name, a
 literal, or a closing bracket.
@@ -32,10 +32,10 @@ _ENDS_STATEMENT = frozenset(
 
 
 def tokenize(text: str) -> Iterator[Token]:
-    """The tokens of a text, the last of them EOF.
+    """Split a text into tokens; the last one is EOF.
 
     Raises:
-        AlloyError: at the first character that belongs to no token.
+        AlloyError: at the first character that starts no valid token.
     """
     lexer = _Lexer(text)
     last = Kind.EOF
@@ -54,7 +54,7 @@ def tokenize(text: str) -> Iterator[Token]:
 
 
 class _Lexer:
-    """Walks the text once, keeping the line it is in."""
+    """Reads the text once, and tracks the current line."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -63,11 +63,11 @@ class _Lexer:
         self._line_start = 0
 
     def skip_space(self) -> Position | None:
-        """Pass over blanks and comments; where the first newline among them stood."""
+        """Skip blanks and comments; returns the position of their first newline, if any."""
         newline: Position | None = None
         while True:
             start = self._offset
-            begun = self._position(start)
+            begun = self._build_position(start)
             if match := _SPACE.match(self._text, start):
                 end = match.end()
             elif self._text.startswith("//", start):
@@ -80,24 +80,24 @@ class _Lexer:
                 return newline
             skipped = self._text[start:end]
             if newline is None and "\n" in skipped:
-                newline = self._position(start + skipped.index("\n"))
+                newline = self._build_position(start + skipped.index("\n"))
             self._advance(end)
 
     def next(self) -> Token:
-        """The token that starts here."""
+        """Read the next token."""
         text, start = self._text, self._offset
-        position = self._position(start)
+        position = self._build_position(start)
         if start >= len(text):
             return Token(Kind.EOF, "", position)
         character = text[start]
         if character.isalpha() or character == "_":
-            return self._word(start, position)
+            return self._read_word(start, position)
         if match := _NUMBER.match(text, start):
-            return self._number(match, position)
+            return self._read_number(match, position)
         if character == '"':
-            return self._string(start, position)
+            return self._read_string(start, position)
         if character == "`":
-            return self._raw_string(start, position)
+            return self._read_raw_string(start, position)
         if match := _OPERATORS.match(text, start):
             self._advance(match.end())
             return Token(Kind(match[0]), match[0], position)
@@ -105,7 +105,7 @@ class _Lexer:
             raise AlloyError("illegal single-quoted string; use double quotes", position)
         raise AlloyError(f"illegal character U+{ord(character):04X} {character!r}", position)
 
-    def _word(self, start: int, position: Position) -> Token:
+    def _read_word(self, start: int, position: Position) -> Token:
         end = start
         text = self._text
         while end < len(text) and (text[end].isalnum() or text[end] == "_"):
@@ -114,7 +114,7 @@ class _Lexer:
         word = text[start:end]
         return Token(_WORDS.get(word, Kind.IDENT), word, position)
 
-    def _number(self, match: re.Match[str], position: Position) -> Token:
+    def _read_number(self, match: re.Match[str], position: Position) -> Token:
         literal = match[0]
         if literal[-1] in "eE+-":
             raise AlloyError("exponent has no digits", position)
@@ -122,7 +122,7 @@ class _Lexer:
         kind = Kind.NUMBER if literal.isdigit() else Kind.FLOAT
         return Token(kind, literal, position)
 
-    def _string(self, start: int, position: Position) -> Token:
+    def _read_string(self, start: int, position: Position) -> Token:
         text, offset = self._text, start + 1
         while offset < len(text) and text[offset] not in '"\n':
             if text[offset] != "\\":
@@ -131,24 +131,24 @@ class _Lexer:
                 offset = match.end()
             else:
                 where = min(offset + 1, len(text))
-                raise AlloyError("unknown escape sequence", self._position(where))
+                raise AlloyError("unknown escape sequence", self._build_position(where))
         if offset >= len(text) or text[offset] == "\n":
             raise AlloyError("string literal not terminated", position)
         self._advance(offset + 1)
         return Token(Kind.STRING, text[start : offset + 1], position)
 
-    def _raw_string(self, start: int, position: Position) -> Token:
+    def _read_raw_string(self, start: int, position: Position) -> Token:
         end = self._text.find("`", start + 1)
         if end < 0:
             raise AlloyError("string literal not terminated", position)
         self._advance(end + 1)
         return Token(Kind.STRING, self._text[start : end + 1], position)
 
-    def _find(self, what: str, start: int, otherwise: int) -> int:
-        found = self._text.find(what, start)
+    def _find(self, wanted: str, start: int, otherwise: int) -> int:
+        found = self._text.find(wanted, start)
         return found if found >= 0 else otherwise
 
-    def _position(self, offset: int) -> Position:
+    def _build_position(self, offset: int) -> Position:
         return Position(self._line, offset - self._line_start + 1)
 
     def _advance(self, offset: int) -> None:

@@ -1,4 +1,4 @@
-"""Reads an Alloy configuration into its tree; stops at the first error, with line and column."""
+"""Parses an Alloy configuration into a tree; stops at the first error, with line and column."""
 
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 
 MAX_DEPTH = 150
 _LONG = 20
-"""Digits of a whole number that is read as a float, as it has no room in 64 bits."""
+"""Number of digits from which an integer is read as a float: it exceeds 64 bits."""
 
 _PRECEDENCE = {
     Kind.OR: 1,
@@ -51,7 +51,7 @@ _SIMPLE_ESCAPES = {
 
 
 def parse(text: str) -> tuple[Statement, ...]:
-    """The statements of a configuration.
+    """Parse the statements of a configuration.
 
     Raises:
         AlloyError: naming what was expected, with line and column.
@@ -67,15 +67,15 @@ def is_equivalent(left: str, right: str) -> bool:
     try:
         return parse(left) == parse(right)
     except AlloyError:
-        return _list_tokens(left) == _list_tokens(right)
+        return _list_lines(left) == _list_lines(right)
 
 
-def _list_tokens(text: str) -> list[str]:
+def _list_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
 class _Parser:
-    """Recursive descent, one token ahead."""
+    """A recursive descent parser with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
         self._tokens = tokenize(text)
@@ -83,50 +83,50 @@ class _Parser:
         self._depth = 0
 
     def file(self) -> tuple[Statement, ...]:
-        return self._body(Kind.EOF)
+        return self._parse_body(Kind.EOF)
 
-    def _body(self, end: Kind) -> tuple[Statement, ...]:
+    def _parse_body(self, end: Kind) -> tuple[Statement, ...]:
         statements: list[Statement] = []
         while self._token.kind not in (end, Kind.EOF):
-            statements.append(self._statement())
+            statements.append(self._parse_statement())
             if self._token.kind is not end:
                 self._expect(Kind.TERMINATOR)
         return tuple(statements)
 
-    def _statement(self) -> Statement:
+    def _parse_statement(self) -> Statement:
         start = self._token.position
-        names = [self._identifier()]
+        names = [self._parse_identifier()]
         while self._token.kind is Kind.DOT:
             self._advance()
-            names.append(self._identifier())
+            names.append(self._parse_identifier())
         if self._token.kind is Kind.ASSIGN:
-            return self._attribute(names, start)
-        return self._block(".".join(names), start)
+            return self._parse_attribute(names, start)
+        return self._parse_block(".".join(names), start)
 
-    def _attribute(self, names: list[str], start: Position) -> Attribute:
+    def _parse_attribute(self, names: list[str], start: Position) -> Attribute:
         if len(names) > 1:
             raise AlloyError(
                 'attribute names may only consist of a single identifier with no "."', start
             )
         self._advance()
-        return Attribute(names[0], self._expression(), Where(start))
+        return Attribute(names[0], self._parse_expression(), Where(start))
 
-    def _block(self, name: str, start: Position) -> Block:
+    def _parse_block(self, name: str, start: Position) -> Block:
         label = ""
         if self._token.kind is Kind.STRING:
-            label = self._label()
+            label = self._parse_label()
         elif self._token.kind is not Kind.LCURLY:
             self._fail(f"expected block label, got {self._token.kind.value}")
         if self._token.kind is not Kind.LCURLY:
             self._fail(f"expected block body, got {self._token.kind.value}")
         self._advance()
         self._enter()
-        body = self._body(Kind.RCURLY)
+        body = self._parse_body(Kind.RCURLY)
         self._leave()
         self._expect(Kind.RCURLY)
         return Block(name, label, body, Where(start))
 
-    def _label(self) -> str:
+    def _parse_label(self) -> str:
         token = self._token
         if token.text.startswith("`"):
             self._fail(f'expected block label to be a double quoted string, but got "{token.text}"')
@@ -139,46 +139,48 @@ class _Parser:
             )
         return label
 
-    def _expression(self, minimum: int = 1) -> Expression:
-        """Operators of at least this precedence; `^` binds to the right."""
+    def _parse_expression(self, minimum: int = 1) -> Expression:
+        """Parse operators of at least this precedence; `^` is right-associative."""
         self._enter()
-        left = self._unary()
+        left = self._parse_unary()
         while (power := _PRECEDENCE.get(self._token.kind, 0)) >= minimum:
             operator = self._advance()
-            right = self._expression(power if operator.kind is Kind.POW else power + 1)
+            right = self._parse_expression(power if operator.kind is Kind.POW else power + 1)
             left = Binary(operator.text, left, right, Where(operator.position))
         self._leave()
         return left
 
-    def _unary(self) -> Expression:
+    def _parse_unary(self) -> Expression:
         if self._token.kind in (Kind.NOT, Kind.SUB):
             operator = self._advance()
             self._enter()
-            operand = self._unary()
+            operand = self._parse_unary()
             self._leave()
             return Unary(operator.text, operand, Where(operator.position))
-        return self._suffixes(self._primary())
+        return self._parse_suffixes(self._parse_primary())
 
-    def _suffixes(self, target: Expression) -> Expression:
+    def _parse_suffixes(self, target: Expression) -> Expression:
         while True:
             where = Where(self._token.position)
             match self._token.kind:
                 case Kind.DOT:
                     self._advance()
-                    target = Access(target, self._identifier(), where)
+                    target = Access(target, self._parse_identifier(), where)
                 case Kind.LBRACK:
                     self._advance()
-                    index = self._expression()
+                    index = self._parse_expression()
                     self._expect(Kind.RBRACK)
                     target = Index(target, index, where)
                 case Kind.LPAREN:
                     self._advance()
-                    arguments = self._list(Kind.RPAREN, "expression list", self._expression)
+                    arguments = self._parse_list(
+                        Kind.RPAREN, "expression list", self._parse_expression
+                    )
                     target = Call(target, arguments, where)
                 case _:
                     return target
 
-    def _primary(self) -> Expression:
+    def _parse_primary(self) -> Expression:
         token = self._token
         where = Where(token.position)
         match token.kind:
@@ -199,44 +201,44 @@ class _Parser:
                 return Literal(None, where)
             case Kind.LPAREN:
                 self._advance()
-                inner = self._expression()
+                inner = self._parse_expression()
                 self._expect(Kind.RPAREN)
                 return inner
             case Kind.LBRACK:
                 self._advance()
-                items = self._list(Kind.RBRACK, "expression list", self._expression)
+                items = self._parse_list(Kind.RBRACK, "expression list", self._parse_expression)
                 return Array(items, where)
             case Kind.LCURLY:
                 self._advance()
-                return Object(self._list(Kind.RCURLY, "field list", self._field), where)
+                return Object(self._parse_list(Kind.RCURLY, "field list", self._parse_field), where)
             case _:
                 self._fail(f"expected expression, got {token.kind.value}")
 
-    def _list(self, end: Kind, what: str, read: Callable[[], Item]) -> tuple[Item, ...]:
-        """Items between commas; a newline before the end wants a comma before it."""
+    def _parse_list(self, end: Kind, noun: str, read: Callable[[], Item]) -> tuple[Item, ...]:
+        """Parse items between commas; a newline before the end requires a comma before it."""
         items: list[Item] = []
         while self._token.kind is not end:
             items.append(read())
             if self._token.kind is Kind.COMMA:
                 self._advance()
             elif self._token.kind is not end:
-                self._fail(f"missing ',' in {what}")
+                self._fail(f"missing ',' in {noun}")
         self._advance()
         return tuple(items)
 
-    def _field(self) -> tuple[str, Expression]:
+    def _parse_field(self) -> tuple[str, Expression]:
         token = self._token
         if token.kind is Kind.STRING:
             self._advance()
             name = _unquote(token.text)
         elif token.kind is Kind.IDENT:
-            name = self._identifier()
+            name = self._parse_identifier()
         else:
             self._fail(f"expected field name (string or identifier), got {token.kind.value}")
         self._expect(Kind.ASSIGN)
-        return name, self._expression()
+        return name, self._parse_expression()
 
-    def _identifier(self) -> str:
+    def _parse_identifier(self) -> str:
         if self._token.kind is not Kind.IDENT:
             self._fail(f"expected identifier, got {self._token.kind.value}")
         return self._advance().text

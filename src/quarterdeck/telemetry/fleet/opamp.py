@@ -1,14 +1,16 @@
-"""The messages of OpAMP that agents of OpenTelemetry and we exchange: numbers, names, types.
+"""The OpAMP messages exchanged with agents of OpenTelemetry: numbers, names, types.
 
-Only what is used is listed: readers pass over what they do not know, and agents do the same.
+Only fields that are used are listed: both sides skip unknown fields.
 """
 
 from quarterdeck.telemetry.fleet.fields import Field, declare_fields
 
 REPORT_FULL_STATE = 1
-"""Flag: the agent shall tell everything again, because we know nothing of it."""
+"""Flag of the server: the agent should report its full state, which the server lacks."""
 SERVER_CAPABILITIES = 0b111
 """AcceptsStatus, OffersRemoteConfig, AcceptsEffectiveConfig."""
+REQUEST_INSTANCE_UID = 1
+"""Flag of an agent: it requests a new instance UID."""
 ACCEPTS_REMOTE_CONFIG = 0b10
 """Capability of an agent."""
 UNAVAILABLE = 2
@@ -30,7 +32,9 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         (3, "remoteConfig", "optional opamp.AgentRemoteConfig"),
         (6, "flags", "uint64"),
         (7, "capabilities", "uint64"),
+        (8, "agentIdentification", "optional opamp.AgentIdentification"),
     ),
+    "opamp.AgentIdentification": declare_fields((1, "newInstanceUid", "bytes")),
     "opamp.AgentDescription": declare_fields(
         (1, "identifyingAttributes", "repeated opamp.KeyValue"),
         (2, "nonIdentifyingAttributes", "repeated opamp.KeyValue"),
