@@ -1,4 +1,4 @@
-"""What is kept of a cluster, as writes with the keys, types, lifetimes and shapes readers know."""
+"""Plans the writes of a cluster's data, with the keys, types and shapes that readers expect."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ LISTS = (
 
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a user declared, in the shape of `cluster:{c}:spec`."""
+    """The declared spec, in the shape of `cluster:{c}:spec`."""
 
     display_name: str
     endpoint: str
@@ -50,25 +50,25 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Stay(msgspec.Struct, frozen=True, kw_only=True):
-    """How long the parts of one cluster live."""
+    """Interval of one cluster, and lifetimes of its keys, in seconds."""
 
     interval_s: float
     cache_s: int
     """CACHE_TTL, or longer for a long interval."""
     scan_s: int
-    """The same for what is read every OPERATOR_SCAN_INTERVAL."""
+    """Lifetime of what is read every OPERATOR_SCAN_INTERVAL."""
     retention_s: int
 
 
 def plan_spec(name: str, spec: ClusterSpec) -> Iterator[Write]:
-    """What a user declared; labels that were taken away go."""
+    """Plan the writes of the declared spec and its labels."""
     yield SetValue(keys.cluster(name, "spec"), json.encode(spec))
     labels = keys.cluster(name, "labels")
     yield SetValue(labels, json.encode(spec.labels)) if spec.labels else DeleteKeys((labels,))
 
 
 def plan_status(name: str, *, health: str, message: str, at: datetime) -> Iterator[Write]:
-    """How the cluster fares; this also puts it into the list of all."""
+    """Plan the writes of health and message; they also add the cluster to the set of all."""
     now = rfc3339.format_time(at)
     status = {"health": health, "message": message, "last_check": now}
     yield AddMembers(keys.CLUSTERS, (name,))
@@ -79,9 +79,9 @@ def plan_status(name: str, *, health: str, message: str, at: datetime) -> Iterat
 def plan_conditions(
     name: str, verdict: Verdict, stay: Stay, since: Mapping[str, str]
 ) -> Iterator[Write]:
-    """What was judged about the cluster, condition by condition; alerts come from them.
+    """Plan the write of the four conditions of a cluster, from which alerts are derived.
 
-    `since` has the time from which on each condition has had its health.
+    `since` has the time since when each condition has had its health.
     """
     found = [
         {
@@ -98,13 +98,13 @@ def plan_conditions(
 
 
 def plan_info(name: str, info: Mapping[str, Any], stay: Stay) -> Iterator[Write]:
-    """Version, platform, console."""
+    """Plan the write of version, platform and console."""
     ttl_s = extend_lifetime(INFO_S, stay.interval_s)
     yield SetValue(keys.cluster(name, "info"), json.encode(info), ttl_s)
 
 
 def plan_totals(name: str, totals: ClusterTotals, stay: Stay) -> Iterator[Write]:
-    """The cluster in numbers."""
+    """Plan the write of the totals of a cluster."""
     ttl_s = extend_lifetime(METRICS_S, stay.interval_s)
     yield SetValue(keys.cluster(name, "metrics"), json.encode(totals), ttl_s)
 
@@ -112,7 +112,7 @@ def plan_totals(name: str, totals: ClusterTotals, stay: Stay) -> Iterator[Write]
 def plan_namespaces(
     name: str, namespaces: Sequence[str], *, now: str, stay: Stay
 ) -> Iterator[Write]:
-    """Names of all namespaces, as a list and as a set."""
+    """Plan the writes of the names of all namespaces, as a list and as a set."""
     names = sorted(namespaces)
     shape = {"namespaces": names, "count": len(names), "timestamp": now}
     yield SetValue(keys.cluster(name, "namespaces"), json.encode(shape), stay.cache_s)
@@ -127,7 +127,7 @@ def plan_nodes(
     at: datetime,
     stay: Stay,
 ) -> Iterator[Write]:
-    """Every node, its history, and the summary; `before` are the nodes known so far."""
+    """Plan the writes of nodes, their history and the summary; `before` are the stored nodes."""
     present = {each.name for each in facts}
     if gone := sorted(before - present):
         yield RemoveMembers(keys.cluster(name, "nodes"), tuple(gone))
@@ -175,8 +175,8 @@ def _plan_node(name: str, facts: NodeFacts, at: datetime, stay: Stay) -> Iterato
 
 
 def plan_operators(name: str, facts: Sequence[OperatorFacts], stay: Stay) -> Iterator[Write]:
-    """Operators of OLM; when the last one goes, so does the list."""
-    yield _list_write(keys.cluster(name, "operators"), facts, stay.scan_s)
+    """Plan the writes of the operators of OLM; an empty list has no key."""
+    yield _plan_list(keys.cluster(name, "operators"), facts, stay.scan_s)
     summary = operators.summarize(facts)
     yield SetValue(keys.cluster(name, "operators_summary"), json.encode(summary), stay.scan_s)
 
@@ -184,8 +184,8 @@ def plan_operators(name: str, facts: Sequence[OperatorFacts], stay: Stay) -> Ite
 def plan_cluster_operators(
     name: str, facts: Sequence[ClusterOperatorFacts], *, now: str, stay: Stay
 ) -> Iterator[Write]:
-    """OpenShift's operators: all together, each one, and the summary."""
-    yield _list_write(keys.cluster(name, "cluster_operators"), facts, stay.cache_s)
+    """Plan the writes of OpenShift's ClusterOperators: the list, each one, and the summary."""
+    yield _plan_list(keys.cluster(name, "cluster_operators"), facts, stay.cache_s)
     summary = json.encode(cluster_operators.summarize(facts, now=now))
     yield SetValue(keys.cluster(name, "cluster_operators_summary"), summary, stay.cache_s)
     for each in facts:
@@ -194,10 +194,10 @@ def plan_cluster_operators(
 
 
 def plan_resources(name: str, lists: ResourceLists, *, now: str, stay: Stay) -> Iterator[Write]:
-    """Short lists of what runs; a list that is empty is no key."""
+    """Plan the writes of the short lists of resources; an empty list has no key."""
     counts = {kind: len(getattr(lists, kind)) for kind in LISTS}
     for kind in LISTS:
-        yield _list_write(keys.cluster(name, kind), getattr(lists, kind), stay.cache_s)
+        yield _plan_list(keys.cluster(name, kind), getattr(lists, kind), stay.cache_s)
     metadata = {
         "timestamp": now,
         "collection_time_ms": lists.collection_time_ms,
@@ -209,11 +209,11 @@ def plan_resources(name: str, lists: ResourceLists, *, now: str, stay: Stay) -> 
 
 
 def plan_deletion(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:
-    """Delete everything of a cluster; `found` are the keys that begin with `cluster:{c}:`."""
+    """Plan the deletion of a cluster; `found` are the keys that begin with `cluster:{c}:`."""
     yield DeleteKeys((*found, keys.events(name)))
     yield RemoveMembers(keys.CLUSTERS, (name,))
     yield build_farewell("cluster.deleted", name, at)
 
 
-def _list_write(key: str, facts: Sequence[msgspec.Struct], ttl_s: int) -> Write:
+def _plan_list(key: str, facts: Sequence[msgspec.Struct], ttl_s: int) -> Write:
     return SetValue(key, json.encode(facts), ttl_s) if facts else DeleteKeys((key,))

@@ -15,7 +15,7 @@ _CONDITION_FIELDS = ("type", "status", "reason", "message", "lastTransitionTime"
 
 
 class ClusterTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cluster has, in the shape of `cluster:{c}:metrics`."""
+    """Totals of a cluster, in the shape of `cluster:{c}:metrics`."""
 
     timestamp: str
     nodes: int = 0
@@ -28,10 +28,10 @@ class ClusterTotals(msgspec.Struct, frozen=True, kw_only=True):
     deployments: int = 0
 
 
-def total(
+def sum_nodes(
     nodes: Sequence[NodeFacts], tally: PodTally, *, namespaces: int, deployments: int, now: str
 ) -> ClusterTotals:
-    """Sums over a cluster."""
+    """Build the totals of a cluster."""
     return ClusterTotals(
         timestamp=now,
         nodes=len(nodes),
@@ -52,7 +52,7 @@ def read_info(
     cluster_version: Document | None = None,
     console_route: Document | None = None,
 ) -> dict[str, Any]:
-    """What `cluster:{c}:info` holds: OpenShift's ClusterVersion, or else the server's version."""
+    """Build `cluster:{c}:info` from OpenShift's ClusterVersion, or else the server's version."""
     info: dict[str, Any] = {"api_url": endpoint, "version": UNKNOWN, "platform": "Kubernetes"}
     if server_version is not None:
         info["version"] = str(server_version.get("gitVersion") or UNKNOWN)
@@ -92,7 +92,7 @@ def _describe_openshift(version: Document) -> dict[str, Any]:
 
 
 def _find_console(endpoint: str, route: Document | None) -> str:
-    """Where the console is: its Route, or what its host usually is."""
+    """The URL of the console: from its Route, or guessed from the API server's host name."""
     spec = _to_map((route or {}).get("spec"))
     if host := str(spec.get("host") or ""):
         return f"{'https' if spec.get('tls') else 'http'}://{host}"

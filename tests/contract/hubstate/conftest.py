@@ -1,5 +1,7 @@
 """One suite, every driver: each test that asks for `states` runs on all of them."""
 
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,11 +21,30 @@ class Server(NamedTuple):
     port: int
 
 
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[Server]:
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A Redis server for all tests of a worker; `states` empties it."""
     port = programs.free_port()
-    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+    folder = tmp_path_factory.mktemp("redis")
+    with programs.running(programs.redis_server(port), port=port, folder=folder):
         yield Server("127.0.0.1", port)
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A cluster of one server that has all slots, for all tests of a worker; `states` empties it.
+
+    Redis takes two seconds to accept its own slots.
+    """
+    port = programs.free_port()
+    options = ("--cluster-enabled", "yes", "--cluster-port", str(programs.free_port()))
+    folder, pause = tmp_path_factory.mktemp("redis-cluster"), threading.Event()
+    with programs.running(programs.redis_server(port, *options), port=port, folder=folder):
+        server = Server("127.0.0.1", port)
+        assert _ask(server, "CLUSTER ADDSLOTSRANGE 0 16383").startswith(b"+OK")
+        while b"cluster_state:ok" not in _ask(server, "CLUSTER INFO"):
+            pause.wait(0.02)
+        yield server
 
 
 @pytest.fixture(params=["memory", "embedded", "redis", "redis cluster"])
@@ -34,25 +55,20 @@ def states(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
         case "embedded":
             yield lambda: open_embedded(tmp_path / "hub.db", clock=SystemClock())
         case "redis":
-            server: Server = request.getfixturevalue("redis")
-            yield lambda: RedisState(RedisAddress(hosts=(server,)))
+            address = RedisAddress(hosts=(_empty(request.getfixturevalue("redis")),))
+            yield lambda: RedisState(address)
         case _:
-            yield from _cluster(tmp_path)
+            server = _empty(request.getfixturevalue("redis_cluster"))
+            address = RedisAddress(hosts=(server,), mode=Mode.CLUSTER)
+            yield lambda: RedisState(address)
 
 
-def _cluster(folder: Path) -> Iterator[Callable[[], StateStore]]:
-    """A cluster of one server that has all slots."""
-    import socket
+def _empty(server: Server) -> Server:
+    assert _ask(server, "FLUSHALL").startswith(b"+OK")
+    return server
 
-    port = programs.free_port()
-    options = ("--cluster-enabled", "yes", "--cluster-port", str(programs.free_port()))
-    with programs.running(programs.redis_server(port, *options), port=port, folder=folder):
-        with socket.create_connection(("127.0.0.1", port)) as link:
-            link.sendall(b"CLUSTER ADDSLOTSRANGE 0 16383\r\n")
-            assert link.recv(100).startswith(b"+OK")
-            while True:
-                link.sendall(b"CLUSTER INFO\r\n")
-                if b"cluster_state:ok" in link.recv(4000):
-                    break
-        address = RedisAddress(hosts=(("127.0.0.1", port),), mode=Mode.CLUSTER)
-        yield lambda: RedisState(address)
+
+def _ask(server: Server, command: str) -> bytes:
+    with socket.create_connection(server) as link:
+        link.sendall(f"{command}\r\n".encode())
+        return link.recv(4000)

@@ -1,11 +1,17 @@
 """What only the embedded history does: it survives, rolls up, and forgets."""
 
-from datetime import timedelta
+import os
+import random
+from datetime import datetime, timedelta
 from pathlib import Path
+
+import pytest
 
 from quarterdeck.hubstate.embedded.history import open_history
 from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
 from quarterdeck.kit.clock import VirtualClock
+
+RUNS = 40 if os.environ.get("QUARTERDECK_FULL") else 4
 
 
 async def _fill(path: Path | None, clock: VirtualClock, hours: int) -> None:
@@ -54,3 +60,63 @@ async def test_what_is_older_than_the_retention_is_forgotten(tmp_path: Path) -> 
         tmp_path / "h.db", clock, ago=timedelta(hours=200), step=timedelta(hours=1)
     )
     assert min(at for at, _ in found.points) > clock.now().timestamp() - 4 * 3600
+
+
+class SetClock(VirtualClock):
+    """A clock whose time of day is set forward and back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.shift
+
+
+async def _average(path: Path, clock: SetClock) -> float:
+    """The average of all that was ever written, as one step."""
+    history = open_history(path, clock=clock)
+    end = clock.now() + timedelta(days=3)
+    days = timedelta(days=9)
+    found = await history.query_range(
+        RangeQuery(name="m", start=end, end=end, step=days, reduction="avg")
+    )
+    await history.aclose()
+    return found[0].points[0][1]
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+async def test_no_sample_is_lost_or_counted_twice_when_the_clock_is_set(
+    tmp_path: Path, seed: int
+) -> None:
+    rng, clock, written = random.Random(seed), SetClock(), list[float]()
+    path = tmp_path / "h.db"
+    for _ in range(8):
+        history = open_history(path, clock=clock)
+        for _ in range(rng.randrange(1, 60)):
+            written.append(float(rng.randrange(1000)))
+            await history.write([Sample("m", (), written[-1], clock.now())])
+            await clock.advance(rng.uniform(1, 400))
+        await history.aclose()
+        assert await _average(path, clock) == pytest.approx(sum(written) / len(written))
+        clock.shift = timedelta(hours=rng.choice((-25, -3, -1, 0, 0, 1, 24)))
+
+
+async def test_clock_that_was_ahead_for_a_while_leaves_no_gap(tmp_path: Path) -> None:
+    clock, path = SetClock(), tmp_path / "h.db"
+    await _fill(path, clock, 3)
+    clock.shift = timedelta(days=1)
+    await _fill(path, clock, 2)
+    clock.shift = timedelta()
+    await _fill(path, clock, 26)
+    found = await _query(path, clock, ago=timedelta(hours=25), step=timedelta(hours=1))
+    assert len(found.points) == 26
+
+
+async def test_hub_that_wakes_after_years_answers_at_once(tmp_path: Path) -> None:
+    clock, path = SetClock(), tmp_path / "h.db"
+    await _fill(path, clock, 3)
+    clock.shift = timedelta(days=365 * 200)
+    await _fill(path, clock, 2)
+    found = await _query(path, clock, ago=timedelta(hours=2), step=timedelta(hours=1))
+    assert len(found.points) >= 2

@@ -1,7 +1,7 @@
-"""One cluster, read once: all parts at the same time, and only the nodes must succeed.
+"""Reads all parts of a cluster concurrently; only nodes and pods must succeed.
 
-Pods are listed once and counted as they stream by: nodes, totals and the short list share them.
-What a cluster does not serve (OpenShift's kinds, OLM, metrics.k8s.io) is asked for again only when
+Pods are listed once and counted while streaming: nodes, totals and the short list share them. What
+a cluster does not serve (OpenShift's kinds, OLM, metrics.k8s.io) is requested again only when
 operators are scanned.
 """
 
@@ -53,12 +53,12 @@ Document = dict[str, Any]
 
 
 async def ping(client: Client) -> None:
-    """The connection test: one small list that every reader may make."""
+    """Test the connection by listing one namespace, which every reader may do."""
     await client.raw.list(ResourcePath(*NAMESPACES), ListOptions(limit=1))
 
 
 class ClusterCollector:
-    """Reads one cluster again and again; remembers which optional APIs it serves."""
+    """Reads one cluster repeatedly, and remembers which optional APIs it does not serve."""
 
     def __init__(self, client: Client, *, clock: Clock) -> None:
         self._client = client
@@ -101,7 +101,7 @@ def _list_other_kinds(limits: Limits) -> Iterator[tuple[str, GVR, Any, int, Call
 
 
 class _Reading:
-    """One collection under way."""
+    """The state of one collection."""
 
     def __init__(self, client: Client, absent: set[str], wanted: Wanted, clock: Clock) -> None:
         self._client = client
@@ -110,7 +110,7 @@ class _Reading:
         self._wanted = wanted
         self._clock = clock
         self.version: Document | None = None
-        """What the server says of itself; it is asked only while that is not known."""
+        """The version of the server; read only while it is unknown."""
         self._problems: dict[str, str] = {}
         self._tally = PodTally()
         self._pods = PodSelection(wanted.limits or Limits())
@@ -147,7 +147,7 @@ class _Reading:
                 truncated=resource_lists.truncated or self._pods.is_truncated,
                 collection_time_ms=took_ms,
             )
-        totals = cluster.total(
+        totals = cluster.sum_nodes(
             facts,
             self._tally,
             namespaces=len(namespaces or ()),
@@ -270,18 +270,18 @@ class _Reading:
 
     # --- what may fail
 
-    async def _read_optional(self, what: str, read: Callable[[], Awaitable[T]]) -> T | None:
-        """A part without which the rest still says something."""
+    async def _read_optional(self, part: str, read: Callable[[], Awaitable[T]]) -> T | None:
+        """Read a part that may fail without failing the rest."""
         try:
             return await read()
         except (ApiError, ClientError) as error:
-            self._problems[what] = str(error)
+            self._problems[part] = str(error)
             return None
 
     async def _read_if_served(
-        self, gvr: GVR, what: str, read: Callable[[], Awaitable[T]]
+        self, gvr: GVR, part: str, read: Callable[[], Awaitable[T]]
     ) -> T | None:
-        """A part that many clusters do not have; its absence is no problem."""
+        """Read a part that many clusters do not serve or allow; its absence is not a problem."""
         if gvr.group in self._absent:
             return None
         try:
@@ -289,7 +289,7 @@ class _Reading:
         except (NotFound, Forbidden):
             self._absent.add(gvr.group)
         except (ApiError, ClientError) as error:
-            self._problems[what] = str(error)
+            self._problems[part] = str(error)
         return None
 
     async def _get(self, gvr: GVR, namespace: str, name: str) -> Document:

@@ -1,12 +1,13 @@
-"""History in the data directory: raw samples as they come, then roll-ups, then nothing.
+"""The history in the data directory: raw samples, which are replaced by roll-ups, then deleted.
 
-Everything is in memory and answered from there; the store underneath makes it survive. Each write
-is one durable entry. Once an hour is over, its roll-ups are written in one go, and the entries of
-hours that no query needs raw any more are deleted.
+Queries are answered from memory; the store makes the data durable. Each write is one durable entry.
+Once an hour is over, its roll-ups are written together, and raw entries that no query needs any
+more are deleted.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,12 +17,10 @@ from quarterdeck.hubstate.embedded.tiers import (
     FINE_S,
     HOUR_S,
     RAW_S,
-    STEP_S,
     Column,
     Point,
     Tiers,
     reduce_points,
-    roll_up,
 )
 from quarterdeck.hubstate.errors import HistoryUnavailable
 from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
@@ -52,7 +51,7 @@ _encoder = msgspec.msgpack.Encoder()
 def open_history(
     path: Path | None, *, clock: Clock, retention_s: float = RETENTION_S
 ) -> "EmbeddedHistory":
-    """Open the history in a file, or one that keeps nothing; blocks while it loads.
+    """Open the history in a file, or in memory without a path; blocks while it loads.
 
     Raises:
         HistoryUnavailable: if the file cannot be used.
@@ -79,11 +78,12 @@ class EmbeddedHistory:
         self._names: dict[str, set[Key]] = {}
         self._sequence = 0
         self._sealed = 0.0
-        """Until when roll-ups exist."""
+        """The time up to which roll-ups exist."""
         self._load()
 
     async def write(self, samples: Sequence[Sample]) -> None:
         """Keep samples; NaN, infinities and what is older than the raw samples are skipped."""
+        self._reopen()
         wanted = [each for each in samples if math.isfinite(each.value)]
         rows: dict[Key, list[float]] = {}
         for each in wanted:
@@ -99,7 +99,7 @@ class EmbeddedHistory:
         except StorageError as error:
             raise HistoryUnavailable(f"cannot write the history: {error}") from error
         for key, numbers in rows.items():
-            self._add_raw(key, numbers)
+            self._get_tiers(key).add_all(numbers)
 
     async def query_range(self, query: RangeQuery) -> list[Series]:
         """Matching series, ordered by their labels."""
@@ -114,11 +114,11 @@ class EmbeddedHistory:
             if not _matches(key[1], query.labels):
                 continue
             points = reduce_points(
-                self._iterate_points(self._series[key], start - step_s, end),
+                self._series[key].points(start - step_s, end + 1e-6),
                 start=start,
                 end=end,
                 step_s=step_s,
-                how=query.reduction,
+                reduction=query.reduction,
             )
             if points:
                 found.append(Series(key[0], key[1], points))
@@ -138,25 +138,12 @@ class EmbeddedHistory:
     def _fine_from(self) -> float:
         return max(0.0, self._sealed - FINE_S)
 
-    def _iterate_points(self, tiers: Tiers, start: float, end: float) -> Iterator[Point]:
-        """The finest there is of each part of the range."""
-        after = end + 1e-6
-        yield from tiers.coarse.between(start, min(after, self._fine_from))
-        yield from tiers.fine.between(max(start, self._fine_from), min(after, self._raw_from))
-        yield from tiers.raw(max(start, self._raw_from), after)
-
     def _get_tiers(self, key: Key) -> Tiers:
         found = self._series.get(key)
         if found is None:
             found = self._series[key] = Tiers()
             self._names.setdefault(key[0], set()).add(key)
         return found
-
-    def _add_raw(self, key: Key, numbers: Sequence[float]) -> None:
-        tiers = self._get_tiers(key)
-        for at, value in zip(numbers[::2], numbers[1::2], strict=True):
-            if at >= self._raw_from:
-                tiers.add(at, value)
 
     # --- what is written
 
@@ -172,18 +159,29 @@ class EmbeddedHistory:
             raise HistoryUnavailable(f"cannot write the history: {error}") from error
         return tickets
 
+    def _reopen(self) -> None:
+        """Mark hours as not sealed that are not over by the clock.
+
+        The clock was ahead and was corrected: samples of these hours are still to come.
+        """
+        self._sealed = min(self._sealed, self._find_over())
+
+    def _find_over(self) -> float:
+        """The end of the last hour that is over."""
+        return math.floor((self._clock.now().timestamp() - GRACE_S) / HOUR_S) * HOUR_S
+
     def _seal(self) -> Iterator[Ticket]:
         """Roll up every hour that is over, and delete what is not needed any more."""
-        over = math.floor((self._clock.now().timestamp() - GRACE_S) / HOUR_S) * HOUR_S
+        over = self._find_over()
         if over <= self._sealed:
             return
-        first = min(
-            (each.raw_times[0] for each in self._series.values() if each.raw_times), default=over
-        )
-        hour = max(self._sealed, math.floor(first / HOUR_S) * HOUR_S)
-        while hour < over:
+        hours = {
+            hour
+            for tiers in self._series.values()
+            for hour in tiers.list_raw_hours(self._sealed, over)
+        }
+        for hour in sorted(hours):
             yield from self._seal_hour(hour)
-            hour += HOUR_S
         self._sealed = over
         self._trim()
         yield from self._delete_old()
@@ -192,16 +190,15 @@ class EmbeddedHistory:
         fine: dict[Key, list[float]] = {}
         coarse: dict[Key, list[float]] = {}
         for key, tiers in self._series.items():
-            points = roll_up(tiers.raw(hour, hour + HOUR_S), STEP_S)
-            for point in points:
-                tiers.fine.append(point)
-                fine.setdefault(key, []).extend(point)
-            for point in roll_up(points, HOUR_S):
-                tiers.coarse.append(point)
-                coarse.setdefault(key, []).extend(point)
+            fine_points, coarse_points = tiers.seal(hour, hour + HOUR_S)
+            if fine_points:
+                fine[key] = list(chain.from_iterable(fine_points))
+            if coarse_points:
+                coarse[key] = list(chain.from_iterable(coarse_points))
+        name = f"{int(hour // HOUR_S):010d}"
         if fine:
-            name = f"{int(hour // HOUR_S):010d}"
             yield self._put(_FINE, name, fine)
+        if coarse:
             yield self._put(_COARSE, name, coarse)
 
     def _put(self, kind: str, name: str, rows: Mapping[Key, list[float]]) -> Ticket:
@@ -244,7 +241,12 @@ class EmbeddedHistory:
         for entry in snapshot.range(_BATCH):
             self._sequence = max(self._sequence, int(entry.key.name[11:]))
             for name, labels, numbers in _rows.decode(entry.value):
-                self._add_raw((name, labels), numbers)
+                self._get_tiers((name, labels)).add_all(numbers)
+        oldest = (each.raw_times[0] for each in self._series.values() if each.raw_times)
+        first = min(oldest, default=self._sealed)
+        # Hours that have samples are sealed once more; if they were before, nothing changes.
+        self._sealed = min(self._sealed, math.floor(first / HOUR_S) * HOUR_S)
+        self._reopen()
 
 
 def _matches(labels: Labels, wanted: Mapping[str, tuple[str, ...]]) -> bool:

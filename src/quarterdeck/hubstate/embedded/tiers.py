@@ -7,7 +7,8 @@ roll-up keeps sum, count, least, greatest and last, so every reduction stays exa
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from quarterdeck.hubstate.ports import Reduction
@@ -20,7 +21,7 @@ _WIDTH = 6
 
 
 class Point(NamedTuple):
-    """One sample, or what became of several: `at` is the time of the last one."""
+    """One sample, or the roll-up of several; `at` is the time of the last one."""
 
     at: float
     total: float
@@ -44,13 +45,22 @@ class Column:
         self._numbers: array[float] | None = None
 
     def append(self, point: Point) -> None:
-        """Add a point; one that comes late takes its place."""
+        """Insert a point in order of time; it replaces one of the same time."""
         if self._numbers is None:
             self._numbers = array("d")
         at = self._find(point.at)
         is_there = at < len(self) and self._numbers[at * _WIDTH] == point.at
         end = (at + 1) * _WIDTH if is_there else at * _WIDTH
         self._numbers[at * _WIDTH : end] = array("d", point)
+
+    def replace(self, start: float, end: float, points: Iterable[Point]) -> None:
+        """Replace the points with start <= at < end by others, given in order of time."""
+        numbers = array("d", chain.from_iterable(points))
+        if self._numbers is None:
+            self._numbers = numbers or None
+            return
+        low, high = self._find(start) * _WIDTH, self._find(end) * _WIDTH
+        self._numbers[low:high] = numbers
 
     def between(self, start: float, end: float) -> Iterator[Point]:
         """Points with start <= at < end."""
@@ -60,16 +70,16 @@ class Column:
             yield Point(*numbers[index * _WIDTH : (index + 1) * _WIDTH])
 
     def drop_before(self, moment: float) -> None:
-        """Forget what is older."""
+        """Drop the points before a moment."""
         if self._numbers is not None:
             del self._numbers[: self._find(moment) * _WIDTH]
 
     def _find(self, moment: float) -> int:
-        """How many points are older."""
+        """The number of points before a time."""
         numbers = self._numbers
-        if numbers is None:
+        if not numbers or moment <= numbers[0]:
             return 0
-        if len(numbers) and numbers[-_WIDTH] < moment:
+        if numbers[-_WIDTH] < moment:
             return len(self)
         return bisect_left(range(len(self)), moment, key=lambda index: numbers[index * _WIDTH])
 
@@ -89,7 +99,7 @@ class Tiers:
         self.coarse = Column()
 
     def add(self, at: float, value: float) -> None:
-        """Keep a sample; a second one of the same moment replaces the first."""
+        """Add a sample; a second one of the same time replaces the first."""
         times = self.raw_times
         index = len(times) if not times or times[-1] < at else bisect_left(times, at)
         if index < len(times) and times[index] == at:
@@ -98,14 +108,57 @@ class Tiers:
         times.insert(index, at)
         self.raw_values.insert(index, value)
 
+    def add_all(self, numbers: Sequence[float]) -> None:
+        """Add samples, given as alternating times and values."""
+        for at, value in zip(numbers[::2], numbers[1::2], strict=True):
+            self.add(at, value)
+
     def raw(self, start: float, end: float) -> Iterator[Point]:
         """Samples with start <= at < end."""
         low, high = bisect_left(self.raw_times, start), bisect_left(self.raw_times, end)
         for index in range(low, high):
             yield Point.of(self.raw_times[index], self.raw_values[index])
 
+    def points(self, start: float, end: float) -> list[Point]:
+        """The points with start <= at < end at the finest resolution; no sample counts twice."""
+        coarse, fine = self._find_alone(start, end)
+        return sorted((*coarse, *fine, *self.raw(start, end)))
+
+    def seal(self, start: float, end: float) -> tuple[list[Point], list[Point]]:
+        """Roll up the samples with start <= at < end; returns the fine and coarse roll-ups.
+
+        Roll-ups of samples that were already dropped are kept beside the new ones: if the clock
+        was set back, the same hour is sealed twice.
+        """
+        coarse, fine = self._find_alone(start, end)
+        fine = sorted((*fine, *roll_up(self.raw(start, end), STEP_S)))
+        coarse = sorted((*coarse, *roll_up(fine, HOUR_S)))
+        self.fine.replace(start, end, fine)
+        self.coarse.replace(start, end, coarse)
+        return fine, coarse
+
+    def _find_alone(self, start: float, end: float) -> tuple[list[Point], list[Point]]:
+        """Coarse and fine roll-ups whose samples were dropped.
+
+        A roll-up has the time of its last sample; the samples are gone if no finer point has it.
+        """
+        raw = set(self.raw_times[bisect_left(self.raw_times, start) :])
+        fine = list(self.fine.between(start, end))
+        known = {each.at for each in fine}
+        coarse = [each for each in self.coarse.between(start, end) if each.at not in known]
+        return coarse, [each for each in fine if each.at not in raw]
+
+    def list_raw_hours(self, start: float, end: float) -> Iterator[float]:
+        """The beginnings of hours that have samples with start <= at < end."""
+        times = self.raw_times
+        index = bisect_left(times, start)
+        while index < len(times) and times[index] < end:
+            hour = math.floor(times[index] / HOUR_S) * HOUR_S
+            yield hour
+            index = bisect_left(times, hour + HOUR_S, index)
+
     def drop_raw_before(self, moment: float) -> None:
-        """Forget samples that are older."""
+        """Drop the samples before a moment."""
         count = bisect_left(self.raw_times, moment)
         del self.raw_times[:count]
         del self.raw_values[:count]
@@ -138,9 +191,9 @@ def _join(left: Point, right: Point) -> Point:
 
 
 def reduce_points(
-    points: Iterable[Point], *, start: float, end: float, step_s: float, how: Reduction
+    points: Iterable[Point], *, start: float, end: float, step_s: float, reduction: Reduction
 ) -> tuple[tuple[float, float], ...]:
-    """One value at each step: what was measured since the step before, left end excluded."""
+    """One value per step, from the points after the previous step up to this one."""
     count = int((end - start) / step_s + 1e-9) + 1
     moments = [start + number * step_s for number in range(count)]
     found: dict[int, Point] = {}
@@ -149,11 +202,13 @@ def reduce_points(
         if index < len(moments) and point.at > moments[index] - step_s:
             before = found.get(index)
             found[index] = point if before is None else _join(before, point)
-    return tuple((moments[index], _reduce_point(found[index], how)) for index in sorted(found))
+    return tuple(
+        (moments[index], _reduce_point(found[index], reduction)) for index in sorted(found)
+    )
 
 
-def _reduce_point(point: Point, how: Reduction) -> float:
-    match how:
+def _reduce_point(point: Point, reduction: Reduction) -> float:
+    match reduction:
         case "avg":
             return point.total / point.weight
         case "min":

@@ -43,7 +43,7 @@ def find_expected_types(planned: Sequence[Command]) -> dict[str, bytes]:
     return expected
 
 
-def commands(writes: Sequence[Write]) -> Iterator[Command]:
+def build_commands(writes: Sequence[Write]) -> Iterator[Command]:
     """The commands that carry out the writes, in their order."""
     for write in writes:
         yield from _build_command(write)

@@ -1,7 +1,7 @@
 """The state store in Redis or Valkey: MULTI on one server and behind Sentinel, per key on Cluster.
 
-The library reconnects and tries again; what still fails is `StoreUnavailable` when nobody
-answered, `StoreRefused` when Redis answered with an error: out of memory, read-only, wrong type.
+The library reconnects and retries. What still fails is `StoreUnavailable` without a response, and
+`StoreRefused` if Redis returned an error: out of memory, read-only, wrong type.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from quarterdeck.hubstate.redis.address import Mode, RedisAddress
 from quarterdeck.hubstate.redis.commands import (
     ABSENT,
     Command,
-    commands,
+    build_commands,
     find_expected_types,
 )
 from quarterdeck.hubstate.redis.connect import POOL, close, connect
@@ -34,7 +34,7 @@ class RedisState:
     """Implements `StateStore` on a Redis client."""
 
     def __init__(self, address: RedisAddress) -> None:
-        """Nothing is sent yet.
+        """Create the client; nothing is sent yet.
 
         Raises:
             StoreUnavailable: if the library is not installed.
@@ -44,7 +44,7 @@ class RedisState:
         self._masker = Masker(address.password)
         self._slots = asyncio.Semaphore(POOL)
         self._checked: dict[str, bytes] = {}
-        """Types of keys that were looked at."""
+        """The types of keys that were checked before."""
 
     async def get(self, key: str) -> bytes | None:
         """A string value."""
@@ -100,7 +100,7 @@ class RedisState:
 
     async def commit(self, writes: Sequence[Write]) -> None:
         """Carry out all writes, or none; on a cluster each key for itself."""
-        planned = list(commands(writes))
+        planned = list(build_commands(writes))
         if not planned:
             return
         async with self._call():
@@ -129,8 +129,8 @@ class RedisState:
     async def _wait_replicated(self, wanted: int) -> None:
         """Wait until replicas have everything that was written before.
 
-        WAIT is about writes of its own connection. A write on the same one comes after the commit
-        in the stream that replicas follow, whichever connection that had.
+        WAIT covers only writes of its own connection, and the commit may have used another one. So
+        a key is written on this connection: in the replication stream it follows the commit.
         """
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.execute_command("SET", _REPLICATED, "1")
@@ -147,9 +147,9 @@ class RedisState:
         return self.address.mode is Mode.CLUSTER
 
     async def _check_types(self, planned: Sequence[Command]) -> None:
-        """Refuse a key of another type before anything is sent: MULTI would keep the other writes.
+        """Refuse a key of another type before anything is sent: MULTI would apply the other writes.
 
-        A key is checked before the first write that expects a type of it; nobody else writes here.
+        A key is checked once for each type, because only the hub writes it.
         """
         expected = find_expected_types(planned)
         unknown = [key for key, type_ in expected.items() if self._checked.get(key) != type_]
@@ -202,7 +202,7 @@ class RedisState:
                 await close(client)
 
     async def _get_subscriber(self) -> Any:
-        """A client that can subscribe: on a cluster one of its servers, which hears them all."""
+        """A client that can subscribe; on a cluster to one server, as each gets all messages."""
         if not self._is_cluster:
             return self._redis
         with self._translate_errors():
@@ -225,14 +225,14 @@ class RedisState:
 
     @contextlib.asynccontextmanager
     async def _call(self) -> AsyncIterator[None]:
-        """Wait for a connection to be free: the library would fail instead."""
+        """Limit concurrent calls: the library fails if the pool has no free connection."""
         async with self._slots:
             with self._translate_errors():
                 yield
 
     @contextlib.contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """No exception of the library leaves this module."""
+        """Translate exceptions of the library to errors of this package."""
         from redis import exceptions
 
         known = exceptions.RedisError, exceptions.RedisClusterException, OSError

@@ -17,24 +17,25 @@ _FUNCTIONS: dict[Reduction, str] = {
 
 
 def encode_samples(samples: Iterable[Sample]) -> Iterator[str]:
-    """One line a sample, with its time in milliseconds; what is not finite is left out."""
+    """Encode one line per sample, with its time in milliseconds; skips non-finite values."""
     for sample in samples:
         if math.isfinite(sample.value):
             labels = ",".join(f'{name}="{escape(value)}"' for name, value in sample.labels)
             series = f"{sample.name}{{{labels}}}" if labels else sample.name
-            yield f"{series} {_number(float(sample.value))} {int(sample.at.timestamp() * 1000)}\n"
+            at_ms = int(sample.at.timestamp() * 1000)
+            yield f"{series} {_format_number(float(sample.value))} {at_ms}\n"
 
 
 def escape(value: str) -> str:
-    """A label's value between quotes."""
+    """Escape the value of a label for use between quotes."""
     return value.translate(_ESCAPES)
 
 
 def encode_query(query: RangeQuery) -> str:
-    """The expression that gives one point a step.
+    """The PromQL expression that yields one point per step.
 
     Raises:
-        ValueError: if the metric or a label has a name that none can have.
+        ValueError: if the name of the metric or of a label is invalid.
     """
     for name in (query.name, *query.labels):
         if not _NAME.fullmatch(name):
@@ -47,5 +48,5 @@ def encode_query(query: RangeQuery) -> str:
     return f"{_FUNCTIONS[query.reduction]}({query.name}{{{matchers}}}[{step_ms}ms])"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -1,6 +1,6 @@
-"""Messages from and to bytes, by the table of `messages`. Pure.
+"""Messages from and to bytes, by the table of `descriptors`. Pure.
 
-Unknown fields are skipped, as protobuf wants. The last of several alternatives wins.
+Unknown fields are skipped, as protobuf requires. The last of several alternatives wins.
 """
 
 import functools
@@ -10,26 +10,22 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from quarterdeck.inventory.push.messages import (
-    MESSAGES,
-    ConnectRequest,
-    ConnectResponse,
-    MetricsBatch,
-)
+from quarterdeck.inventory.push.descriptors import MESSAGES
+from quarterdeck.inventory.push.messages import ConnectRequest, ConnectResponse, MetricsBatch
 from quarterdeck.kit import protowire
 from quarterdeck.kit.protowire import ProtobufError, iterate_fields
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_SECONDS = 253_402_300_799
-"""The end of the year 9999."""
+"""Largest timestamp: the end of the year 9999."""
 _HEAD = frozenset({"batch_id", "sequence", "agent_id", "chunk_index", "chunk_count"})
 Read = Callable[[Any], Any]
 Write = Callable[[int, Any], bytes]
 
 
 def decode_request(data: bytes) -> ConnectRequest:
-    """What a collector sent.
+    """Decode a message of a collector.
 
     Raises:
         ProtobufError: if the bytes are not such a message.
@@ -38,7 +34,7 @@ def decode_request(data: bytes) -> ConnectRequest:
 
 
 def decode_request_head(data: bytes) -> ConnectRequest:
-    """What a collector sent; of a batch only what says which chunk of which batch it is.
+    """Decode a request of a collector; of a batch only the fields that identify the chunk.
 
     Raises:
         ProtobufError: if the bytes are not such a message, as far as they are read.
@@ -57,7 +53,7 @@ def decode_request_head(data: bytes) -> ConnectRequest:
 
 
 def decode_response(data: bytes) -> ConnectResponse:
-    """What the hub sent.
+    """Decode a message of the hub.
 
     Raises:
         ProtobufError: if the bytes are not such a message.
@@ -66,17 +62,17 @@ def decode_response(data: bytes) -> ConnectResponse:
 
 
 def encode_request(message: ConnectRequest) -> bytes:
-    """The bytes of what a collector sends."""
+    """Encode a message of a collector."""
     return encode("ConnectRequest", message)
 
 
 def encode_response(message: ConnectResponse) -> bytes:
-    """The bytes of what the hub sends."""
+    """Encode a message of the hub."""
     return encode("ConnectResponse", message)
 
 
 def decode(name: str, data: Any) -> Any:
-    """A message from its bytes.
+    """Decode a message.
 
     Raises:
         ProtobufError: if the bytes are not such a message.
@@ -103,7 +99,7 @@ def decode(name: str, data: Any) -> Any:
 
 
 def encode(name: str, message: Any) -> bytes:
-    """The bytes of a message; zero values are left out."""
+    """Encode a message; zero values are left out."""
     parts: list[bytes] = []
     for field in _plan(name).fields:
         value = getattr(message, field.name)
@@ -140,7 +136,7 @@ class _Plan(NamedTuple):
 
 @functools.cache
 def _plan(name: str) -> _Plan:
-    """How a message is read and written; compiled once."""
+    """The plan for decoding and encoding a message; built once per message."""
     message = MESSAGES[name]
     fields, defaults = [], {}
     known = {each.name: each for each in msgspec.structs.fields(message.type)}

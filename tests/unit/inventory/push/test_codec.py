@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from quarterdeck.inventory.nodes import NodeCondition, NodeFacts
 from quarterdeck.inventory.push import codec
+from quarterdeck.inventory.push.descriptors import MESSAGES, PACKAGE
 from quarterdeck.inventory.push.messages import (
-    MESSAGES,
-    PACKAGE,
     Ack,
     ClusterMetrics,
     ConfigUpdate,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.inventory.push.messages import MESSAGES
+from quarterdeck.inventory.push.descriptors import MESSAGES
 from quarterdeck.inventory.push.schema import render_proto
 
 ORIGINAL = {
