@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 
 
 class DiskBuffer:
-    """Batches in the order they were made."""
+    """Batches on disk in the order of their creation."""
 
     def __init__(self, folder: Path, *, max_batches: int, max_bytes: int) -> None:
         """Open a folder; batches of an earlier run are kept.
@@ -39,7 +39,7 @@ class DiskBuffer:
         self._max_bytes = max_bytes
         self._lock = threading.RLock()
         self.dropped = 0
-        """Batches that were given up because there were too many."""
+        """Number of batches that were dropped: over a limit, or unreadable."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for unfinished in folder.glob(".*.tmp"):
             unfinished.unlink()
@@ -72,7 +72,7 @@ class DiskBuffer:
                 file.write(each)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.replace(self._path(entry))
+        unfinished.replace(self._build_path(entry))
         self._next += 1
         self._entries.append(entry)
         self._bytes += entry.size
@@ -91,11 +91,11 @@ class DiskBuffer:
             return None
 
     def remove(self, entry: Entry) -> None:
-        """Let go of a batch; one that was dropped meanwhile is fine."""
+        """Remove a batch; does nothing if it was dropped meanwhile."""
         with self._lock, contextlib.suppress(ValueError):
             self._entries.remove(entry)
             self._bytes -= entry.size
-        self._path(entry).unlink(missing_ok=True)
+        self._build_path(entry).unlink(missing_ok=True)
 
     def _trim(self) -> None:
         """Drop the oldest until both bounds hold; the newest always stays."""
@@ -107,7 +107,7 @@ class DiskBuffer:
 
     def _read(self, entry: Entry) -> list[bytes]:
         try:
-            data = self._path(entry).read_bytes()
+            data = self._build_path(entry).read_bytes()
         except OSError:
             return []
         chunks, position = [], 0
@@ -118,5 +118,5 @@ class DiskBuffer:
             position += size
         return chunks if position == len(data) else []
 
-    def _path(self, entry: Entry) -> Path:
+    def _build_path(self, entry: Entry) -> Path:
         return self._folder / f"{entry.ordinal:012d}{_SUFFIX}"

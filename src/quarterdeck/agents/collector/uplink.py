@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from quarterdeck.agents.collector.settings import CollectorSettings
 from quarterdeck.agents.collector.tunnel import open_tunnel, split_address
 from quarterdeck.inventory.push.codec import decode_response, encode_request
+from quarterdeck.inventory.push.descriptors import METHOD
 from quarterdeck.inventory.push.messages import (
-    METHOD,
     Ack,
     ConfigUpdate,
     ConnectRequest,
@@ -23,7 +23,7 @@ from quarterdeck.kit.protowire import ProtobufError
 from quarterdeck.kit.redaction import Masker
 
 _MAX_RECEIVED = 64 * 1024 * 1024
-"""The whole set of MetricSources is one message."""
+"""Limit of a received message: all MetricSources are sent in one."""
 _OPTIONS: list[tuple[str, int | str]] = [
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -34,7 +34,7 @@ _OPTIONS: list[tuple[str, int | str]] = [
 
 
 class Disconnected(Exception):
-    """Raised when the hub cannot be reached, or ends the stream; says why."""
+    """Raised when the hub cannot be reached, or ends the stream; the message names the cause."""
 
 
 class Uplink:
@@ -47,17 +47,17 @@ class Uplink:
         on_config: Callable[[ConfigUpdate], None],
         masker: Masker | None = None,
     ) -> None:
-        """`masker` takes the token out of what the hub says."""
+        """`masker` removes the token from messages of the hub."""
         self._call = call
         self._masker = masker or Masker()
         self._on_config = on_config
         self._acks: asyncio.Queue[Ack] = asyncio.Queue(maxsize=16)
         self._writing = asyncio.Lock()
         self.accepted = asyncio.Event()
-        """Set when the hub has answered for the first time: the token is good."""
+        """Set at the first response of the hub, which proves that it accepted the token."""
 
     async def register(self, request: RegisterRequest) -> None:
-        """Say who we are."""
+        """Send the registration of this collector."""
         await self._write([encode_request(ConnectRequest(register=request))])
 
     async def push(self, chunks: Sequence[bytes]) -> Ack:
@@ -70,10 +70,10 @@ class Uplink:
         await self._write([encode_request(ConnectRequest(health=report))])
 
     async def receive(self) -> None:
-        """Take what the hub sends until the stream ends.
+        """Handle messages of the hub until the stream ends.
 
         Raises:
-            Disconnected: always, sooner or later.
+            Disconnected: when the stream ends; this method never returns.
         """
         import grpc.aio
 
@@ -115,7 +115,7 @@ class Dial(Protocol):
     def __call__(
         self, settings: CollectorSettings, *, on_config: Callable[[ConfigUpdate], None]
     ) -> AbstractAsyncContextManager[Uplink]:
-        """A stream while the block runs; raises `Disconnected`."""
+        """Open a stream, closed at the end of the block; raises `Disconnected`."""
         ...
 
 
@@ -155,7 +155,7 @@ async def _open_channel(settings: CollectorSettings, stack: contextlib.AsyncExit
 
 
 def _build_context(settings: CollectorSettings) -> ssl.SSLContext:
-    """The tunnel's TLS: the chain is checked here, the name by the tunnel."""
+    """Build the TLS context of the tunnel: it checks the chain, and the tunnel the name."""
     try:
         context = ssl.create_default_context(cafile=settings.tls_authority or None)
         if settings.tls_certificate:

@@ -1,4 +1,4 @@
-"""The loop: attest the machine, report it ready, then renew, beat and follow directives."""
+"""The agent's loop: attest, report ready, then renew, send heartbeats, follow directives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ LONGEST_MESSAGE = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What the agent has of its machine."""
+    """The functions and files of the machine that the agent uses."""
 
     wait: Callable[[float], bool]
-    """Wait so many seconds; true if the agent should stop."""
+    """Wait for some seconds; returns True if the agent should stop."""
     now: Callable[[], datetime]
     log: Callable[[str], None]
     power_off: Callable[[], None]
@@ -44,7 +44,10 @@ class Agent:
         self._workload = Workload(self._report, around.wait, around.log, self._shut_down)
 
     def run(self) -> int:
-        """Work until told to stop; the exit code: 0, or 5 if the machine was refused."""
+        """Run until stopped; returns the exit code.
+
+        0 is success, 2 to 4 a failure of the runner, and 5 a machine that was refused.
+        """
         try:
             if not self._is_attested() and not self._attest_patiently():
                 return 0
@@ -65,7 +68,7 @@ class Agent:
         return times is not None and self._around.now() < times[1]
 
     def _attest_patiently(self) -> bool:
-        """Try until it works; the same key again, so that a lost answer is repeated."""
+        """Attest, with retries; the same key is used, so that a lost answer is repeated."""
         delay_s = FIRST_RETRY_S
         while True:
             try:
@@ -116,12 +119,12 @@ class Agent:
                 if not self._is_attested():
                     self._around.log("the certificate has expired")
                     return self._shut_down()
-            code = self._workload.rest(self._rest_s(interval_s))
+            code = self._workload.rest(self._compute_rest_s(interval_s))
             if code is not None:
                 return code
 
-    def _rest_s(self, interval_s: float) -> float:
-        """Until the next heartbeat, or until the certificate is due if that is sooner."""
+    def _compute_rest_s(self, interval_s: float) -> float:
+        """Seconds until the next heartbeat, or until the renewal if that is sooner."""
         times = self._identity.read_times()
         if times is None:
             return interval_s
@@ -138,12 +141,12 @@ class Agent:
             )
         except Denied as error:
             self._around.log(f"cannot renew the certificate: {error}")
-            return  # the next heartbeat says what to do
+            return  # the answer to the next heartbeat has the directive
         self._identity.store(credentials)
         self._around.log("certificate renewed")
 
     def _prepare_patiently(self) -> bool:
-        """Find out what to run, and prepare it; false if the agent should stop."""
+        """Read the configuration and prepare the workload, with retries; False to stop."""
         delay_s = FIRST_RETRY_S
         while True:
             try:

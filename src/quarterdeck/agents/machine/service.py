@@ -1,4 +1,4 @@
-"""Calls of the bootstrap service; it is trusted by the root that came with the seed, alone."""
+"""Calls of the bootstrap service; only the root certificate in the seed is trusted."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ _MAX_BODY = 1 << 20
 
 
 class Unreachable(Exception):
-    """Raised when the service does not answer, or asks to come back later: try again."""
+    """Raised when the service does not answer, or is busy: try again later."""
 
 
 class Denied(Exception):
@@ -38,7 +38,7 @@ class Service:
         chain: Path | None = None,
         key: Path | None = None,
     ) -> dict[str, Any]:
-        """One request; with a certificate where the service asks for one.
+        """Make one request, with a client certificate if `chain` and `key` are given.
 
         Raises:
             Unreachable: if it should be repeated later.
@@ -60,10 +60,10 @@ class Service:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Unreachable(f"{method} {path}: {error}") from error
-        return _judge(status, text, f"{method} {path}")
+        return _decode_response(status, text, f"{method} {path}")
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -89,7 +89,7 @@ class Service:
         return answer.status, text
 
 
-def _judge(status: int, text: bytes, what: str) -> dict[str, Any]:
+def _decode_response(status: int, text: bytes, request: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError:
@@ -98,7 +98,7 @@ def _judge(status: int, text: bytes, what: str) -> dict[str, Any]:
         document = {}
     elif status in (200, 201, 202):
         return document
-    message = f"{what}: {status} {document.get('code', '')}".rstrip()
+    message = f"{request}: {status} {document.get('code', '')}".rstrip()
     if request_id := document.get("requestId"):
         message = f"{message} (request {request_id})"
     if status == 429 or status >= 500:

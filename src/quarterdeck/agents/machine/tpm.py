@@ -11,11 +11,11 @@ from quarterdeck.agents.machine.programs import ProgramError, run
 _PCR_BYTES = 32
 _USER_WITH_AUTH = 1 << 6
 _ATTRIBUTES = "fixedtpm|fixedparent|sensitivedataorigin|userwithauth|restricted|sign|noda"
-"""Of an attestation key. Without noda, machines that lose power are locked out of their TPM."""
+"""Attributes of an attestation key; `noda` avoids a TPM lockout after power losses."""
 
 
 class Family(NamedTuple):
-    """A kind of endorsement key, where makers store it, and its attestation keys."""
+    """A type of endorsement key: where vendors store it, and its attestation keys' algorithm."""
 
     name: str
     handle: str
@@ -28,7 +28,7 @@ ECC = Family("ecc", "0x81010016", "0x01c00016", "ecc256:ecdsa-sha256:null")
 
 
 class Tpm:
-    """One TPM; files of the tools lie in a folder that goes with it."""
+    """One TPM; files of the tools are in a temporary folder, which `close` removes."""
 
     def __init__(self, tcti: str = "", family: Family = RSA) -> None:
         self._tcti = tcti
@@ -42,21 +42,21 @@ class Tpm:
         self._folder.cleanup()
 
     def describe(self, claim_uid: str, csr: str) -> dict[str, Any]:
-        """The first request of an attestation."""
+        """Build the first request of an attestation: keys, and the endorsement certificate."""
         request = {"claimUid": claim_uid, "csr": csr, "ekPublic": _encode(self._read_ek()[2:])}
         try:
             self._run("tpm2_nvread", self._family.certificate, "-o", "ek.der")
             request["ekCertificate"] = _encode(self._read("ek.der"))
         except ProgramError:
-            pass  # many TPMs have none; the service knows whether it needs one
+            pass  # many TPMs have none; the service decides whether it is required
         self._create_attestation_key()
         request["akPublic"] = _encode(self._read("ak.pub"))
         return request
 
     def answer(self, challenge: dict[str, Any], csr: str) -> dict[str, Any]:
-        """The second request: the opened secret, and a quote bound to the certificate request."""
+        """Build the second request: the decrypted secret, and a quote bound to the CSR."""
         blob, secret = (
-            _sized(base64.b64decode(challenge[name]))
+            _prefix_size(base64.b64decode(challenge[name]))
             for name in ("credentialBlob", "encryptedSecret")
         )
         head = (0xBADCC0DE).to_bytes(4, "big") + (1).to_bytes(4, "big")
@@ -85,9 +85,9 @@ class Tpm:
         }
 
     def _read_ek(self) -> bytes:
-        """The endorsement key: the one its maker has stored, or made from the usual template.
+        """Read the endorsement key that the vendor has stored, or create it from the template.
 
-        A TPM that has no RSA key is asked for one on an elliptic curve.
+        A stored RSA key is tried first, then a stored ECC key.
         """
         for family in (self._family, ECC):
             try:
@@ -133,7 +133,7 @@ class Tpm:
             self._flush()
 
     def _flush(self) -> None:
-        """Without a resource manager a TPM has three slots for keys."""
+        """Flush transient keys: without a resource manager a TPM has only three slots for them."""
         self._run("tpm2_flushcontext", "-t")
 
     def _run(self, *command: str) -> None:
@@ -148,5 +148,5 @@ def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _sized(data: bytes) -> bytes:
+def _prefix_size(data: bytes) -> bytes:
     return len(data).to_bytes(2, "big") + data

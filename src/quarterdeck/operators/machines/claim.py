@@ -1,7 +1,7 @@
-"""The reconciler of MachineClaim: one step of a machine's life at a time.
+"""The reconciler of MachineClaim: one step of a machine's life cycle per reconcile.
 
 Every step ends with one write of the status, so that a crash at any point repeats one step.
-What a step is about to do is written down before, by the step before it.
+What a step is about to do is in the status before it starts, written by the previous step.
 """
 
 import random
@@ -12,7 +12,7 @@ from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.names import PAUSED as PAUSED_ANNOTATION
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
-from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
 from quarterdeck.operators.machines import claim_attestation, claim_steps, claim_watching
@@ -20,6 +20,7 @@ from quarterdeck.operators.machines.claim_attestation import disown_reports, rep
 from quarterdeck.operators.machines.claim_booting import await_boot, needs_service
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.claim_placing import place
+from quarterdeck.operators.machines.claim_progress import report_step
 from quarterdeck.operators.machines.claim_recovery import Recovery
 from quarterdeck.operators.machines.claim_steps import Recipe
 from quarterdeck.operators.machines.cluster import is_ready
@@ -50,7 +51,7 @@ from quarterdeck.operators.machines.report import (
     set_condition,
 )
 from quarterdeck.operators.machines.sizes import parse_time
-from quarterdeck.operators.machines.support import unsupported_of_claim
+from quarterdeck.operators.machines.support import find_unsupported_of_claim
 from quarterdeck.runtime import Context, RequeueAfter, Result, Waiting
 
 _WAIT_S = 30.0
@@ -58,17 +59,17 @@ _OPENING_S = 1.0
 
 
 class Shared(NamedTuple):
-    """What every claim is reconciled with."""
+    """The dependencies that the reconcile and the deletion of every claim share."""
 
     connections: Connections
     operator_uid: Callable[[], str]
     claims: Callable[[], Sequence[MachineClaim]]
-    """Every claim that is known."""
+    """Lists every claim in the cache."""
     metrics: MachineMetrics
     rng: random.Random
     expected_machines: ExpectedMachines
     inviter: Callable[[], Inviter | None] = lambda: None
-    """The bootstrap service, if there is one."""
+    """Returns the client of the bootstrap service; None if there is no such service."""
 
 
 class Claims:
@@ -80,7 +81,7 @@ class Claims:
         self._loaded: set[Key] = set()
 
     async def reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
-        """Do the step that is due, and let the poll know what to expect."""
+        """Do the step that is due, then record what the poll should expect of the VM."""
         try:
             return await self._reconcile(claim, ctx)
         finally:
@@ -89,7 +90,7 @@ class Claims:
     async def _reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
         disown_reports(claim, ctx)
         report_refusal(claim, ctx)
-        report_unsupported(ctx, unsupported_of_claim(claim))
+        report_unsupported(ctx, find_unsupported_of_claim(claim))
         if ctx.status.current.phase is None:
             ctx.status.set(phase="Pending")  # whatever it waits for, the column is not empty
         if _is_paused(claim, ctx):
@@ -102,15 +103,17 @@ class Claims:
         machine, recipe = await self._resolve(claim, ctx, step)
         overdue = find_overdue(claim, ctx.now())
         if overdue is not None and not _waits_for_service(step, recipe):
-            return self._recovery.fail(machine, _timed_out(overdue))
+            return self._recovery.fail(machine, _build_timeout(claim, overdue))
         try:
-            return await self._run(step, machine, recipe)
+            result = await self._run(step, machine, recipe)
         except Failed as error:
             return self._recovery.fail(machine, error)
         except Retry as error:
             return self._recovery.retry(machine, error.reason, error.message)
         except HypervisorError as error:
             return self._recovery.handle(machine, recipe, error)
+        report_step(machine)
+        return result
 
     async def _run(self, step: Step, machine: Machine, recipe: Recipe) -> Result | None:
         if machine.claim.status.phase == "Ready":
@@ -149,8 +152,8 @@ class Claims:
     async def _resolve(
         self, claim: MachineClaim, ctx: Context[MachineClaim], step: Step
     ) -> tuple[Machine, Recipe]:
-        """The template, the cluster and the connection; waits for what is not there."""
-        template = await self._template(claim, ctx, step)
+        """Find the template, the cluster and the connection; raises `Waiting` if one is missing."""
+        template = await self._get_template(claim, ctx, step)
         ref = claim.status.vm_ref
         key = parse_key(ref.hypervisor_cluster) if ref is not None else cluster_key_of(template)
         cluster = await ctx.find(HypervisorCluster, key.name, key.namespace)
@@ -169,7 +172,7 @@ class Claims:
         )
         return machine, Recipe(template, cluster, allocations, self._shared.inviter())
 
-    async def _template(
+    async def _get_template(
         self, claim: MachineClaim, ctx: Context[MachineClaim], step: Step
     ) -> HypervisorMachineTemplate:
         key = template_key_of(claim)
@@ -210,18 +213,26 @@ def _wait_s(claim: MachineClaim, ctx: Context[MachineClaim]) -> float:
 
 
 def _waits_for_service(step: Step, recipe: Recipe) -> bool:
-    """A machine that waits for the bootstrap service stays; nobody could report its progress."""
+    """Whether a booting machine waits for a report that no bootstrap service can make.
+
+    Such a boot has no time limit.
+    """
     is_served = recipe.inviter is not None and recipe.template.spec.attestation is not None
     return step is Step.AWAIT_BOOT and needs_service(recipe.template) and not is_served
 
 
-def _timed_out(overdue: Overdue) -> Failed:
+def _build_timeout(claim: MachineClaim, overdue: Overdue) -> Failed:
+    """Build the failure of a phase that took too long, with the last message of Ready."""
     is_boot = overdue.phase == "Bootstrapping"
     reason = Reason.BOOTSTRAP_TIMEOUT if is_boot else Reason.PROVISION_TIMEOUT
-    return Failed(reason, f"{overdue.phase} took longer than {overdue.limit_s:.0f} s")
+    text = f"{overdue.phase} took longer than {overdue.limit_s:.0f} s"
+    last = find(claim.status.conditions, READY)
+    if last is not None and last.message:
+        text = f"{text}; last: {last.reason}: {last.message}"
+    return Failed(reason, text)
 
 
 def _hold(ctx: Context[MachineClaim], reason: Reason, message: str) -> Waiting:
-    """Stay where we are; a change of what is missing wakes the claim."""
+    """Report what is missing, and build the `Waiting` to raise; its change enqueues the claim."""
     set_condition(ctx, READY, FALSE, reason, message)
     return Waiting(reason, message, after_s=_WAIT_S)

@@ -1,4 +1,4 @@
-"""From a VM that runs to a machine that is ready: its address is waited for."""
+"""The boot of a machine: it becomes ready when the VM runs and its address is known."""
 
 from quarterdeck.apis.hypervisor.claim import NetworkInfo
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
@@ -16,23 +16,23 @@ from quarterdeck.operators.machines.conditions import (
 from quarterdeck.operators.machines.connection import View
 from quarterdeck.operators.machines.machine import VMInfo
 from quarterdeck.operators.machines.machine_context import Machine
-from quarterdeck.operators.machines.plan.claim import Verdict, entered_at, judge_vm, poll_s
+from quarterdeck.operators.machines.plan.claim import Verdict, find_entry_time, judge_vm, poll_s
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.template import identity_of
 from quarterdeck.runtime import DONE, RequeueAfter, Result
 
 BOOT_POLL_S = 1.0
 ASK_AFTER_S = 4.0
-"""How long a machine boots before it is asked for its address alone."""
+"""How long a machine boots before its VM is read on its own to get the address."""
 
 
 def needs_service(template: HypervisorMachineTemplate) -> bool:
-    """Whether a machine is ready only when the bootstrap service says so."""
+    """Whether only the bootstrap service can report a machine ready."""
     return template.spec.attestation is not None or template.spec.bootstrap.method != "none"
 
 
 async def await_boot(machine: Machine, template: HypervisorMachineTemplate) -> Result:
-    """Ready when the VM runs and its address is seen."""
+    """Make the machine ready once its VM runs and the address is known; fail if the VM is lost."""
     view = await machine.connection.view(max_age_s=BOOT_POLL_S)
     vm = view.vms.get(machine.ref.vm_id)
     verdict = judge_vm(vm, machine.owner)
@@ -47,14 +47,14 @@ async def await_boot(machine: Machine, template: HypervisorMachineTemplate) -> R
 async def _await_address(
     machine: Machine, template: HypervisorMachineTemplate, view: View, vm: VMInfo
 ) -> Result:
-    """Ready when an address is seen, or when the VM runs and nothing could ever show one.
+    """Make the machine ready once its address is known, or if it has no guest agent to report one.
 
-    Some hypervisors list addresses, others show them for one VM at a time: those are asked, but
-    only if the list shows no address of any VM, and not before the list had its chance.
+    Some hypervisors list the addresses of all VMs, others report those of one VM at a time. The
+    VM is read on its own only if the list has no address of any VM, and after `ASK_AFTER_S`.
     """
     if vm.ips:
         return become_ready(machine, vm)
-    age_s = _age_s(machine)
+    age_s = _compute_age_s(machine)
     if age_s < ASK_AFTER_S or any(each.ips for each in view.vms.values()):
         return RequeueAfter(BOOT_POLL_S)
     info = machine.connection.known_template(identity_of(template))
@@ -63,21 +63,23 @@ async def _await_address(
     seen = await machine.find_vm()
     if seen is not None and seen.ips and judge_vm(seen, machine.owner) is Verdict.RUNNING:
         return become_ready(machine, seen)
+    text = f"VM {vm.id} runs on node {vm.node}; waiting for an address from its guest agent"
+    set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, text)
     return RequeueAfter(poll_s(age_s))
 
 
 def _is_fresh(machine: Machine) -> bool:
-    """Whether a shared list may be older than the start of the VM."""
-    return _age_s(machine) < 2 * BOOT_POLL_S + 1.0  # times of objects are whole seconds
+    """Whether the VM started so recently that a shared list may be older than its start."""
+    return _compute_age_s(machine) < 2 * BOOT_POLL_S + 1.0  # times of objects are whole seconds
 
 
-def _age_s(machine: Machine) -> float:
-    since = entered_at(machine.claim)
+def _compute_age_s(machine: Machine) -> float:
+    since = find_entry_time(machine.claim)
     return (machine.ctx.now() - since).total_seconds() if since is not None else 0.0
 
 
 async def _confirm_loss(machine: Machine) -> RequeueAfter:
-    """A shared list may be older than the VM: ask for this one before giving it up."""
+    """Read this VM on its own before failing the claim: the shared list may be outdated."""
     vm = await machine.find_vm()
     match judge_vm(vm, machine.owner):
         case Verdict.MISSING:
@@ -93,7 +95,7 @@ async def _confirm_loss(machine: Machine) -> RequeueAfter:
 
 
 def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
-    """The machine is as it should be."""
+    """Set phase Ready and its conditions; `vm` is None for a machine that is switched off."""
     ctx, ref = machine.ctx, machine.ref
     now = rfc3339.format_time(ctx.now())
     machine.enter("Ready")
@@ -115,7 +117,7 @@ def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
 
 
 def observe(machine: Machine, vm: VMInfo) -> None:
-    """Take over what the hypervisor shows of the VM."""
+    """Write address, MAC, provider id and node of the VM into the status."""
     ctx = machine.ctx
     before = ctx.status.current.network_info
     address = before.ip_address if before is not None else ""

@@ -1,7 +1,7 @@
-"""The deletion of a MachineClaim: drain, stop, destroy, verify. The VM goes first, then the claim.
+"""The deletion of a MachineClaim: drain, stop, destroy, verify. The VM is removed before the claim.
 
-A VM that is not ours stays. A VM that is gone counts as removed. A failure keeps the finalizer,
-and the annotation `hyperfleet.io/force-delete` is the way out.
+A VM that is not ours stays. A VM that is gone counts as removed. A failure keeps the finalizer;
+the annotation `hyperfleet.io/force-delete` deletes the claim without its VM.
 """
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
@@ -20,10 +20,10 @@ from quarterdeck.operators.machines.plan.claim import (
     DeleteAction,
     Step,
     Verdict,
-    backoff_s,
-    entered_at,
+    compute_backoff_s,
+    compute_left_s,
+    find_entry_time,
     judge_vm,
-    left_s,
     plan_deletion,
     plan_drain,
 )
@@ -42,7 +42,7 @@ _LOOK_S = 30.0
 
 
 class Deletion:
-    """The step of the claim's finalizer."""
+    """Runs as the finalizer of MachineClaims: removes the VM step by step."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -105,7 +105,7 @@ class Deletion:
         drain = plan_drain(claim, ctx.now(), hooks=hooks, busy=job, may_kill=may_kill)
         if drain.reason:
             set_condition(ctx, DRAINED, FALSE, Reason.DRAINING, drain.reason)
-            wait_s = left_s(claim, claim.spec.timeouts.drain, ctx.now())
+            wait_s = compute_left_s(claim, claim.spec.timeouts.drain, ctx.now())
             after_s = min(_LOOK_S, max(1.0, wait_s)) if wait_s > 0 else _LOOK_S
             raise Waiting(Reason.DRAINING, drain.reason, after_s=after_s)
         reason = Reason.DRAIN_TIMEOUT if drain.is_forced else Reason.DRAINED
@@ -115,7 +115,7 @@ class Deletion:
         raise Waiting(Reason.TERMINATING, "terminating", after_s=_SOON_S)
 
     async def _terminate(self, machine: Machine) -> None:
-        """One step; returns when the VM is gone."""
+        """Do one step of the removal; returns when the VM is gone or is to stay."""
         if machine.claim.status.task_ref is not None:
             await self._await_task(machine)
         step = machine.claim.status.step
@@ -139,17 +139,17 @@ class Deletion:
             case DeleteAction.LEAVE:
                 self._leave(machine, vm)
             case DeleteAction.WAIT:
-                raise Waiting(Reason.TERMINATING, f"the VM is {verdict}", after_s=_LOCK_S)
+                raise self._hold(machine, _explain_wait(machine, vm))
             case DeleteAction.POWER_DOWN:
                 machine.ctx.status.set(step=str(Step.POWER_DOWN))
                 raise Waiting(Reason.TERMINATING, str(Step.POWER_DOWN), after_s=_SOON_S)
             case DeleteAction.STOP:
-                await self._power(machine, PowerAction.OFF, Step.STOP)
+                await self._change_power(machine, PowerAction.OFF, Step.STOP)
             case DeleteAction.DESTROY:
                 await self._destroy(machine)
 
     async def _await_job(self, machine: Machine) -> None:
-        """A runner that was given a job after it was drained finishes that job too."""
+        """Wait for a job that the runner was given after it was drained. Raises `Waiting`."""
         claim, ctx = machine.claim, machine.ctx
         job = await find_job(claim, ctx)
         if job and claim.metadata.annotations.get(KILL_JOB) != "true":
@@ -158,11 +158,11 @@ class Deletion:
             raise Waiting(Reason.DRAINING, text, after_s=_LOOK_S)
 
     async def _power_down(self, machine: Machine) -> None:
-        """Ask the guest of a machine that was ready to shut down; pull the plug of others."""
+        """Ask the guest of a machine that was ready to shut down; switch other VMs off at once."""
         may_ask = machine.claim.status.ready_since != "" and not self._is_late(machine)
         action = PowerAction.SHUTDOWN if may_ask else PowerAction.OFF
         try:
-            await self._power(machine, action, Step.SHUTDOWN if may_ask else Step.STOP)
+            await self._change_power(machine, action, Step.SHUTDOWN if may_ask else Step.STOP)
         except HypervisorError as error:
             if error.code not in (Code.NOT_FOUND, Code.OWNERSHIP_MISMATCH):
                 raise
@@ -170,12 +170,12 @@ class Deletion:
             raise Waiting(Reason.TERMINATING, str(error), after_s=_SOON_S) from error
 
     async def _await_task(self, machine: Machine) -> None:
-        """Wait for what is under way; a shutdown that takes too long becomes a stop."""
+        """Wait for the task in the status; a shutdown that takes too long becomes a stop."""
         info = await machine.poll()
         step = machine.claim.status.step
         if is_running(info):
             if step == Step.SHUTDOWN and self._is_late(machine):
-                await self._power(machine, PowerAction.OFF, Step.STOP)
+                await self._change_power(machine, PowerAction.OFF, Step.STOP)
             raise Waiting(Reason.TERMINATING, "a task is running", after_s=machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         is_ok = info is not None and info.state == "ok"
@@ -185,19 +185,20 @@ class Deletion:
             machine.ctx.status.set(step=str(Step.INSPECT))
         if step == Step.DESTROY and not is_ok:
             text = info.message if info is not None else "the hypervisor no longer knows the task"
-            raise Waiting(Reason.CLEANUP_FAILED, text, after_s=self._delay(machine))
+            text = f"removing VM {machine.ref.vm_id} failed: {text}"
+            raise self._report_failure(machine, text, after_s=self._count_attempt(machine))
         raise Waiting(Reason.TERMINATING, "the task has ended", after_s=_SOON_S)
 
     def _is_late(self, machine: Machine) -> bool:
-        since = entered_at(machine.claim)
+        since = find_entry_time(machine.claim)
         return since is not None and (machine.ctx.now() - since).total_seconds() > GRACE_S
 
-    async def _power(self, machine: Machine, action: PowerAction, step: Step) -> None:
+    async def _change_power(self, machine: Machine, action: PowerAction, step: Step) -> None:
         ref, owner = machine.ref, machine.owner
         task = await machine.call(
             "power", lambda each: each.power(ref.vm_id, action, owner=owner), node=ref.node
         )
-        self._started(machine, task, step)
+        self._wait_for_task(machine, task, step)
 
     async def _destroy(self, machine: Machine) -> None:
         ref, owner = machine.ref, machine.owner
@@ -209,20 +210,21 @@ class Deletion:
             if error.code not in (Code.RUNNING, Code.OWNERSHIP_MISMATCH, Code.LOCKED):
                 raise
             machine.ctx.status.set(step=str(Step.INSPECT))
-            raise Waiting(Reason.TERMINATING, str(error), after_s=_LOCK_S) from error
+            raise self._hold(machine, str(error)) from error
         if task is None:
             machine.ctx.status.set(step=str(Step.VERIFY))
             raise Waiting(Reason.TERMINATING, "the VM is gone", after_s=_SOON_S)
-        self._started(machine, task, Step.DESTROY)
+        self._wait_for_task(machine, task, Step.DESTROY)
 
-    def _started(self, machine: Machine, task: TaskRef | None, step: Step) -> None:
+    def _wait_for_task(self, machine: Machine, task: TaskRef | None, step: Step) -> None:
+        """Record a step and its task, and end the reconcile. Raises `Waiting`."""
         machine.ctx.status.set(step=str(step))
         if task is not None:
             machine.track(task)
         raise Waiting(Reason.TERMINATING, str(step), after_s=_SOON_S)
 
     async def _release(self, machine: Machine, vm: VMInfo) -> None:
-        """Take our marks off a VM that stays, so that nobody collects it later."""
+        """Remove our tags and owner from a retained VM, so that it does not count as an orphan."""
         ref, owner = machine.ref, machine.owner
         ours = set(ownership.tags_of(owner))
         tags = [tag for tag in vm.tags if tag not in ours]
@@ -247,17 +249,39 @@ class Deletion:
         machine.ctx.event(Reason.VM_NOT_OWNED, text, warning=True)
 
     def _postpone(self, machine: Machine, error: HypervisorError) -> Waiting:
-        delay = error.retry_after_s or self._delay(machine)
-        since = entered_at(machine.claim)
-        late_s = (machine.ctx.now() - since).total_seconds() if since is not None else 0.0
-        is_late = late_s > parse_seconds(machine.claim.spec.timeouts.delete)
-        text = str(error)
-        if is_late:
-            text = f"{text}; annotation {FORCE_DELETE} removes the claim without its VM"
-        report_condition(machine.ctx, VM_CLEANED_UP, FALSE, Reason.CLEANUP_FAILED, text)
-        return Waiting(Reason.CLEANUP_FAILED, text, after_s=delay)
+        delay = error.retry_after_s or self._count_attempt(machine)
+        return self._report_failure(machine, str(error), after_s=delay)
 
-    def _delay(self, machine: Machine) -> float:
+    def _report_failure(self, machine: Machine, message: str, *, after_s: float) -> Waiting:
+        text = _add_force_delete_hint(machine, message)
+        report_condition(machine.ctx, VM_CLEANED_UP, FALSE, Reason.CLEANUP_FAILED, text)
+        return Waiting(Reason.CLEANUP_FAILED, text, after_s=after_s)
+
+    def _hold(self, machine: Machine, message: str) -> Waiting:
+        """Report a wait that ends by itself, such as for a backup; returns the error to raise."""
+        text = _add_force_delete_hint(machine, message)
+        set_condition(machine.ctx, VM_CLEANED_UP, FALSE, Reason.TERMINATING, text)
+        return Waiting(Reason.TERMINATING, text, after_s=_LOCK_S)
+
+    def _count_attempt(self, machine: Machine) -> float:
+        """Count a failed attempt; returns the seconds until the next one."""
         attempts = machine.ctx.status.current.attempts + 1
         machine.ctx.status.set(attempts=attempts)
-        return backoff_s(attempts, self._shared.rng, cap_s=CLEANUP_BACKOFF_S)
+        return compute_backoff_s(attempts, self._shared.rng, cap_s=CLEANUP_BACKOFF_S)
+
+
+def _explain_wait(machine: Machine, vm: VMInfo | None) -> str:
+    """Why a VM cannot be removed yet."""
+    vmid, node = machine.ref.vm_id, machine.ref.node
+    if vm is not None and vm.lock:
+        return f"VM {vmid} on node {node} is locked ({vm.lock}); it is removed when it is unlocked"
+    return f"node {node} does not answer; VM {vmid} is removed when it does"
+
+
+def _add_force_delete_hint(machine: Machine, text: str) -> str:
+    """After `spec.timeouts.delete`, add to a message how to delete the claim without its VM."""
+    since = find_entry_time(machine.claim)
+    late_s = (machine.ctx.now() - since).total_seconds() if since is not None else 0.0
+    if late_s <= parse_seconds(machine.claim.spec.timeouts.delete):
+        return text
+    return f"{text}; annotation {FORCE_DELETE} removes the claim without its VM"

@@ -1,11 +1,11 @@
-"""The first step of a machine: choose node, id and address, and write them down."""
+"""The first step of a machine: choose node, id and address, and record them in the status."""
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim, NetworkInfo, VmReference
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.names import ADOPT
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
-from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.conditions import FALSE
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.allocations import Allocations, Entry, fleet_of
 from quarterdeck.operators.machines.claim_failures import Failed
@@ -15,7 +15,7 @@ from quarterdeck.operators.machines.machine_context import SOON, Machine
 from quarterdeck.operators.machines.machinespec import network_of, request_of
 from quarterdeck.operators.machines.plan.addresses import BadPool, choose_address
 from quarterdeck.operators.machines.plan.claim import Step
-from quarterdeck.operators.machines.plan.placement import DesiredFleet, choose_node, compute_rooms
+from quarterdeck.operators.machines.plan.placement import NodeRules, choose_node, compute_rooms
 from quarterdeck.operators.machines.recipe_checks import (
     find_network_mistake,
     find_resource_mistake,
@@ -35,7 +35,7 @@ async def place(
     cluster: HypervisorCluster,
     allocations: Allocations,
 ) -> RequeueAfter:
-    """Give the machine a node and an id. Nothing has been made yet when this is written."""
+    """Choose node, id and address; they are in the status before anything is created."""
     if ADOPT in machine.claim.metadata.annotations:
         return await adopt(machine, cluster)
     _check_recipe(machine.claim, cluster)
@@ -54,13 +54,15 @@ async def place(
     if address:
         machine.ctx.status.set(network_info=NetworkInfo(ip_address=address))
     machine.enter("Provisioning", Step.CLONE)
-    set_condition(machine.ctx, PROVISIONING, TRUE, Reason.CLONING, f"VM {vmid} on node {node}")
     machine.ctx.event(Reason.NODE_CHOSEN, f"VM {vmid} will be created on node {node}")
     return SOON
 
 
 def _check_recipe(claim: MachineClaim, cluster: HypervisorCluster) -> None:
-    """Refuse what the claim says for itself; the template was checked before."""
+    """Refuse invalid fields of the claim and DNS servers of the cluster.
+
+    The template was checked before.
+    """
     servers = cluster.spec.dns.servers if cluster.spec.dns is not None else ()
     mistake = (
         find_resource_mistake(claim.spec.resources, "spec.resources")
@@ -85,7 +87,7 @@ async def _choose_node(
     read_at, nodes = await connection.nodes()
     hints = cluster.spec.scheduler_hints
     fleet = fleet_of(claim)
-    desired = DesiredFleet(
+    desired = NodeRules(
         allowed=frozenset(cluster.spec.nodes) & frozenset(info.nodes),
         pinned=claim.spec.node_name,
         siblings=allocations.siblings(fleet) if await _is_spread(machine) else {},
@@ -102,7 +104,7 @@ async def _choose_node(
 
 
 async def _is_spread(machine: Machine) -> bool:
-    """Whether siblings keep away from each other; runners do, fleets unless they say no."""
+    """Whether to spread machines over nodes: runners always, fleets unless `spread` is none."""
     reference = machine.claim.spec.fleet_ref
     if reference is None:
         return machine.claim.spec.runner_pool_ref is not None
@@ -143,7 +145,7 @@ def _choose_address(
 
 
 async def adopt(machine: Machine, cluster: HypervisorCluster) -> RequeueAfter:
-    """Take over a VM that exists and that nobody owns."""
+    """Adopt an existing VM that has no owner."""
     text = machine.claim.metadata.annotations[ADOPT]
     if not text.isdigit():
         raise Stalled(

@@ -1,4 +1,4 @@
-"""The steps from an intent to a machine that is ready; each is one call and safe to repeat."""
+"""The steps that make a machine, up to the start of its VM; each is safe to repeat."""
 
 from typing import Any, NamedTuple
 
@@ -26,7 +26,13 @@ from quarterdeck.operators.machines.invitation import (
     needs_token,
 )
 from quarterdeck.operators.machines.machine import Owner, PowerAction, TaskRef
-from quarterdeck.operators.machines.machine_context import SOON, Machine, is_failed, is_running
+from quarterdeck.operators.machines.machine_context import (
+    SOON,
+    Machine,
+    cause_of,
+    is_failed,
+    is_running,
+)
 from quarterdeck.operators.machines.machinespec import spec_of
 from quarterdeck.operators.machines.plan.claim import (
     Step,
@@ -43,7 +49,7 @@ _TOKEN_S = 3600.0
 
 
 class Recipe(NamedTuple):
-    """What a machine is made by."""
+    """The inputs of the steps besides the claim."""
 
     template: HypervisorMachineTemplate
     cluster: HypervisorCluster
@@ -52,7 +58,7 @@ class Recipe(NamedTuple):
 
 
 async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
-    """Copy the template, or find the copy that an earlier try has made."""
+    """Clone the template, or find the clone that an earlier attempt has made."""
     if machine.claim.status.task_ref is not None:
         return await _await_clone(machine, recipe)
     ref, template = machine.ref, recipe.template
@@ -79,7 +85,7 @@ async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
         if error.code is not Code.ALREADY_EXISTS:
             raise
         return await _find_earlier_clone(machine, recipe)
-    return machine.track(task) if task is not None else _cloned(machine, recipe)
+    return machine.track(task) if task is not None else _finish_clone(machine, recipe)
 
 
 async def _await_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
@@ -92,11 +98,14 @@ async def _await_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
     if is_failed(info):
         machine.proceed(Step.DISCARD)
         raise Retry(Reason.CLONE_FAILED, f"cloning failed: {info.message}")
-    return _cloned(machine, recipe)
+    return _finish_clone(machine, recipe)
 
 
 async def _find_earlier_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
-    """The id is taken, or the task forgotten: is the VM ours from an earlier try?"""
+    """Continue with the clone of an earlier attempt, if the VM with the id is ours.
+
+    Called when the id is taken, or when the hypervisor has forgotten the task.
+    """
     vm = await machine.find_vm()
     match judge_vm(vm, machine.untagged_owner):
         case Verdict.MISSING:
@@ -106,11 +115,11 @@ async def _find_earlier_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
         case Verdict.FOREIGN:
             return give_up_id(machine, recipe.allocations)
         case _:
-            return _cloned(machine, recipe)
+            return _finish_clone(machine, recipe)
 
 
 def give_up_id(machine: Machine, allocations: Allocations) -> RequeueAfter:
-    """Somebody else has the id: choose another one."""
+    """Give up the id, because a VM of another owner has it; a new one is chosen next."""
     text = f"VM {machine.ref.vm_id} belongs to another owner; another id is chosen"
     machine.ctx.event(Reason.ID_TAKEN, text, warning=True)
     allocations.drop(machine.claim.metadata.uid)
@@ -119,16 +128,15 @@ def give_up_id(machine: Machine, allocations: Allocations) -> RequeueAfter:
     return SOON
 
 
-def _cloned(machine: Machine, recipe: Recipe) -> RequeueAfter:
+def _finish_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
     recipe.allocations.mark_seen(machine.claim.metadata.uid, machine.ctx.clock.monotonic())
     text = f"VM {machine.ref.vm_id} exists on node {machine.ref.node}"
     set_condition(machine.ctx, VM_CREATED, TRUE, Reason.PROVISIONED, text)
-    set_condition(machine.ctx, PROVISIONING, TRUE, Reason.CONFIGURING, text)
     return machine.proceed(Step.CONFIGURE)
 
 
 async def discard(machine: Machine, recipe: Recipe) -> RequeueAfter:
-    """Remove what a failed clone left behind; a VM of somebody else stays."""
+    """Remove the remains of a failed clone; a VM of another owner stays."""
     if machine.claim.status.task_ref is not None:
         if is_running(await machine.poll()):
             return RequeueAfter(machine.poll_again_s())
@@ -142,7 +150,7 @@ async def discard(machine: Machine, recipe: Recipe) -> RequeueAfter:
         case Verdict.LOCKED | Verdict.UNKNOWN:
             return RequeueAfter(_LOCK_S)
         case Verdict.RUNNING:
-            task = await _power(machine, PowerAction.OFF)
+            task = await _change_power(machine, PowerAction.OFF)
         case _:
             vmid, owner = machine.ref.vm_id, machine.untagged_owner
             task = await machine.call(
@@ -154,20 +162,20 @@ async def discard(machine: Machine, recipe: Recipe) -> RequeueAfter:
 
 
 async def configure(machine: Machine, recipe: Recipe) -> RequeueAfter:
-    """Set sizes and network, and write the tags that prove whose VM it is."""
+    """Set sizes and network, and write the tags that identify the owner of the VM."""
     if machine.claim.status.task_ref is not None:
         info = await machine.poll()
         if is_running(info):
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         if is_failed(info):
-            raise Retry(Reason.CALL_FAILED, f"configuring failed: {info.message if info else ''}")
+            raise Retry(Reason.CALL_FAILED, f"configuring failed{cause_of(info)}")
         if info is not None:
-            return _configured(machine, recipe)
+            return _finish_configuration(machine, recipe)
     ref, owner = machine.ref, machine.untagged_owner
     if ref.adopted:
-        await _mark(machine, owner)
-        return _configured(machine, recipe)
+        await _tag_adopted_vm(machine, owner)
+        return _finish_configuration(machine, recipe)
     spec = spec_of(machine.claim, recipe.template, recipe.cluster)
     try:
         task = await machine.call(
@@ -176,12 +184,12 @@ async def configure(machine: Machine, recipe: Recipe) -> RequeueAfter:
             node=ref.node,
         )
     except HypervisorError as error:
-        return _without_vm(machine, recipe, error)
-    return machine.track(task) if task is not None else _configured(machine, recipe)
+        return _handle_lost_vm(machine, recipe, error)
+    return machine.track(task) if task is not None else _finish_configuration(machine, recipe)
 
 
-async def _mark(machine: Machine, owner: Owner) -> None:
-    """Put our marks on a VM that is adopted; its own tags and notes stay."""
+async def _tag_adopted_vm(machine: Machine, owner: Owner) -> None:
+    """Add our tags and owner to an adopted VM; its own tags and description stay."""
     vm = await machine.find_vm()
     found = ownership.read_owner(vm) if vm is not None else None
     if vm is None or (found is not None and found.claim_uid != owner.claim_uid):
@@ -197,16 +205,14 @@ async def _mark(machine: Machine, owner: Owner) -> None:
     )
 
 
-def _configured(machine: Machine, recipe: Recipe) -> RequeueAfter:
+def _finish_configuration(machine: Machine, recipe: Recipe) -> RequeueAfter:
     machine.set_ref(configured=True)
     has_seed = needs_seed(recipe.template, machine.claim) and not machine.ref.adopted
-    step, reason = (Step.SEED, Reason.SEEDING) if has_seed else (Step.START, Reason.STARTING)
-    set_condition(machine.ctx, PROVISIONING, TRUE, reason, f"VM {machine.ref.vm_id}")
-    return machine.proceed(step)
+    return machine.proceed(Step.SEED if has_seed else Step.START)
 
 
-def _without_vm(machine: Machine, recipe: Recipe, error: HypervisorError) -> RequeueAfter:
-    """A VM that vanished, or became another one, while it was made: start over."""
+def _handle_lost_vm(machine: Machine, recipe: Recipe, error: HypervisorError) -> RequeueAfter:
+    """Clone again if the VM was deleted, choose another id if it has another owner, else raise."""
     if error.code is Code.NOT_FOUND:
         machine.ctx.status.set(task_ref=None, step=str(Step.CLONE))
         raise Retry(
@@ -218,7 +224,7 @@ def _without_vm(machine: Machine, recipe: Recipe, error: HypervisorError) -> Req
 
 
 async def seed(machine: Machine, recipe: Recipe) -> RequeueAfter:
-    """Attach the documents that the machine reads at its first start."""
+    """Attach the cloud-init documents that the machine reads at its first start."""
     try:
         more = await _invite(machine, recipe)
         data = build_seed(machine.claim, recipe.template, recipe.cluster, more=more)
@@ -232,13 +238,12 @@ async def seed(machine: Machine, recipe: Recipe) -> RequeueAfter:
             node=ref.node,
         )
     except HypervisorError as error:
-        return _without_vm(machine, recipe, error)
-    set_condition(machine.ctx, PROVISIONING, TRUE, Reason.STARTING, f"VM {ref.vm_id}")
+        return _handle_lost_vm(machine, recipe, error)
     return machine.proceed(Step.START)
 
 
 async def _invite(machine: Machine, recipe: Recipe) -> dict[str, Any]:
-    """Tell the machine where to prove itself; without a service it boots and waits."""
+    """Build the cloud-init part for the agent; empty without attestation or bootstrap service."""
     attestation = recipe.template.spec.attestation
     if attestation is None or recipe.inviter is None:
         return {}
@@ -255,7 +260,7 @@ async def _invite(machine: Machine, recipe: Recipe) -> dict[str, Any]:
 
 
 async def start(machine: Machine, recipe: Recipe) -> Result:
-    """Start the VM; what counts is whether it runs, not what the task says."""
+    """Start the VM; after a failed task its power state decides, because it may run anyway."""
     if machine.claim.spec.power_state == "Off":
         return become_ready(machine, None)
     if machine.claim.status.task_ref is not None:
@@ -264,26 +269,26 @@ async def start(machine: Machine, recipe: Recipe) -> Result:
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         if info is not None and not is_failed(info):
-            return _started(machine)
+            return _finish_start(machine)
         verdict = judge_vm(await machine.find_vm(), machine.owner)
         if verdict is Verdict.RUNNING:
-            return _started(machine)
-        raise Retry(Reason.STARTING, f"the VM is {verdict} after its start")
+            return _finish_start(machine)
+        raise Retry(Reason.STARTING, f"the VM is {verdict} after its start{cause_of(info)}")
     try:
-        task = await _power(machine, PowerAction.ON)
+        task = await _change_power(machine, PowerAction.ON)
     except HypervisorError as error:
-        return _without_vm(machine, recipe, error)
-    return machine.track(task) if task is not None else _started(machine)
+        return _handle_lost_vm(machine, recipe, error)
+    return machine.track(task) if task is not None else _finish_start(machine)
 
 
-async def _power(machine: Machine, action: PowerAction) -> TaskRef | None:
+async def _change_power(machine: Machine, action: PowerAction) -> TaskRef | None:
     ref, owner = machine.ref, machine.owner
     return await machine.call(
         "power", lambda each: each.power(ref.vm_id, action, owner=owner), node=ref.node
     )
 
 
-def _started(machine: Machine) -> RequeueAfter:
+def _finish_start(machine: Machine) -> RequeueAfter:
     ref = machine.ref
     text = f"VM {ref.vm_id} runs on node {ref.node}"
     report_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)

@@ -1,4 +1,4 @@
-"""A machine that is ready: compared with what the hypervisor shows, and switched as wished."""
+"""A ready machine: compared with what the hypervisor reports, and switched on or off."""
 
 from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.operators.machines.claim_booting import become_ready, needs_service, observe
@@ -12,37 +12,37 @@ from quarterdeck.operators.machines.conditions import (
     Reason,
 )
 from quarterdeck.operators.machines.machine import Power, PowerAction, VMInfo
-from quarterdeck.operators.machines.machine_context import SOON, Machine, is_running
+from quarterdeck.operators.machines.machine_context import SOON, Machine, cause_of, is_running
 from quarterdeck.operators.machines.plan.claim import (
     HEARTBEAT_CHECK_S,
     Step,
     Verdict,
+    compute_heartbeat_left_s,
     judge_vm,
-    left_of_heartbeat_s,
 )
 from quarterdeck.operators.machines.report import report_condition, set_condition
-from quarterdeck.operators.machines.sizes import seconds_since
+from quarterdeck.operators.machines.sizes import compute_seconds_since
 from quarterdeck.runtime import DONE, RequeueAfter, Result
 
 POWER_CHECK_S = 30.0
 ADDRESS_CHECK_S = 300.0
-"""How long a restarted VM is asked for its address, which may be another one."""
+"""How long after a restart the VM is read for its address, which may have changed."""
 
 
 async def watch(machine: Machine) -> Result:
-    """Look at the VM in the list that all machines of the hypervisor share."""
+    """Compare the VM with its spec; it is read on its own only if the shared list differs."""
     view = await machine.connection.view(max_age_s=POWER_CHECK_S)
     vm = view.vms.get(machine.ref.vm_id)
     verdict = judge_vm(vm, machine.owner)
-    is_expected = verdict is expected(machine)
+    is_expected = verdict is judge_expected(machine)
     if not is_expected and verdict is not Verdict.UNKNOWN:
         vm = await machine.find_vm()
         verdict = judge_vm(vm, machine.owner)
     return await _act(machine, vm, verdict)
 
 
-def expected(machine: Machine) -> Verdict:
-    """What the VM of a machine at rest is."""
+def judge_expected(machine: Machine) -> Verdict:
+    """The verdict that `spec.powerState` implies for the VM of a ready machine."""
     is_on = machine.claim.spec.power_state == "On"
     return Verdict.RUNNING if is_on else Verdict.STOPPED
 
@@ -64,16 +64,18 @@ async def _act(machine: Machine, vm: VMInfo | None, verdict: Verdict) -> Result:
         case Verdict.LOCKED:
             return RequeueAfter(POWER_CHECK_S)
         case Verdict.STOPPED if machine.claim.spec.power_state == "On":
-            return await _found_stopped(machine)
+            return await _handle_stopped(machine)
         case Verdict.RUNNING if machine.claim.spec.power_state == "Off":
             return machine.proceed(Step.STOP)
         case _:
             assert vm is not None
-            return await _at_rest(machine, vm)
+            return await _watch_at_rest(machine, vm)
 
 
-async def _at_rest(machine: Machine, vm: VMInfo) -> Result:
-    if _awaits_address(machine, vm):
+async def _watch_at_rest(machine: Machine, vm: VMInfo) -> Result:
+    moved = machine.connection.moved
+    if vm.id in moved or _awaits_address(machine, vm):
+        moved.discard(vm.id)
         vm = await machine.find_vm() or vm  # some lists do not show addresses
     observe(machine, vm)
     if vm.power is Power.RUNNING:
@@ -86,7 +88,7 @@ async def _at_rest(machine: Machine, vm: VMInfo) -> Result:
 
 
 def _awaits_address(machine: Machine, vm: VMInfo) -> bool:
-    """Whether a VM was restarted lately and has not shown its address since.
+    """Whether a VM was restarted recently and has not reported an address since.
 
     The first start comes before the machine is ready, and waits for the address itself.
     """
@@ -96,15 +98,15 @@ def _awaits_address(machine: Machine, vm: VMInfo) -> bool:
     powered = find(status.conditions, POWERED_ON)
     if powered is None or powered.status != TRUE:
         return False
-    on_s = seconds_since(powered.last_transition_time, now)
-    ready_s = seconds_since(status.ready_since, now)
+    on_s = compute_seconds_since(powered.last_transition_time, now)
+    ready_s = compute_seconds_since(status.ready_since, now)
     return on_s is not None and ready_s is not None and on_s < min(ready_s, ADDRESS_CHECK_S)
 
 
 def _judge_heartbeat(machine: Machine, text: str) -> Result:
-    """Healthy, unless the agent of the machine has become silent."""
+    """Set the condition Healthy: False if the heartbeats of the agent have stopped, else True."""
     claim = machine.claim
-    left_s = left_of_heartbeat_s(claim, machine.ctx.now())
+    left_s = compute_heartbeat_left_s(claim, machine.ctx.now())
     if left_s is not None and left_s <= 0:
         silence = f"the agent was last heard of at {claim.status.last_heartbeat}"
         report_condition(machine.ctx, HEALTHY, FALSE, Reason.HEARTBEAT_LOST, silence)
@@ -115,8 +117,8 @@ def _judge_heartbeat(machine: Machine, text: str) -> Result:
     return RequeueAfter(HEARTBEAT_CHECK_S if left_s is None else min(left_s, HEARTBEAT_CHECK_S))
 
 
-async def _found_stopped(machine: Machine) -> Result:
-    """A runner that stopped itself is done; a machine of a fleet is repaired; others restart."""
+async def _handle_stopped(machine: Machine) -> Result:
+    """Delete the claim of a stopped runner, fail a machine of a fleet, and restart any other."""
     claim, ctx = machine.claim, machine.ctx
     text = f"VM {machine.ref.vm_id} has stopped"
     if claim.spec.runner_pool_ref is not None:
@@ -132,15 +134,17 @@ async def _found_stopped(machine: Machine) -> Result:
 
 
 async def switch_off(machine: Machine) -> Result:
-    """Bring a ready machine down because the spec says so."""
+    """Shut down a ready machine whose `spec.powerState` is Off."""
     if machine.claim.spec.power_state == "On":
         return machine.proceed(Step.WATCH)
     if machine.claim.status.task_ref is not None:
-        if is_running(await machine.poll()):
+        info = await machine.poll()
+        if is_running(info):
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         if judge_vm(await machine.find_vm(), machine.owner) is not Verdict.STOPPED:
-            raise Retry(Reason.STOPPING, "the VM is still running after its shutdown")
+            text = f"the VM is still running after its shutdown{cause_of(info)}"
+            raise Retry(Reason.STOPPING, text)
         return become_ready(machine, None)
     ref, owner = machine.ref, machine.owner
     task = await machine.call(
@@ -156,12 +160,13 @@ async def switch_on(machine: Machine, recipe: Recipe) -> Result:
     if machine.claim.spec.power_state == "Off":
         return machine.proceed(Step.WATCH)
     if machine.claim.status.task_ref is not None:
-        if is_running(await machine.poll()):
+        info = await machine.poll()
+        if is_running(info):
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         vm = await machine.find_vm()
         if vm is None or judge_vm(vm, machine.owner) is not Verdict.RUNNING:
-            raise Retry(Reason.STARTING, "the VM is not running after its start")
+            raise Retry(Reason.STARTING, f"the VM is not running after its start{cause_of(info)}")
         return _report_switched_on(machine, recipe, vm)
     ref, owner = machine.ref, machine.owner
     task = await machine.call(
@@ -173,7 +178,7 @@ async def switch_on(machine: Machine, recipe: Recipe) -> Result:
 
 
 def _report_switched_on(machine: Machine, recipe: Recipe, vm: VMInfo | None) -> Result:
-    """Ready again; a machine that never proved itself or showed an address does that first."""
+    """Make the machine ready, or boot it first if it never attested or never had an address."""
     status, is_adopted = machine.claim.status, machine.ref.adopted
     is_proved = status.attestation is not None or not needs_service(recipe.template)
     has_booted = status.network_info is not None and bool(status.network_info.ip_address)

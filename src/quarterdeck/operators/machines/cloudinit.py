@@ -22,11 +22,11 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z]+)\}")
 
 
 class BadCloudInit(ValueError):
-    """Raised when a text of the template is no cloud-init document; says which one and why."""
+    """Raised when a text of the template is not cloud-init; the message names text and cause."""
 
 
 def needs_seed(template: HypervisorMachineTemplate, claim: MachineClaim) -> bool:
-    """Whether there is anything to tell the machine."""
+    """Whether the machine needs a cloud-init seed."""
     network = network_of(claim, template)
     return (
         template.spec.cloud_init is not None
@@ -42,13 +42,13 @@ def build_seed(
     *,
     more: Mapping[str, Any] = {},
 ) -> CloudInit:
-    """The three documents; `more` is what the bootstrap adds to the first.
+    """Build the three documents; `more` is the bootstrap's part of the user data.
 
     Raises:
         BadCloudInit: if a text of the template cannot be used.
     """
     given = template.spec.cloud_init or CloudInitSpec()
-    known = variables(claim, template, cluster)
+    known = build_variables(claim, template, cluster)
     user = _read("cloudInit.userData", given.user_data, known)
     meta = _read("cloudInit.metaData", given.meta_data, known)
     own: dict[str, Any] = {"hostname": known["Hostname"], "fqdn": known["FQDN"]}
@@ -60,12 +60,12 @@ def build_seed(
     return CloudInit(
         HEADER + yaml.dump(merge(merge(own, more), user)),
         yaml.dump(meta),
-        _substitute(given.network_data, known) or _network_data(claim, template, cluster),
+        _substitute(given.network_data, known) or _render_network_data(claim, template, cluster),
     )
 
 
 def check_documents(given: CloudInitSpec) -> None:
-    """Read the template's documents with a word in place of each ${NAME}.
+    """Check the template's documents with a placeholder in place of each ${NAME}.
 
     Raises:
         BadCloudInit: if one cannot be used.
@@ -78,10 +78,10 @@ def check_documents(given: CloudInitSpec) -> None:
         _read(f"cloudInit.{field}", _VARIABLE.sub("x", text), {})
 
 
-def variables(
+def build_variables(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> dict[str, str]:
-    """What texts of the template may refer to."""
+    """The values of the variables that documents of the template may refer to."""
     network, info = network_of(claim, template), claim.status.network_info
     address = info.ip_address if info is not None and network.mode == "static" else ""
     static, name = network.static_config, claim.metadata.name
@@ -115,7 +115,7 @@ def name_servers(
 
 
 def merge(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Both documents in one: lists append, maps merge, the second one's values win."""
+    """Merge two documents: lists are appended, maps merged, other values of the second win."""
     merged = dict(first)
     for key, value in second.items():
         before = merged.get(key)
@@ -128,7 +128,7 @@ def merge(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _network_data(
+def _render_network_data(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> str:
     network, info = network_of(claim, template), claim.status.network_info

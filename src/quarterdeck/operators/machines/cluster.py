@@ -23,7 +23,7 @@ from quarterdeck.operators.machines.report import (
     report_unsupported,
 )
 from quarterdeck.operators.machines.sizes import format_bytes
-from quarterdeck.operators.machines.support import unsupported_of_cluster
+from quarterdeck.operators.machines.support import find_unsupported_of_cluster
 from quarterdeck.runtime import Context, RequeueAfter
 
 CHECK_S = 300.0
@@ -47,7 +47,7 @@ class Clusters:
         metrics: MachineMetrics,
         wake_users: Callable[[Key], None],
     ) -> None:
-        """`wake_users` has everything reconciled that waits for a cluster."""
+        """`wake_users` enqueues every object that waits for a cluster."""
         self._connections = connections
         self._metrics = metrics
         self._wake_users = wake_users
@@ -56,8 +56,8 @@ class Clusters:
     async def reconcile(
         self, cluster: HypervisorCluster, ctx: Context[HypervisorCluster]
     ) -> RequeueAfter:
-        """Connect, look at the nodes, and say what was found."""
-        report_unsupported(ctx, unsupported_of_cluster(cluster))
+        """Connect, read the nodes, and report both in the status."""
+        report_unsupported(ctx, find_unsupported_of_cluster(cluster))
         try:
             opened, before = await self._connections.open(cluster, ctx)
         except ProviderUnknown as error:
@@ -126,7 +126,7 @@ class Clusters:
         await self._connections.close(cluster.key)
 
     async def forget(self, key: Key) -> None:
-        """Close what was open to a cluster that is gone."""
+        """Close the connection to a deleted cluster."""
         await self._connections.close(key)
 
 
@@ -139,7 +139,7 @@ def is_ready(cluster: HypervisorCluster) -> bool:
 def report_nodes(
     ctx: Context[HypervisorCluster], ours: Sequence[Node], online: Sequence[Node]
 ) -> None:
-    """What the nodes have, one by one and together."""
+    """Write the state of each node, and the free resources of those online, into the status."""
     ctx.status.set(
         connected_nodes=len(online),
         available_resources=AvailableResources(

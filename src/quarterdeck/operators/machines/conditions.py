@@ -1,4 +1,4 @@
-"""What the kinds say of themselves: condition types and reasons, each once. Events use the same."""
+"""Condition types and reasons of the operator's kinds. Events use the same reasons."""
 
 import enum
 
@@ -59,7 +59,7 @@ POOL_TYPES = (READY, SCALING, UNSUPPORTED)
 
 
 class Reason(enum.StrEnum):
-    """Why a condition is as it is."""
+    """Reasons of conditions and events."""
 
     # HypervisorCluster
     CONNECTION_SUCCESSFUL = "ConnectionSuccessful"
@@ -128,7 +128,6 @@ class Reason(enum.StrEnum):
     FORCE_DELETED = "ForceDeleted"
     PAUSED = "Paused"
     NO_FREE_ADDRESS = "NoFreeAddress"
-    ORPHAN_DELETED = "OrphanDeleted"
 
     # Fleet and RunnerPool
     IMAGE_FOUND = "ImageFound"

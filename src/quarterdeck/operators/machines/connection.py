@@ -1,7 +1,7 @@
 """One hypervisor as the operator uses it: calls are guarded, counted, traced and limited.
 
-The breaker is shared by all machines of the hypervisor: when it stops answering, nobody keeps
-asking. Reads of the whole inventory are shared too: however many machines wait, one `list_vms`
+The breaker is shared by all machines of the hypervisor: when it stops answering, none of them keeps
+calling it. Reads of the whole inventory are shared too: however many machines wait, one `list_vms`
 serves them all.
 """
 
@@ -28,15 +28,15 @@ BREAKER_FAILURES = 5
 BREAKER_RECOVERY_S = 30.0
 CALL_TIMEOUT_S = 120.0
 _NODES_MAX_AGE_S = 30.0
-_COUNTED = (Code.UNAVAILABLE, Code.TIMEOUT, Code.RATE_LIMITED)
-"""Failures that say that the hypervisor itself is not well."""
+_BREAKER_CODES = (Code.UNAVAILABLE, Code.TIMEOUT, Code.RATE_LIMITED)
+"""Failures of the hypervisor itself; they count towards opening the breaker."""
 
 
 class View(NamedTuple):
-    """Every VM at one moment."""
+    """All VMs of a hypervisor, read at one moment."""
 
     at: float
-    """On the scale of the clock's `monotonic`: when the read began."""
+    """Monotonic time at which the read began."""
     vms: Mapping[int, VMInfo]
 
 
@@ -66,30 +66,32 @@ class Connection:
         self._nodes: tuple[float, tuple[Node, ...]] = (float("-inf"), ())
         self._templates: dict[object, TemplateInfo] = {}
         self.foreign_vms = 0
-        """VMs of other owners, as the last poll saw them."""
+        """Number of VMs of other owners in the last poll."""
+        self.moved: set[int] = set()
+        """Ids of VMs that were found with another address than their claim shows."""
         self.choosing = asyncio.Lock()
-        """Held while a node and an id are chosen."""
+        """Held while node, id and address are chosen: claims must not share an id or address."""
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are held back."""
+        """Whether the breaker is open, so that calls fail at once."""
         return self._breaker.state is State.OPEN
 
     async def call(
         self, operation: str, work: Callable[[Hypervisor], Awaitable[R]], *, node: str = ""
     ) -> R:
-        """Make one call; a `node` limits how many run there at once.
+        """Make one call; at most `max_concurrent_operations` with the same `node` run at once.
 
         Raises:
             HypervisorError: also when the breaker is open, as UNAVAILABLE with a time to retry.
         """
         if not node:
-            return await self._guarded(operation, work)
+            return await self._guard(operation, work)
         limit = self._nodes_busy.setdefault(node, asyncio.Semaphore(self._limit))
         async with limit:
-            return await self._guarded(operation, work)
+            return await self._guard(operation, work)
 
-    async def _guarded(self, operation: str, work: Callable[[Hypervisor], Awaitable[R]]) -> R:
+    async def _guard(self, operation: str, work: Callable[[Hypervisor], Awaitable[R]]) -> R:
         try:
             self._breaker.acquire()
         except CircuitOpen as error:
@@ -99,33 +101,33 @@ class Connection:
                 operation=operation,
                 retry_after_s=max(1.0, error.retry_after_s),
             ) from error
-        started, is_judged = self._clock.monotonic(), False
+        started, is_counted = self._clock.monotonic(), False
         try:
-            with span(f"hypervisor.{operation}", self._attributes(operation)):
-                answer = await self._timed(operation, work)
+            with span(f"hypervisor.{operation}", self._build_attributes(operation)):
+                answer = await self._limit_time(operation, work)
             self._breaker.succeed()
-            is_judged = True
+            is_counted = True
             self._metrics.record_call(self.cluster, operation, self._clock.monotonic() - started)
             return answer
         except HypervisorError as error:
-            is_judged = True
-            self._judge(error)
+            is_counted = True
+            self._update_breaker(error)
             took_s = self._clock.monotonic() - started
             self._metrics.record_failed_call(self.cluster, operation, error=error, took_s=took_s)
             raise
         finally:
-            if not is_judged:
+            if not is_counted:
                 self._breaker.release()
             self._metrics.set_breaker(self.cluster, is_open=self.is_open)
 
-    def _attributes(self, operation: str) -> dict[str, str]:
+    def _build_attributes(self, operation: str) -> dict[str, str]:
         return {
             "hypervisor.cluster": self.cluster,
             "hypervisor.provider": self.hypervisor.name,
             "hypervisor.operation": operation,
         }
 
-    async def _timed(self, operation: str, work: Callable[[Hypervisor], Awaitable[R]]) -> R:
+    async def _limit_time(self, operation: str, work: Callable[[Hypervisor], Awaitable[R]]) -> R:
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 return await work(self.hypervisor)
@@ -135,9 +137,11 @@ class Connection:
         except OSError as error:
             raise make_error(Code.UNAVAILABLE, str(error), operation=operation) from error
 
-    def _judge(self, error: HypervisorError) -> None:
-        is_sick = isinstance(error, TransientError) and error.code in _COUNTED
-        if is_sick or (isinstance(error, ConfigurationError) and error.code is Code.UNAUTHORIZED):
+    def _update_breaker(self, error: HypervisorError) -> None:
+        is_failing = isinstance(error, TransientError) and error.code in _BREAKER_CODES
+        if is_failing or (
+            isinstance(error, ConfigurationError) and error.code is Code.UNAUTHORIZED
+        ):
             self._breaker.fail()
         else:
             self._breaker.succeed()
@@ -145,7 +149,7 @@ class Connection:
     # --- reads that are shared
 
     async def view(self, *, max_age_s: float) -> View:
-        """Every VM, from a read that is not older; those who ask at once share one."""
+        """Every VM, from a read at most `max_age_s` old; concurrent calls share one read."""
         asked = self._clock.monotonic()
         if self._view.at >= asked - max_age_s:
             return self._view
@@ -166,9 +170,9 @@ class Connection:
         return self._nodes
 
     def remember_template(self, key: object, info: TemplateInfo) -> None:
-        """Keep what a template was found to be."""
+        """Cache what the hypervisor reports of a template."""
         self._templates[key] = info
 
     def known_template(self, key: object) -> TemplateInfo | None:
-        """What a template was found to be."""
+        """What was cached of a template; None if it was not read yet."""
         return self._templates.get(key)

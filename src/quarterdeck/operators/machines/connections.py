@@ -19,17 +19,17 @@ from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import AccessData
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.ports import ProviderSettings
-from quarterdeck.operators.machines.providers import Providers, canonical_name
+from quarterdeck.operators.machines.providers import Providers, normalize_name
 from quarterdeck.runtime import Context
 from quarterdeck.wire.status import NotFound
 
 GetSecret = Callable[[type[KubeSecret], str, str], Awaitable[KubeSecret]]
 NO_CREDENTIALS = frozenset({"mock", "qemu"})
-"""Providers that need none."""
+"""Providers that need no credentials."""
 
 
 class CredentialsMissing(Exception):
-    """Raised when no complete pair of credentials is there; says which Secret or key is not."""
+    """Raised when credentials are incomplete; the message names the Secret, key or field."""
 
 
 class Opened(NamedTuple):
@@ -42,9 +42,9 @@ class Opened(NamedTuple):
 
 
 class Connections:
-    """Opens hypervisors, keeps them, and opens them anew when what they were opened with changes.
+    """Opens one connection per HypervisorCluster, and replaces it when spec or credentials change.
 
-    What has been given out is kept per cluster and outlives a connection.
+    Allocations are kept per cluster, also when its connection is replaced.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Connections:
         self._metrics = metrics
         self._folder = folder
         self._opened: dict[Key, Opened] = {}
-        self._ledgers: dict[Key, Allocations] = {}
+        self._allocations: dict[Key, Allocations] = {}
 
     def find(self, key: Key) -> Connection | None:
         """The connection of a cluster, if it is open."""
@@ -68,8 +68,8 @@ class Connections:
         return opened.connection if opened is not None else None
 
     def allocations(self, key: Key) -> Allocations:
-        """What has been given out on a cluster."""
-        return self._ledgers.setdefault(key, Allocations())
+        """The allocations on a cluster."""
+        return self._allocations.setdefault(key, Allocations())
 
     @property
     def all(self) -> dict[Key, Connection]:
@@ -79,11 +79,11 @@ class Connections:
     async def open(
         self, cluster: HypervisorCluster, ctx: Context[HypervisorCluster]
     ) -> tuple[Opened, Opened | None]:
-        """The connection of a cluster, and the one it replaces if something has changed.
+        """Open the connection of a cluster, or return the open one; also the one that it replaced.
 
         Raises:
             ProviderUnknown: if there is no such provider.
-            CredentialsMissing: if no complete pair is there.
+            CredentialsMissing: if no pair of credentials is complete.
             HypervisorError: if the provider cannot be opened.
         """
         open_provider = self._providers.find(cluster.spec.provider)
@@ -93,7 +93,7 @@ class Connections:
 
         secrets = SecretReader(cluster.metadata.namespace, get_live)
         settings = await build_settings(cluster, secrets, clock=self._clock, folder=self._folder)
-        digest = _digest((cluster.spec, _revealed(settings.access), settings.ca_certificates))
+        digest = _digest((cluster.spec, _reveal(settings.access), settings.ca_certificates))
         before = self._opened.get(cluster.key)
         if before is not None and before.digest == digest:
             return before._replace(credentials_hash=secrets.fingerprint), None
@@ -110,7 +110,7 @@ class Connections:
             max_concurrent_operations=cluster.spec.max_concurrent_operations,
         )
         opened = Opened(
-            connection, digest, secrets.fingerprint, canonical_name(cluster.spec.provider)
+            connection, digest, secrets.fingerprint, normalize_name(cluster.spec.provider)
         )
         self._opened[cluster.key] = opened
         if before is not None:
@@ -118,9 +118,9 @@ class Connections:
         return opened, before
 
     async def close(self, key: Key) -> None:
-        """Close the connection of a cluster that is gone."""
+        """Close the connection of a deleted cluster, and forget its allocations."""
         opened = self._opened.pop(key, None)
-        self._ledgers.pop(key, None)
+        self._allocations.pop(key, None)
         if opened is not None:
             await opened.connection.hypervisor.aclose()
 
@@ -131,12 +131,12 @@ class Connections:
 
 
 def normalise_endpoint(endpoint: str) -> str:
-    """The address without the path of the API, which manifests write or leave out."""
+    """The endpoint without the path of the API, which manifests may include."""
     return endpoint.rstrip("/").removesuffix("/api2/json")
 
 
 class SecretReader:
-    """Reads values of Secrets, and remembers which versions of which Secrets they came from."""
+    """Reads values of Secrets, and records the version of each Secret that was read."""
 
     def __init__(self, namespace: str, get: GetSecret) -> None:
         """`get` reads a Secret by kind, name and namespace, and raises `NotFound`."""
@@ -146,14 +146,14 @@ class SecretReader:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the Secrets, and says nothing about what is in them."""
+        """A digest that changes with the Secrets and does not reveal their values."""
         return _digest(sorted(self._versions.items())) if self._versions else ""
 
     async def read(self, selector: SecretKeySelector) -> str:
-        """One value; empty if it is missing and optional.
+        """Read one value; empty if it is missing and optional.
 
         Raises:
-            CredentialsMissing: naming what is not there.
+            CredentialsMissing: naming what is missing.
         """
         namespace = self._namespace
         if selector.namespace not in ("", namespace):
@@ -180,7 +180,7 @@ class SecretReader:
 async def build_settings(
     cluster: HypervisorCluster, secrets: SecretReader, *, clock: Clock, folder: Path | None
 ) -> ProviderSettings:
-    """What a provider is opened with.
+    """Build the settings that a provider is opened with.
 
     Raises:
         CredentialsMissing: if no pair is complete and the provider needs one.
@@ -204,14 +204,14 @@ async def build_settings(
 
 
 async def read_access(cluster: HypervisorCluster, secrets: SecretReader) -> AccessData:
-    """The credentials of a cluster, the token pair first.
+    """Read the first complete pair of credentials: API token, password, client certificate.
 
     Raises:
         CredentialsMissing: if no pair is complete and the provider needs one.
     """
     given = cluster.spec.credentials
     if given is None:
-        if canonical_name(cluster.spec.provider) in NO_CREDENTIALS:
+        if normalize_name(cluster.spec.provider) in NO_CREDENTIALS:
             return AccessData()
         raise CredentialsMissing(
             "no valid credential configuration: set spec.credentials.tokenId and tokenSecret, "
@@ -239,7 +239,7 @@ async def _read_authorities(cluster: HypervisorCluster, secrets: SecretReader) -
     return await secrets.read(tls.ca_certificate)
 
 
-def _revealed(access: AccessData) -> tuple[str, ...]:
+def _reveal(access: AccessData) -> tuple[str, ...]:
     return tuple(each.reveal() if isinstance(each, Secret) else each for each in access)
 
 

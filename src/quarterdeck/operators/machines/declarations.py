@@ -72,7 +72,7 @@ FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 300.0
 CLAIM_WORKERS = 32
 FIELD_MANAGER = "hyperfleet-controller"
-"""Who applies what the operator writes."""
+"""The field manager of everything that the operator applies."""
 
 
 def build_controllers(
@@ -80,17 +80,17 @@ def build_controllers(
 ) -> tuple[Controller[Any], ...]:
     """Every controller of the operator."""
     return (
-        cluster_controller(
+        build_cluster_controller(
             Clusters(machines.connections, metrics=machines.metrics, wake_users=wake_users)
         ),
-        template_controller(Templates(machines.connections)),
+        build_template_controller(Templates(machines.connections)),
         claim_controller(machines, claims=claims),
-        fleet_controller(machines),
-        pool_controller(machines),
+        build_fleet_controller(machines),
+        build_pool_controller(machines),
     )
 
 
-def cluster_controller(clusters: Clusters) -> Controller[HypervisorCluster]:
+def build_cluster_controller(clusters: Clusters) -> Controller[HypervisorCluster]:
     """The declaration of the HypervisorCluster controller."""
     return Controller(
         reconcile=clusters.reconcile,
@@ -104,11 +104,11 @@ def cluster_controller(clusters: Clusters) -> Controller[HypervisorCluster]:
         conditions=CLUSTER_TYPES,
         field_manager=FIELD_MANAGER,
         workers=4,
-        limiter=_limiter,
+        limiter=_build_limiter,
     )
 
 
-def template_controller(templates: Templates) -> Controller[HypervisorMachineTemplate]:
+def build_template_controller(templates: Templates) -> Controller[HypervisorMachineTemplate]:
     """The declaration of the HypervisorMachineTemplate controller."""
     return Controller(
         reconcile=templates.reconcile,
@@ -123,7 +123,7 @@ def template_controller(templates: Templates) -> Controller[HypervisorMachineTem
         conditions=TEMPLATE_TYPES,
         field_manager=FIELD_MANAGER,
         workers=4,
-        limiter=_limiter,
+        limiter=_build_limiter,
     )
 
 
@@ -143,7 +143,7 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
         machines.expected_machines.drop(key)
 
     def users_of_record(record: ConfigRecord, lookup: Lookup) -> Iterable[Key]:
-        """Take over feature flags, and wake claims that wait for a job to end."""
+        """Load the feature flags, and map a record of jobs to the claims that wait for a job."""
         machines.features.load(lookup.list(ConfigRecord))
         pool = record.metadata.labels.get(POOL_LABEL, "")
         if record.purpose == JOBS and pool:
@@ -173,11 +173,11 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
         conditions=CLAIM_TYPES,
         field_manager=FIELD_MANAGER,
         workers=CLAIM_WORKERS,
-        limiter=_limiter,
+        limiter=_build_limiter,
     )
 
 
-def fleet_controller(machines: Machines) -> Controller[Fleet]:
+def build_fleet_controller(machines: Machines) -> Controller[Fleet]:
     """The declaration of the Fleet controller."""
     fleets = Fleets(
         features=machines.features, rng=machines.random, monotonic=machines.clock.monotonic
@@ -193,11 +193,11 @@ def fleet_controller(machines: Machines) -> Controller[Fleet]:
         conditions=FLEET_TYPES,
         field_manager=FIELD_MANAGER,
         workers=8,
-        limiter=_limiter,
+        limiter=_build_limiter,
     )
 
 
-def pool_controller(machines: Machines) -> Controller[RunnerPool]:
+def build_pool_controller(machines: Machines) -> Controller[RunnerPool]:
     """The declaration of the RunnerPool controller."""
     pools = Pools(features=machines.features, rng=machines.random, metrics=machines.metrics)
     return Controller(
@@ -210,12 +210,12 @@ def pool_controller(machines: Machines) -> Controller[RunnerPool]:
         conditions=POOL_TYPES,
         field_manager=FIELD_MANAGER,
         workers=8,
-        limiter=_limiter,
+        limiter=_build_limiter,
     )
 
 
 def report_hold(ctx: Context[MachineClaim], error: Exception) -> None:
-    """Say in the ready condition what a claim waits for, or what its author has to correct."""
+    """Report in the condition Ready what a claim waits for, or what a user has to correct."""
     if ctx.obj.is_deleting or ctx.status.is_condition_set(READY):
         return
     if isinstance(error, Stalled):
@@ -225,10 +225,10 @@ def report_hold(ctx: Context[MachineClaim], error: Exception) -> None:
 
 
 def report_stalled(ctx: Context[Fleet], error: Exception) -> None:
-    """Say in a condition and an event why nothing happens."""
+    """Report in a condition and an event why the fleet makes no progress."""
     if isinstance(error, Stalled):
         report_condition(ctx, PROGRESSING, FALSE, Reason(error.reason), error.message)
 
 
-def _limiter() -> ItemExponentialRateLimiter:
+def _build_limiter() -> ItemExponentialRateLimiter:
     return ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)

@@ -1,4 +1,4 @@
-"""From a fleet's spec to what its plan wants to know. Pure."""
+"""The input of a fleet's plan, built from its spec. Pure."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from quarterdeck.apis.hypervisor.fleet import DisruptionBudget, Fleet
 from quarterdeck.operators.machines.features import Flags
 from quarterdeck.operators.machines.plan import cron
 from quarterdeck.operators.machines.plan.fleet_state import DesiredFleet
-from quarterdeck.operators.machines.sizes import parse_amount, parse_seconds, seconds_since
+from quarterdeck.operators.machines.sizes import compute_seconds_since, parse_amount, parse_seconds
 
 DISRUPTIONS = ("Update", "Expired", "Unhealthy")
 
@@ -14,7 +14,7 @@ DISRUPTIONS = ("Update", "Expired", "Unhealthy")
 def build_desired_fleet(
     fleet: Fleet, revision: str, *, now: datetime, flags: Flags
 ) -> DesiredFleet:
-    """What the fleet should be, in numbers."""
+    """Build the input of the plan, with percentages as numbers of machines."""
     spec, desired = fleet.spec, fleet.spec.replicas
     surge, unavailable = count_rolling(fleet)
     return DesiredFleet(
@@ -26,17 +26,17 @@ def build_desired_fleet(
         min_ready_s=float(spec.min_ready_seconds),
         is_paused=spec.paused,
         delete_policy=spec.delete_policy,
-        max_unhealthy=_allowed(spec.health_check.max_unhealthy, desired),
+        max_unhealthy=_compute_allowed(spec.health_check.max_unhealthy, desired),
         max_in_flight=spec.health_check.max_in_flight,
         may_repair=flags.repair,
         budgets=count_budgets(fleet, now),
         failures=fleet.status.failures,
-        last_failure_s=seconds_since(fleet.status.last_failure_time, now),
+        last_failure_s=compute_seconds_since(fleet.status.last_failure_time, now),
     )
 
 
 def count_rolling(fleet: Fleet) -> tuple[int, int]:
-    """Surge and unavailable machines; if both would be 0, one may be unavailable."""
+    """Compute max surge and max unavailable; if both would be 0, one may be unavailable."""
     rolling, desired = fleet.spec.strategy.rolling_update, fleet.spec.replicas
     surge = parse_amount(rolling.max_surge, desired, up=True)
     unavailable = parse_amount(rolling.max_unavailable, desired, up=False)
@@ -50,14 +50,14 @@ def count_budgets(fleet: Fleet, now: datetime) -> dict[str, int]:
     for budget in disruption.budgets if disruption is not None else ():
         if not _is_active(budget, now):
             continue
-        allowed = _allowed(budget.nodes, fleet.spec.replicas)
+        allowed = _compute_allowed(budget.nodes, fleet.spec.replicas)
         for reason in budget.reasons or DISRUPTIONS:
             found[reason] = min(allowed, found.get(reason, allowed))
     return found
 
 
 def _is_active(budget: DisruptionBudget, now: datetime) -> bool:
-    """A budget without a schedule is always active; one that cannot be read is too."""
+    """Whether a budget is active; one without a schedule, or with an invalid one, always is."""
     if not budget.schedule:
         return True
     try:
@@ -66,8 +66,8 @@ def _is_active(budget: DisruptionBudget, now: datetime) -> bool:
         return True
 
 
-def _allowed(amount: int | str, desired: int) -> int:
-    """A percentage of a small fleet allows one machine, unless it is 0 %."""
+def _compute_allowed(amount: int | str, desired: int) -> int:
+    """How many machines an amount allows; a percentage allows at least one, unless it is 0 %."""
     text = str(amount)
     allowed = parse_amount(amount, desired, up=False)
     return max(1, allowed) if text.endswith("%") and text != "0%" else allowed

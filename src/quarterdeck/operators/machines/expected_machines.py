@@ -1,7 +1,7 @@
-"""What the poll expects to see: one small entry per machine, kept by the reconciler.
+"""What the poll expects of each machine: one small entry, written by the reconciler.
 
-A poll over ten thousand machines must cost next to nothing, so that it compares what the
-hypervisor lists with what it listed before, and looks closer only at what differs.
+A poll over ten thousand machines must be cheap, so it compares each listed VM with what was
+listed before, and evaluates only those that differ.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from quarterdeck.operators.machines.plan.claim import Verdict, judge_vm
 
 
 class Expected(NamedTuple):
-    """What one machine should look like."""
+    """The expected state of one machine's VM."""
 
     key: Key
     uid: str
@@ -24,13 +24,13 @@ class Expected(NamedTuple):
     owner: Owner
     phase: str
     verdict: Verdict | None
-    """None while the machine is being made or taken down: nothing is expected of it."""
+    """None while the machine is being made or removed: then no state is expected."""
     address: str = ""
     """The address in the status of its claim."""
 
 
 class ExpectedMachines:
-    """Machines by the UID of their claim."""
+    """Expected states by the UID of the claim."""
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Expected] = {}
@@ -38,7 +38,7 @@ class ExpectedMachines:
         self._seen: dict[str, VMInfo] = {}
 
     def put(self, claim: MachineClaim) -> None:
-        """Note what a claim's machine should look like."""
+        """Record the expected state of a claim's machine."""
         ref, uid = claim.status.vm_ref, claim.metadata.uid
         self._seen.pop(uid, None)
         if ref is None:
@@ -62,7 +62,7 @@ class ExpectedMachines:
         )
 
     def drop(self, key: Key) -> None:
-        """Forget a claim that is gone."""
+        """Drop the entry of a deleted claim."""
         uid = self._uids.pop(key, "")
         self._by_uid.pop(uid, None)
         self._seen.pop(uid, None)
@@ -77,18 +77,18 @@ class ExpectedMachines:
         return (each for each in self._by_uid.values() if each.cluster == cluster)
 
     def is_as_expected(self, expected: Expected, vm: VMInfo | None, operator_uid: str) -> bool:
-        """Whether a machine looks as it should; what looked well before is not judged again."""
+        """Whether a VM has its expected state; one that is unchanged is not evaluated again."""
         if expected.verdict is None:
             return True
         if vm is not None and self._seen.get(expected.uid) == vm:
             return True
         owner = expected.owner._replace(operator_uid=operator_uid)
-        is_well = judge_vm(vm, owner) is expected.verdict and not _has_moved(vm, expected)
+        is_well = judge_vm(vm, owner) is expected.verdict and not has_moved(vm, expected)
         if is_well and vm is not None:
             self._seen[expected.uid] = vm
         return is_well
 
 
-def _has_moved(vm: VMInfo | None, expected: Expected) -> bool:
-    """Whether a VM has another address, such as a new lease after a restart."""
+def has_moved(vm: VMInfo | None, expected: Expected) -> bool:
+    """Whether a VM reports addresses without the expected one, such as after a new lease."""
     return vm is not None and bool(vm.ips) and expected.address not in vm.ips

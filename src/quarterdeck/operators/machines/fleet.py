@@ -1,4 +1,4 @@
-"""The reconciler of Fleet: counts its claims, asks the plan, makes and removes claims."""
+"""The reconciler of Fleet: counts its claims, plans, creates and removes claims."""
 
 import random
 from collections import Counter
@@ -29,7 +29,7 @@ from quarterdeck.operators.machines.fleet_claim import (
 from quarterdeck.operators.machines.plan.fleet import Plan, plan_fleet
 from quarterdeck.operators.machines.plan.fleet_removal import hash_name
 from quarterdeck.operators.machines.plan.fleet_state import Member
-from quarterdeck.operators.machines.plan.health import find_illness, next_change_s
+from quarterdeck.operators.machines.plan.health import find_unhealthy_reason, next_change_s
 from quarterdeck.operators.machines.report import report_unsupported, set_condition
 from quarterdeck.operators.machines.revisions import (
     choose_template,
@@ -39,22 +39,22 @@ from quarterdeck.operators.machines.revisions import (
     remember_revision,
     resolve_image,
 )
-from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
-from quarterdeck.operators.machines.support import unsupported_of_fleet
+from quarterdeck.operators.machines.sizes import compute_seconds_since, parse_seconds
+from quarterdeck.operators.machines.support import find_unsupported_of_fleet
 from quarterdeck.runtime import Context, RequeueAfter, Stalled
 from quarterdeck.runtime.observability.tracing import span
 
 EASE_S = 0.25
-"""How often a fleet is looked at, at most: many machines that change at once are one look."""
+"""Shortest time between two reconciles of one spec: combines simultaneous changes."""
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _JITTER = 0.1
 
 
 class Resolved(NamedTuple):
-    """The recipe that new machines get."""
+    """The templates and the revision of new machines."""
 
     templates: tuple[HypervisorMachineTemplate, ...]
-    """One for each cluster that the machines may be on."""
+    """One for each cluster that machines may be placed on."""
     revision: str
 
     @property
@@ -76,8 +76,8 @@ class Fleets:
         self._took: dict[Key, float] = {}
 
     async def reconcile(self, fleet: Fleet, ctx: Context[Fleet]) -> RequeueAfter | None:
-        """Bring the number and the recipe of the machines to what the spec says."""
-        if (left_s := self._get_debounce_s(fleet)) > 0:
+        """Bring number and revision of the machines in line with the spec."""
+        if (left_s := self._debounce(fleet)) > 0:
             return RequeueAfter(left_s)
         started = self._monotonic()
         attributes = {
@@ -91,7 +91,7 @@ class Fleets:
             self._took[fleet.key] = self._monotonic() - started
 
     async def _reconcile(self, fleet: Fleet, ctx: Context[Fleet]) -> RequeueAfter | None:
-        report_unsupported(ctx, unsupported_of_fleet(fleet))
+        report_unsupported(ctx, find_unsupported_of_fleet(fleet))
         resolved = await self._resolve(fleet, ctx)
         claims = list(await ctx.list_owned(MachineClaim))
         members = [self._observe(claim, fleet, ctx.now()) for claim in claims]
@@ -105,14 +105,15 @@ class Fleets:
         return _next_look(claims, fleet, plan, ctx.now())
 
     async def forget(self, key: Key) -> None:
-        """Drop what was remembered of a fleet that is gone."""
+        """Drop the reconcile times of a deleted fleet."""
         self._looked.pop(key, None)
         self._took.pop(key, None)
 
-    def _get_debounce_s(self, fleet: Fleet) -> float:
-        """Seconds to wait because the fleet has just been looked at and its spec is the same.
+    def _debounce(self, fleet: Fleet) -> float:
+        """Record that a reconcile runs now and return 0, or return the seconds to wait before it.
 
-        A look at a large fleet takes long: looks take at most a tenth of the time.
+        A fleet waits if it was reconciled just before with the same spec. The wait grows with the
+        duration of the last reconcile, so that a large fleet does not keep a worker busy.
         """
         now = self._monotonic()
         looked_at, generation = self._looked.get(fleet.key, (float("-inf"), -1))
@@ -137,28 +138,30 @@ class Fleets:
 
     def _observe(self, claim: MachineClaim, fleet: Fleet, now: datetime) -> Member:
         status, annotations = claim.status, claim.metadata.annotations
-        age_s = seconds_since(claim.metadata.creation_timestamp, now) or 0.0
+        age_s = compute_seconds_since(claim.metadata.creation_timestamp, now) or 0.0
         is_failed = status.phase == "Failed" or bool(status.failure_reason)
         is_ready = status.phase == "Ready"
-        failed_s = _failed_s(claim, now)
+        failed_s = _compute_failed_s(claim, now)
         retention_s = parse_seconds(claim.spec.failed_retention)
         return Member(
             name=claim.metadata.name,
             revision=claim.spec.revision,
             age_s=age_s,
-            ready_s=seconds_since(status.ready_since, now) if is_ready else None,
+            ready_s=compute_seconds_since(status.ready_since, now) if is_ready else None,
             is_deleting=claim.is_deleting,
             is_failed=is_failed,
             was_ready=bool(status.ready_since),
-            unhealthy="" if is_failed else find_illness(claim, fleet.spec.health_check, now),
+            unhealthy=""
+            if is_failed
+            else find_unhealthy_reason(claim, fleet.spec.health_check, now),
             is_marked=DELETE_MACHINE in annotations,
             is_kept=is_failed and (annotations.get(PRESERVE) == "true" or failed_s < retention_s),
             is_skipped=SKIP_REMEDIATION in annotations,
-            expires_s=self._expires_s(claim, fleet, age_s),
+            expires_s=self._compute_expires_s(claim, fleet, age_s),
         )
 
-    def _expires_s(self, claim: MachineClaim, fleet: Fleet, age_s: float) -> float | None:
-        """Machines made at once do not expire at once: each lives 10 % longer or shorter."""
+    def _compute_expires_s(self, claim: MachineClaim, fleet: Fleet, age_s: float) -> float | None:
+        """Seconds until a machine expires; ±10 % so that machines made together expire apart."""
         lifetime_s = parse_seconds(fleet.spec.max_lifetime)
         if not lifetime_s or not self._features.flags.expiry:
             return None
@@ -179,7 +182,7 @@ class Fleets:
         taken = set(by_name)
         counts = Counter(each.spec.template_ref.name for each in claims if not each.is_deleting)
         for _ in range(plan.create):
-            name = self._new_name(fleet.metadata.name, taken)
+            name = self._generate_name(fleet.metadata.name, taken)
             taken.add(name)
             template = choose_template(resolved.templates, counts)
             counts[template.metadata.name] += 1
@@ -194,7 +197,7 @@ class Fleets:
         elif plan.available > fleet.status.available_replicas:
             ctx.status.set(failures=0)
 
-    def _new_name(self, fleet: str, taken: set[str]) -> str:
+    def _generate_name(self, fleet: str, taken: set[str]) -> str:
         while True:
             name = f"{fleet[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
             if name not in taken:
@@ -228,9 +231,9 @@ class Fleets:
         ctx.status.set(revisions=history, update_revision=resolved.revision)
 
 
-def _failed_s(claim: MachineClaim, now: datetime) -> float:
+def _compute_failed_s(claim: MachineClaim, now: datetime) -> float:
     transitions = claim.status.phase_transitions
-    return (seconds_since(transitions[-1].time, now) if transitions else None) or 0.0
+    return (compute_seconds_since(transitions[-1].time, now) if transitions else None) or 0.0
 
 
 def _next_look(

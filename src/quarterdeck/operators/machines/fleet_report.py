@@ -1,4 +1,4 @@
-"""What a fleet says of itself."""
+"""The status and the conditions of a fleet."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from quarterdeck.operators.machines.held_machines import find_held
 from quarterdeck.operators.machines.plan.fleet import Plan
 from quarterdeck.operators.machines.plan.fleet_state import DesiredFleet
 from quarterdeck.operators.machines.report import report_condition, set_condition
-from quarterdeck.operators.machines.sizes import seconds_since
+from quarterdeck.operators.machines.sizes import compute_seconds_since
 from quarterdeck.runtime import Context
 
 
@@ -31,7 +31,7 @@ def report(
     claims: Sequence[MachineClaim],
     ctx: Context[Fleet],
 ) -> None:
-    """Fill the status from what was counted before the plan was carried out."""
+    """Write status and conditions from the counts that were taken before the plan was executed."""
     status = fleet.status
     is_complete = _is_complete(plan, desired)
     has_moved = (plan.updated, plan.available, plan.replicas) != (
@@ -88,7 +88,7 @@ def _report_progress(fleet: Fleet, plan: Plan, desired: DesiredFleet, ctx: Conte
             f"all {desired.desired} machines have revision {desired.revision}",
         )
     else:
-        waited_s = seconds_since(ctx.status.current.last_progress_time, ctx.now()) or 0.0
+        waited_s = compute_seconds_since(ctx.status.current.last_progress_time, ctx.now()) or 0.0
         text = f"{plan.updated} of {desired.desired} machines have revision {desired.revision}"
         if waited_s > fleet.spec.progress_deadline_seconds and not fleet.spec.paused:
             text = f"no progress for {waited_s:.0f} s: {text}"
@@ -110,7 +110,7 @@ def _report_repair(plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) -> No
 
 
 def _report_failures(claims: Sequence[MachineClaim], ctx: Context[Fleet]) -> None:
-    """Say why machines fail or are not made: the user looks at the fleet first."""
+    """Report why machines fail or do not start, because users look at the fleet first."""
     failures, held = ctx.status.current.failures, find_held(claims)
     if failures:
         text = f"the last {failures} machines failed"
@@ -131,7 +131,7 @@ def _report_pause(fleet: Fleet, ctx: Context[Fleet]) -> None:
 
 
 def report_changes(plan: Plan, ctx: Context[Fleet]) -> None:
-    """Events for what was made and removed."""
+    """Record events for machines that were created and removed."""
     if plan.create:
         ctx.event(Reason.SCALED_UP, f"created {_count(plan.create)}")
     reasons = Counter(removal.reason for removal in plan.remove)

@@ -1,10 +1,10 @@
-"""Which runner is busy, as its agent and the records of the pools say."""
+"""Finds the job of a runner, in the report of its agent or in the record of its pool."""
 
 from typing import Any
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.jobs import busy_runners, name_record, read_jobs
-from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.machinespec import build_runner_name
 from quarterdeck.operators.machines.plan.claim import is_busy
 from quarterdeck.operators.machines.records import ConfigRecord
 from quarterdeck.runtime import Context
@@ -13,13 +13,13 @@ from quarterdeck.runtime import Context
 async def find_job(claim: MachineClaim, ctx: Context[Any]) -> str:
     """The id of the job that a claim's machine works on; empty if none."""
     if is_busy(claim, ctx.now()):
-        assert claim.status.job is not None  # it says so
-        return claim.status.job.id or runner_name(claim)
+        assert claim.status.job is not None  # `is_busy` checked it
+        return claim.status.job.id or build_runner_name(claim)
     pool = claim.spec.runner_pool_ref
     if pool is None:
         return ""
     record = await ctx.find(ConfigRecord, name_record(pool.name), claim.metadata.namespace)
     if record is None:
         return ""
-    job = busy_runners(read_jobs(record.data)).get(runner_name(claim))
+    job = busy_runners(read_jobs(record.data)).get(build_runner_name(claim))
     return job.id if job is not None else ""

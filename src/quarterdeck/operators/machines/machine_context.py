@@ -1,4 +1,4 @@
-"""One machine during one reconcile: the claim, its hypervisor, and how its status is written."""
+"""One machine during one reconcile: its claim, its hypervisor, and writes of its status."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -20,12 +20,12 @@ from quarterdeck.operators.machines.machine import Owner, TaskInfo, TaskRef, Tas
 from quarterdeck.operators.machines.machinespec import owner_of
 from quarterdeck.operators.machines.plan.claim import Step, poll_s
 from quarterdeck.operators.machines.ports import Hypervisor
-from quarterdeck.operators.machines.sizes import seconds_since
+from quarterdeck.operators.machines.sizes import compute_seconds_since
 from quarterdeck.runtime import Context, RequeueAfter
 
 R = TypeVar("R")
 SOON = RequeueAfter(0.001)
-"""The next step follows at once; own writes do not wake."""
+"""Requeues for the next step at once, because our own status writes trigger no reconcile."""
 _KEPT_TRANSITIONS = 16
 
 
@@ -47,35 +47,35 @@ class Machine:
 
     @property
     def ref(self) -> VmReference:
-        """Where the VM is; only asked for when the intent has been written."""
+        """Cluster, node and id of the VM; only use it once they have been chosen."""
         ref = self.claim.status.vm_ref
         assert ref is not None
         return ref
 
     @property
     def owner(self) -> Owner:
-        """Whose VM it is."""
+        """The owner that the VM must have."""
         return owner_of(self.claim, self.operator_uid)
 
     @property
     def untagged_owner(self) -> Owner:
-        """The same before the tags have been written."""
+        """The owner of a VM whose tags may not have been written yet."""
         return self.owner._replace(is_tagged=False)
 
     @property
     def age_s(self) -> float:
         """How long ago the claim was made."""
-        return seconds_since(self.claim.metadata.creation_timestamp, self.ctx.now()) or 0.0
+        return compute_seconds_since(self.claim.metadata.creation_timestamp, self.ctx.now()) or 0.0
 
     async def call(
         self, operation: str, work: Callable[[Hypervisor], Awaitable[R]], *, node: str = ""
     ) -> R:
-        """Make one call for this machine."""
+        """Make one call to the hypervisor, and count it in the status."""
         self.ctx.status.set(calls=self.ctx.status.current.calls + 1)
         return await self.connection.call(operation, work, node=node)
 
     async def find_vm(self) -> VMInfo | None:
-        """The VM of the id; None if there is none."""
+        """Read the VM; None if it does not exist."""
         vmid = self.ref.vm_id
         try:
             return await self.call("get_vm", lambda each: each.get_vm(vmid))
@@ -87,7 +87,7 @@ class Machine:
     # --- status
 
     def enter(self, phase: Phase, step: Step | str = "") -> None:
-        """Note the phase and what is due in it."""
+        """Set phase and step; a change of phase resets the attempts."""
         status = self.ctx.status
         if status.current.phase != phase:
             moment = rfc3339.format_time(self.ctx.now())
@@ -105,12 +105,12 @@ class Machine:
         status.set(step=str(step))
 
     def proceed(self, step: Step) -> RequeueAfter:
-        """The current step is done, another one is due."""
+        """Set the next step, after the current one is done."""
         self.ctx.status.set(step=str(step), task_ref=None, retry_after="")
         return SOON
 
     def set_ref(self, **changes: object) -> None:
-        """Change what is known of the VM."""
+        """Change fields of the VM reference in the status."""
         ref = self.ctx.status.current.vm_ref
         self.ctx.status.set(vm_ref=msgspec.structs.replace(ref, **changes))
         self.claim = replace(self.claim, status=self.ctx.status.current)
@@ -118,7 +118,7 @@ class Machine:
     # --- tasks
 
     def track(self, task: TaskRef) -> RequeueAfter:
-        """Write a task down, so that it is found again after a crash."""
+        """Record a task in the status, so that it is found again after a crash."""
         reference = TaskReference(
             id=task.id,
             node=task.node,
@@ -129,7 +129,7 @@ class Machine:
         return SOON
 
     async def poll(self) -> TaskInfo | None:
-        """Where the task is; None if the hypervisor has forgotten it."""
+        """The state of the recorded task; None if the hypervisor has forgotten it."""
         reference = self.claim.status.task_ref
         assert reference is not None
         task = TaskRef(reference.id, reference.node, reference.operation)
@@ -141,9 +141,9 @@ class Machine:
             raise
 
     def poll_again_s(self) -> float:
-        """How long to wait for a task that runs."""
+        """Seconds until the recorded task is polled again."""
         reference = self.claim.status.task_ref
-        age_s = seconds_since(reference.started_at, self.ctx.now()) if reference else None
+        age_s = compute_seconds_since(reference.started_at, self.ctx.now()) if reference else None
         return poll_s(age_s or 0.0)
 
 
@@ -152,6 +152,11 @@ def is_running(info: TaskInfo | None) -> bool:
     return info is not None and info.state is TaskState.RUNNING
 
 
+def cause_of(info: TaskInfo | None) -> str:
+    """The message of a task as the end of an error text; empty if it has none."""
+    return f": {info.message}" if info is not None and info.message else ""
+
+
 def is_failed(info: TaskInfo | None) -> bool:
-    """Whether a task failed for certain."""
+    """Whether a task is known to have failed; a forgotten one (None) is not."""
     return info is not None and info.state is TaskState.FAILED

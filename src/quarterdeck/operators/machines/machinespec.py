@@ -1,17 +1,17 @@
-"""What a claim asks of a hypervisor: names, owner, sizes, network. Pure."""
+"""The request of a claim to a hypervisor: names, owner, sizes, network. Pure."""
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.shape import MachineNetwork
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.operators.machines.machine import Nic, Owner, VMSpec
-from quarterdeck.operators.machines.ownership import safe_tag
+from quarterdeck.operators.machines.ownership import build_tag
 from quarterdeck.operators.machines.plan.placement import Request
 from quarterdeck.operators.machines.sizes import parse_bytes
 
 
 def owner_of(claim: MachineClaim, operator_uid: str) -> Owner:
-    """Whose VM the claim's is; the tags are expected once they have been written."""
+    """The owner of the claim's VM; tags are expected once the VM has been configured."""
     ref = claim.status.vm_ref
     pool = claim.spec.runner_pool_ref
     return Owner(
@@ -27,7 +27,7 @@ def owner_of(claim: MachineClaim, operator_uid: str) -> Owner:
 
 
 def request_of(claim: MachineClaim, template: HypervisorMachineTemplate) -> Request:
-    """What the machine needs."""
+    """CPU, memory and disk of the machine: the claim's, or the template's."""
     resources = claim.spec.resources or template.spec.resources
     return Request(resources.cpu, parse_bytes(resources.memory), parse_bytes(resources.disk))
 
@@ -40,7 +40,7 @@ def network_of(claim: MachineClaim, template: HypervisorMachineTemplate) -> Mach
 def spec_of(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> VMSpec:
-    """The VM that the claim should have."""
+    """Build the desired configuration of the claim's VM."""
     request, network = request_of(claim, template), network_of(claim, template)
     ref, mock = claim.status.vm_ref, template.spec.template.mock
     attestation = template.spec.attestation
@@ -52,7 +52,7 @@ def spec_of(
         nics=(Nic(network.bridge or cluster.spec.default_network, network.vlan),),
         storage=cluster.spec.default_storage,
         tags=tuple(
-            safe_tag(f"{key}-{value}" if value else key)
+            build_tag(f"{key}-{value}" if value else key)
             for key, value in sorted(cluster.spec.tags.items())
         ),
         has_tpm=attestation is not None and "tpm" in attestation.method,
@@ -61,7 +61,7 @@ def spec_of(
     )
 
 
-def runner_name(claim: MachineClaim) -> str:
+def build_runner_name(claim: MachineClaim) -> str:
     """The name that a runner registers with."""
     workload = claim.spec.workload_config
     github = workload.config.github if workload is not None and workload.config else None

@@ -1,11 +1,11 @@
-"""Whose VM it is: written into tags and description, and read back. Pure.
+"""The owner of a VM: written into its tags and description, and read back. Pure.
 
-Tags are flat, lower case and come back in any order, so that they hold digests only; the whole
-truth is one JSON line in the description, between two markers. A VM counts as ours when name,
-description and tags agree; the id is never part of the proof, because ids are reused.
+Tags are flat, lower case and unordered, so they hold short ids only; the full owner is one JSON
+line in the description, between two markers. A VM is ours if name, description and tags agree. The
+VM id is not compared, because ids are reused.
 
-A clone is tagged only when it is configured. Its description says from its first moment which tags
-it has until then: those of the template. Any other tag is the mark of somebody else.
+A clone is tagged only when it is configured. Its description lists from the start the tags that it
+has until then, which are those of the template. Any other tag means another owner.
 """
 
 import re
@@ -44,8 +44,8 @@ def tags_of(owner: Owner) -> tuple[str, ...]:
     )
 
 
-def safe_tag(text: str) -> str:
-    """A text as a tag that every provider accepts."""
+def build_tag(text: str) -> str:
+    """Convert a text to a tag that every provider accepts."""
     return _UNSAFE.sub("-", text.lower()).strip("-.+") or "x"
 
 
@@ -58,13 +58,13 @@ def describe(owner: Owner) -> str:
 
 
 def add_owner(description: str, owner: Owner) -> str:
-    """A description that somebody wrote, with the owner below it."""
+    """Add the owner below a description, in place of an earlier owner."""
     text = remove_owner(description)
     return f"{text}\n{describe(owner)}" if text else describe(owner)
 
 
 def remove_owner(description: str) -> str:
-    """A description without its owner; what somebody else wrote stays."""
+    """Remove the owner from a description; other text stays."""
     start = description.find(_BEGIN)
     end = description.find(_END, start)
     if start < 0 or end < 0:
@@ -74,7 +74,7 @@ def remove_owner(description: str) -> str:
 
 
 def read_owner(vm: VMInfo) -> Owner | None:
-    """Whom the description names; None if nobody, or if it cannot be read."""
+    """Read the owner from the description of a VM; None if absent or invalid."""
     start = vm.description.find(_BEGIN)
     end = vm.description.find(_END, start)
     if start < 0 or end < 0:
@@ -99,7 +99,7 @@ def read_owner(vm: VMInfo) -> Owner | None:
 
 
 def find_mismatch(vm: VMInfo, owner: Owner) -> str:
-    """Why a VM is not the owner's; empty if it is."""
+    """Why a VM does not belong to an owner; empty if it does."""
     found = read_owner(vm)
     if vm.is_template:
         return "it is a template"
@@ -129,7 +129,7 @@ def _find_tag_mismatch(tags: Iterable[str], owner: Owner, *, inherited: Iterable
 
 
 def is_owned(vm: VMInfo, owner: Owner) -> bool:
-    """Whether name, description and tags say that the VM is the owner's."""
+    """Whether the VM belongs to the owner, by its name, description and tags."""
     return not find_mismatch(vm, owner)
 
 

@@ -19,7 +19,7 @@ from quarterdeck.operators.machines.claim_deletion import KILL_JOB
 from quarterdeck.operators.machines.conditions import READY, SCALING, Reason
 from quarterdeck.operators.machines.features import Features
 from quarterdeck.operators.machines.held_machines import find_held
-from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.machinespec import build_runner_name
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.pool import (
     Plan,
@@ -36,12 +36,12 @@ from quarterdeck.operators.machines.report import (
     report_unsupported,
     set_condition,
 )
-from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
-from quarterdeck.operators.machines.support import unsupported_of_pool
+from quarterdeck.operators.machines.sizes import compute_seconds_since, parse_seconds
+from quarterdeck.operators.machines.support import find_unsupported_of_pool
 from quarterdeck.runtime import Context, RequeueAfter
 
 CORDON = "hyperfleet.io/cordon"
-"""Annotation of a runner that was chosen to go; it goes if it is still idle one look later."""
+"""Annotation of a runner chosen for removal; it is removed if still idle at the next check."""
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _EVENTS = {
     "LifetimeExceeded": Reason.LIFETIME_EXCEEDED,
@@ -60,9 +60,9 @@ class Pools:
         self._metrics = metrics
 
     async def reconcile(self, pool: RunnerPool, ctx: Context[RunnerPool]) -> RequeueAfter | None:
-        """Make and remove runners, and say how many there are."""
+        """Create and remove runners, and report how many there are."""
         unusable = await _find_unusable_secret(pool, ctx)
-        report_unsupported(ctx, [*unsupported_of_pool(pool), *unusable])
+        report_unsupported(ctx, [*find_unsupported_of_pool(pool), *unusable])
         record = await ctx.find(ConfigRecord, name_record(pool.metadata.name))
         jobs = [
             job for job in read_jobs(record.data if record else {}) if job.status != "completed"
@@ -71,7 +71,7 @@ class Pools:
         busy = busy_runners(jobs)
         runners = [observe(claim, busy, ctx.now()) for claim in claims]
         self._note_activity(pool, jobs, ctx)
-        desired, change_s = self._build_desired(pool, jobs, ctx)
+        desired, change_s = self._build_demand(pool, jobs, ctx)
         plan = plan_pool(runners, desired)
         if pool.spec.paused or not self._features.flags.runner_scaling:
             plan = Plan(plan.desired)
@@ -85,16 +85,16 @@ class Pools:
         return RequeueAfter(max(_SOON_S, min(times))) if times else None
 
     async def forget(self, key: Key) -> None:
-        """Drop the figures of a pool that is gone."""
+        """Remove the metrics of a deleted pool."""
         self._metrics.forget_pool(key)
 
-    def _build_desired(
+    def _build_demand(
         self, pool: RunnerPool, jobs: Sequence[Job], ctx: Context[RunnerPool]
     ) -> tuple[PoolDemand, float | None]:
         scaling, now = pool.spec.scaling, ctx.now()
         lifecycle = pool.spec.lifecycle or PoolLifecycle()
         minimum, change_s = find_minimum(scaling.scheduled_overrides, scaling.min_replicas, now)
-        quiet_s = seconds_since(ctx.status.current.last_activity_time, now)
+        quiet_s = compute_seconds_since(ctx.status.current.last_activity_time, now)
         desired = PoolDemand(
             min_idle=minimum,
             max_runners=scaling.max_replicas,
@@ -107,14 +107,14 @@ class Pools:
             idle_timeout_s=parse_seconds(lifecycle.idle_timeout),
             job_timeout_s=parse_seconds(lifecycle.job_timeout),
             failures=pool.status.failures,
-            last_failure_s=seconds_since(pool.status.last_failure_time, now),
+            last_failure_s=compute_seconds_since(pool.status.last_failure_time, now),
         )
         return desired, change_s
 
     def _note_activity(
         self, pool: RunnerPool, jobs: Sequence[Job], ctx: Context[RunnerPool]
     ) -> None:
-        """Demand that rose, or a job that ended, makes idle runners wait before they go."""
+        """Record the jobs, and when they last changed: idle runners are kept for a while after."""
         before = {(job.id, job.status) for job in pool.status.jobs}
         after = {(job.id, job.status) for job in jobs}
         if before != after:
@@ -134,7 +134,7 @@ class Pools:
         claims: Sequence[MachineClaim],
         ctx: Context[RunnerPool],
     ) -> bool:
-        """Make and remove; True if runners were only marked, and go at the next look."""
+        """Create and remove runners; True if some were only cordoned, to be removed later."""
         by_name = {claim.metadata.name: claim for claim in claims}
         is_cordoned = False
         for removal in plan.remove:
@@ -158,10 +158,11 @@ class Pools:
     async def _remove(
         self, removal: Removal, claim: MachineClaim, ctx: Context[RunnerPool]
     ) -> bool:
-        """Mark first, then delete: a runner that becomes busy in between is spared.
+        """Cordon an idle runner, and delete it at the next check if it is still idle.
 
-        The mark is a write under the version that was looked at, so a claim that has moved on
-        since then raises a conflict and is looked at again.
+        The annotation is written under the resource version that was read, so a claim that has
+        changed since then raises a conflict and is checked again. Other runners are deleted at
+        once. Returns whether the runner was only cordoned.
         """
         annotations = claim.metadata.annotations
         if removal.reason in ("ScaleDown", "IdleTimeout", "LifetimeExceeded"):
@@ -182,7 +183,7 @@ class Pools:
     async def _unmark_runner(
         self, claim: MachineClaim, going: set[str], ctx: Context[RunnerPool]
     ) -> None:
-        """Take the mark off a runner that is needed after all."""
+        """Remove the cordon of a runner that is not to be removed any more."""
         if claim.metadata.name in going:
             return
         annotations = dict(claim.metadata.annotations)
@@ -227,7 +228,7 @@ class Pools:
 
 
 async def _find_unusable_secret(pool: RunnerPool, ctx: Context[RunnerPool]) -> list[str]:
-    """The webhook, if no delivery can be accepted because its Secret is not there."""
+    """Name `spec.webhook` if its Secret cannot be used, so that no delivery is accepted."""
     webhook, namespace = pool.spec.webhook, pool.metadata.namespace
     if webhook is None or not webhook.enabled:
         return []
@@ -243,7 +244,7 @@ async def _find_unusable_secret(pool: RunnerPool, ctx: Context[RunnerPool]) -> l
 
 
 def _report_held(held: tuple[str, Condition], ctx: Context[RunnerPool]) -> None:
-    """Say why runners do not start, if that is why the pool is not ready."""
+    """Add to the condition Ready, if it is False, why a runner does not start."""
     (name, condition), ready = held, ctx.status.get_transition(READY)[1]
     if ready is not None and ready.status == FALSE:
         text = f"{ready.message}, {name}: {condition.message}"
@@ -251,24 +252,26 @@ def _report_held(held: tuple[str, Condition], ctx: Context[RunnerPool]) -> None:
 
 
 def observe(claim: MachineClaim, busy: Mapping[str, Job], now: datetime) -> Runner:
-    """A claim as its pool sees it; the jobs decide who is busy, not the claim."""
-    age_s = seconds_since(claim.metadata.creation_timestamp, now) or 0.0
+    """Describe a claim for the plan; whether it is busy is decided by the recorded jobs."""
+    age_s = compute_seconds_since(claim.metadata.creation_timestamp, now) or 0.0
     name, status = claim.metadata.name, claim.status
-    job = busy.get(runner_name(claim))
+    job = busy.get(build_runner_name(claim))
     if claim.is_deleting:
         return Runner(name, "deleting", age_s)
     if job is not None:
-        return Runner(name, "busy", age_s, job_s=seconds_since(job.since, now) or 0.0)
+        return Runner(name, "busy", age_s, job_s=compute_seconds_since(job.since, now) or 0.0)
     if status.phase == "Failed":
         is_kept = claim.metadata.annotations.get(PRESERVE) == "true"
         return Runner(name, "failed", age_s, is_kept=is_kept)
     if status.phase == "Ready":
-        return Runner(name, "idle", age_s, idle_s=seconds_since(status.ready_since, now) or 0.0)
+        return Runner(
+            name, "idle", age_s, idle_s=compute_seconds_since(status.ready_since, now) or 0.0
+        )
     return Runner(name, "pending", age_s)
 
 
 def build_runner(pool: RunnerPool, name: str) -> MachineClaim:
-    """A new runner of the pool."""
+    """Build the claim of a new runner."""
     return MachineClaim(
         metadata=ObjectMeta(
             name=name,

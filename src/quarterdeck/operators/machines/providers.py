@@ -1,6 +1,6 @@
-"""Which providers there are: our own, and those that installed packages offer by entry point.
+"""Finds hypervisor providers: built-in ones, and those of installed packages by entry point.
 
-A package offers one by
+A package adds one by
 
     [project.entry-points."quarterdeck.hypervisors"]
     acme = "acme_quarterdeck:open_provider"
@@ -25,22 +25,22 @@ _ALIASES = {"libvirt": "qemu", "simulator": "mock"}
 
 
 class ProviderUnknown(LookupError):
-    """Raised when no provider has a name; the message says which ones there are."""
+    """Raised when no provider has this name; the message lists the providers."""
 
 
 class Providers:
-    """Finds providers by name, without regard to case; `own` wins, for tests and `up`."""
+    """Finds providers by name, ignoring case; `own` replaces built-in ones in tests and `up`."""
 
     def __init__(self, own: Mapping[str, OpenProvider] | None = None) -> None:
         self._own = dict(own or {})
 
     def find(self, name: str) -> OpenProvider:
-        """The provider of a name.
+        """Find the function that opens a provider.
 
         Raises:
-            ProviderUnknown: naming those there are.
+            ProviderUnknown: naming the available providers.
         """
-        key = canonical_name(name)
+        key = normalize_name(name)
         if key in self._own:
             return self._own[key]
         if key in _OWN:
@@ -55,7 +55,7 @@ class Providers:
         )
 
 
-def canonical_name(name: str) -> str:
+def normalize_name(name: str) -> str:
     """The name in lower case, aliases resolved."""
     return _ALIASES.get(name.lower(), name.lower())
 

@@ -1,11 +1,17 @@
-"""Small sentences that every reconciler says the same way."""
+"""Conditions and messages that all reconcilers share."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from quarterdeck.meta.conditions import FALSE, TRUE, Status
 from quarterdeck.meta.objects import Object
-from quarterdeck.operators.machines.conditions import DELETING, UNSUPPORTED, Reason
+from quarterdeck.operators.machines.conditions import (
+    DELETING,
+    PROVISIONING,
+    READY,
+    UNSUPPORTED,
+    Reason,
+)
 from quarterdeck.runtime import Context, Waiting
 
 _BUSY_S = 10.0
@@ -34,14 +40,20 @@ def report_condition(
     *,
     warning: bool | None = None,
 ) -> None:
-    """Set a condition, and make an event of it if it is new."""
+    """Set a condition, and record an event if its status or reason is new."""
     if set_condition(ctx, type_, status, reason, message):
         is_warning = status != TRUE if warning is None else warning
         ctx.event(reason, message or reason, warning=is_warning)
 
 
+def set_provisioning(ctx: Context[Any], status: Status, reason: Reason, message: str) -> None:
+    """Set the condition Provisioning, and Ready to False for the same reason."""
+    set_condition(ctx, PROVISIONING, status, reason, message)
+    set_condition(ctx, READY, FALSE, reason, message)
+
+
 def report_in_use(ctx: Context[Any], users: Iterable[Object]) -> None:
-    """Keep an object that is being deleted while others use it; tells which.
+    """Keep an object that is being deleted while others use it, and report its users.
 
     Raises:
         Waiting: if there are any.
@@ -56,7 +68,7 @@ def report_in_use(ctx: Context[Any], users: Iterable[Object]) -> None:
 
 
 def report_unsupported(ctx: Context[Any], fields: Sequence[str]) -> None:
-    """Name the fields that nothing acts on, or take the condition back."""
+    """Report fields that have no effect in a condition, or set that condition to False."""
     if fields:
         text = f"{', '.join(fields)}: field has no effect; remove it"
         report_condition(ctx, UNSUPPORTED, TRUE, Reason.FIELDS_IGNORED, text, warning=True)

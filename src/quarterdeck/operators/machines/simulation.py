@@ -34,14 +34,14 @@ DEFAULT_ENDPOINT = "mock://lab"
 
 
 class Controls:
-    """Brings simulators to what ConfigMaps say."""
+    """Applies the controls in ConfigMaps to simulated hypervisors."""
 
     def __init__(self, simulators: Simulators) -> None:
         self._simulators = simulators
         self._rules: dict[Key, str] = {}
 
     async def reconcile(self, record: ConfigRecord, ctx: Context[ConfigRecord]) -> None:
-        """Take over rules and timing, and do the actions that are new."""
+        """Apply rules and timing, and perform the actions that are new."""
         if record.purpose != SIMULATOR:
             return
         world = self._simulators.get(record.data.get("endpoint", DEFAULT_ENDPOINT))
@@ -55,7 +55,7 @@ class Controls:
             self._perform(world, action, ctx)
 
     def _perform(self, world: Simulator, action: Action, ctx: Context[ConfigRecord]) -> None:
-        """One that cannot be done does not hold up the others."""
+        """Perform an action; a failure is reported, and the others continue."""
         try:
             perform(world, action)
         except BadControl as error:
@@ -74,7 +74,7 @@ class Controls:
             world.settings = parse_settings(timing, world.settings)
 
 
-def controller(simulators: Simulators) -> Controller[ConfigRecord]:
+def build_controller(simulators: Simulators) -> Controller[ConfigRecord]:
     """The declaration of the controller."""
     return Controller(
         reconcile=Controls(simulators).reconcile,
@@ -86,7 +86,7 @@ def controller(simulators: Simulators) -> Controller[ConfigRecord]:
 
 
 def _choose_new(world: Simulator, key: Key, actions: Sequence[Action]) -> list[Action]:
-    """Actions that were not done yet; they are from now on. Those that are gone are forgotten."""
+    """Choose actions not performed yet and record them as performed; forget removed ones."""
     named = {f"{key} {action.id}": action for action in actions}
     earlier = {each for each in world.performed if each.partition(" ")[0] == str(key)}
     if earlier != named.keys():

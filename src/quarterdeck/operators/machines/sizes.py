@@ -1,4 +1,4 @@
-"""Texts of specs as numbers: memory, disks, durations, times. Pure."""
+"""Parses values of specs: memory, disks, durations, times. Pure."""
 
 import functools
 from datetime import UTC, datetime
@@ -39,8 +39,8 @@ def parse_time(text: str | None) -> datetime | None:
     return rfc3339.parse(text).astimezone(UTC)
 
 
-def seconds_since(text: str | None, now: datetime) -> float | None:
-    """How long ago a time of an object was."""
+def compute_seconds_since(text: str | None, now: datetime) -> float | None:
+    """Seconds since a time of an object; None if it is not set."""
     moment = parse_time(text)
     return (now - moment).total_seconds() if moment is not None else None
 

@@ -1,4 +1,4 @@
-"""Fields that nothing acts on: named in a condition, never ignored in silence. Pure."""
+"""Finds fields that have no effect, so that a condition can name them. Pure."""
 
 from collections.abc import Iterator
 from importlib.metadata import entry_points
@@ -21,8 +21,8 @@ from quarterdeck.operators.machines.plan.cron import BadSchedule, parse_schedule
 from quarterdeck.operators.machines.sizes import parse_seconds
 
 
-def unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
-    """Fields of a HypervisorCluster that nothing acts on."""
+def find_unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
+    """Fields of a HypervisorCluster that have no effect."""
     spec, found = cluster.spec, []
     if spec.dns is not None:
         if spec.dns.register_vms:
@@ -37,21 +37,21 @@ def unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
     return found
 
 
-def unsupported_of_template(template: HypervisorMachineTemplate) -> list[str]:
-    """Fields of a template that nothing acts on."""
+def find_unsupported_of_template(template: HypervisorMachineTemplate) -> list[str]:
+    """Fields of a template that have no effect."""
     spec, found = template.spec, []
     if spec.bootstrap.method == "none" and spec.bootstrap.config is not None:
         found.append("spec.bootstrap.config")
     if spec.bootstrap.method in ("external-secrets", "join-cluster"):
         found.append("spec.bootstrap.method")
-    found += [f"spec.{field}" for field in _network(spec.network)]
+    found += [f"spec.{field}" for field in _find_network_problems(spec.network)]
     if spec.attestation is not None:
-        found += _attestation(spec.attestation)
+        found += _find_attestation_problems(spec.attestation)
     return found
 
 
-def _attestation(attestation: Attestation) -> Iterator[str]:
-    """A method that is not installed, and a lifetime that tokens cannot have."""
+def _find_attestation_problems(attestation: Attestation) -> Iterator[str]:
+    """Find an attestation method that is not installed, or an invalid lifetime of tokens."""
     method, config = attestation.method, attestation.config
     if method not in METHODS and not entry_points(group=METHOD_GROUP, name=method):
         known = ", ".join(METHODS)
@@ -65,9 +65,9 @@ def _attestation(attestation: Attestation) -> Iterator[str]:
         yield f"spec.attestation.config.joinTokenTTL ({config.join_token_ttl}; {used} is used)"
 
 
-def unsupported_of_claim(claim: MachineClaim) -> list[str]:
-    """Fields of a claim that nothing acts on."""
-    found = [f"spec.{field}" for field in _network(claim.spec.network)]
+def find_unsupported_of_claim(claim: MachineClaim) -> list[str]:
+    """Fields of a claim that have no effect."""
+    found = [f"spec.{field}" for field in _find_network_problems(claim.spec.network)]
     if claim.spec.provider_id:
         found.append("spec.providerID")
     workload = claim.spec.workload_config
@@ -78,22 +78,24 @@ def unsupported_of_claim(claim: MachineClaim) -> list[str]:
     return found
 
 
-def unsupported_of_fleet(fleet: Fleet) -> list[str]:
-    """Fields of a fleet that nothing acts on."""
+def find_unsupported_of_fleet(fleet: Fleet) -> list[str]:
+    """Fields of a fleet that have no effect."""
     found, placement = [], fleet.spec.placement
     if placement is not None and placement.node_selector:
         found.append("spec.placement.nodeSelector")
-    found += _bad_schedules(fleet)
+    found += _find_bad_schedules(fleet)
     overrides = fleet.spec.template.spec if fleet.spec.template is not None else None
     if overrides is not None:
-        found += [f"spec.template.spec.{field}" for field in _network(overrides.network)]
+        found += [
+            f"spec.template.spec.{field}" for field in _find_network_problems(overrides.network)
+        ]
         if overrides.workload is not None:
             found.append("spec.template.spec.workload")
     return found
 
 
-def _bad_schedules(fleet: Fleet) -> Iterator[str]:
-    """Schedules that cannot be read; their budgets are always active."""
+def _find_bad_schedules(fleet: Fleet) -> Iterator[str]:
+    """Find invalid schedules, whose budgets are always active."""
     disruption = fleet.spec.disruption
     for index, budget in enumerate(disruption.budgets if disruption is not None else ()):
         try:
@@ -103,8 +105,8 @@ def _bad_schedules(fleet: Fleet) -> Iterator[str]:
             yield f"spec.disruption.budgets[{index}].schedule ({error}; the budget always applies)"
 
 
-def unsupported_of_pool(pool: RunnerPool) -> list[str]:
-    """Fields of a pool that nothing acts on."""
+def find_unsupported_of_pool(pool: RunnerPool) -> list[str]:
+    """Fields of a pool that have no effect."""
     found = []
     if pool.spec.workload.type in ("gitlab-ci", "buildkite"):
         found.append("spec.workload.type")
@@ -117,7 +119,7 @@ def unsupported_of_pool(pool: RunnerPool) -> list[str]:
     return found
 
 
-def _network(network: MachineNetwork | None) -> Iterator[str]:
+def _find_network_problems(network: MachineNetwork | None) -> Iterator[str]:
     if network is None:
         return
     dhcp = network.dhcp

@@ -1,4 +1,4 @@
-"""The reconciler of HypervisorMachineTemplate: does it exist, and would a machine fit."""
+"""The reconciler of HypervisorMachineTemplate: checks that it exists and that a machine fits."""
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
@@ -22,7 +22,7 @@ from quarterdeck.operators.machines.report import (
     report_unsupported,
 )
 from quarterdeck.operators.machines.sizes import parse_bytes
-from quarterdeck.operators.machines.support import unsupported_of_template
+from quarterdeck.operators.machines.support import find_unsupported_of_template
 from quarterdeck.runtime import Context, RequeueAfter
 
 CHECK_S = 300.0
@@ -39,8 +39,8 @@ class Templates:
     async def reconcile(
         self, template: HypervisorMachineTemplate, ctx: Context[HypervisorMachineTemplate]
     ) -> RequeueAfter:
-        """Ask the hypervisor for the template, and compare sizes with what it has."""
-        report_unsupported(ctx, unsupported_of_template(template))
+        """Read the template from the hypervisor, and check that a machine of it can be made."""
+        report_unsupported(ctx, find_unsupported_of_template(template))
         key = cluster_key_of(template)
         cluster = await ctx.find(HypervisorCluster, key.name, key.namespace)
         if cluster is None:
@@ -78,7 +78,7 @@ class Templates:
         fleets = [
             each
             for each in await ctx.list(Fleet, namespace=template.metadata.namespace)
-            if template.metadata.name in (each.spec.image, *_templates_of(each))
+            if template.metadata.name in (each.spec.image, *_list_templates(each))
         ]
         pools = [
             each
@@ -98,15 +98,15 @@ def _uses(claim: MachineClaim, template: HypervisorMachineTemplate) -> bool:
     return template_key_of(claim) == template.key
 
 
-def _templates_of(fleet: Fleet) -> list[str]:
-    """The templates that a fleet's image stands for, also those found by labels."""
+def _list_templates(fleet: Fleet) -> list[str]:
+    """Names of the templates of a fleet's newest revision, also those found by labels."""
     return fleet.status.revisions[-1].template.split(",") if fleet.status.revisions else []
 
 
 async def read_template(
     connection: Connection, template: HypervisorMachineTemplate
 ) -> TemplateInfo:
-    """The template as the hypervisor has it."""
+    """Read the template from the hypervisor."""
     reference = reference_of(template)
     return await connection.call(
         "validate_template", lambda each: each.validate_template(reference)
@@ -119,7 +119,7 @@ async def _find_problem(
     connection: Connection,
     info: TemplateInfo,
 ) -> str:
-    """Why no machine could be made; empty if one could, also if all nodes are full just now."""
+    """Why no machine can be made; empty if one fits on an empty node."""
     request = request_of(template)
     if info.disk_bytes > request.disk_bytes:
         return (
@@ -142,18 +142,18 @@ async def _find_problem(
 
 
 def request_of(template: HypervisorMachineTemplate) -> Request:
-    """What a machine of a template needs."""
+    """The resources that a machine of a template needs."""
     resources = template.spec.resources
     return Request(resources.cpu, parse_bytes(resources.memory), parse_bytes(resources.disk))
 
 
 def identity_of(template: HypervisorMachineTemplate) -> tuple[str, int]:
-    """The recipe, and which state of it."""
+    """UID and generation: one version of a template's spec, as a cache key."""
     return (template.metadata.uid, template.metadata.generation)
 
 
 def reference_of(template: HypervisorMachineTemplate) -> TemplateRef:
-    """The template as a hypervisor is asked for it."""
+    """Build the reference by which a provider finds the template."""
     source = template.spec.template
     if source.proxmox is not None:
         proxmox = source.proxmox
@@ -175,7 +175,7 @@ def reference_of(template: HypervisorMachineTemplate) -> TemplateRef:
 
 
 def is_linked(template: HypervisorMachineTemplate) -> bool:
-    """Whether machines share the template's disk."""
+    """Whether machines are linked clones, which share the template's disk."""
     source = template.spec.template
     if source.proxmox is not None:
         return source.proxmox.linked_clone

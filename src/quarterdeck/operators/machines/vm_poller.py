@@ -1,7 +1,7 @@
-"""The poll: every 30 s one list of VMs per hypervisor shows what changed behind our back.
+"""The poll: lists the VMs of each hypervisor every 30 s to find changes made by others.
 
-Machines that are not as they were left are reconciled, and no others. VMs of ours whose claim is
-gone are removed after a grace; VMs of other owners are counted and left alone.
+Only claims whose VM is not in its expected state are enqueued. VMs of ours whose claim is gone are
+removed after a grace period; VMs of other owners are counted and not changed.
 """
 
 import asyncio
@@ -12,10 +12,11 @@ from typing import get_args
 from quarterdeck.apis.hypervisor.claim import Phase
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
+from quarterdeck.operators.machines.address_poll import AddressPoll
 from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.errors import HypervisorError
-from quarterdeck.operators.machines.expected_machines import ExpectedMachines
+from quarterdeck.operators.machines.expected_machines import Expected, ExpectedMachines
 from quarterdeck.operators.machines.machine import Power, PowerAction
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.orphans import Orphan, find_orphans
@@ -27,7 +28,7 @@ PHASES: tuple[str, ...] = get_args(Phase)
 
 
 class VmPoller:
-    """Looks at every connected hypervisor."""
+    """Polls every connected hypervisor."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class VmPoller:
     ) -> None:
         """`find_claim` reads the UID of a claim and the id of its VM from the server."""
         self._connections = connections
-        self._roster = expected_machines
+        self._expected_machines = expected_machines
         self._operator_uid = operator_uid
         self._find_claim = find_claim
         self._wake = wake
@@ -55,9 +56,10 @@ class VmPoller:
         self._first_seen: dict[Key, Mapping[int, float]] = {}
         self._failures: dict[Key, str] = {}
         self._polling: set[Key] = set()
+        self._addresses: dict[Key, AddressPoll] = {}
 
     async def run(self) -> None:
-        """Poll for ever; a hypervisor that fails or hangs delays no other."""
+        """Poll until cancelled; a hypervisor that fails or hangs delays no other."""
         async with asyncio.TaskGroup() as polls:
             while True:
                 await self._clock.sleep(SWEEP_S)
@@ -77,20 +79,20 @@ class VmPoller:
             self._polling.discard(key)
 
     def _report(self, key: Key, detail: str) -> None:
-        """Log a failure once, not every 30 s; the cluster's condition says it all the time."""
+        """Log a failure as a warning once, then at debug level: each poll repeats it."""
         level = self._log.debug if self._failures.get(key) == detail else self._log.warning
         self._failures[key] = detail
         level("hypervisor cannot be read", cluster=str(key), detail=detail)
 
     async def poll(self, key: Key, connection: Connection) -> None:
-        """Look at one hypervisor.
+        """Poll one hypervisor: changed VMs, orphans, and new addresses.
 
         Raises:
             HypervisorError: if it cannot be read.
         """
         view = await connection.view(max_age_s=0.0)
-        operator_uid, expected_machines = self._operator_uid(), self._roster
-        well: set[int] = set()
+        operator_uid, expected_machines = self._operator_uid(), self._expected_machines
+        well: dict[int, Expected] = {}
         phases: Counter[str] = Counter(dict.fromkeys(PHASES, 0))
         for expected in list(expected_machines.list_cluster(str(key))):
             phases[expected.phase] += 1
@@ -99,7 +101,7 @@ class VmPoller:
             ):
                 self._wake(expected.key)
             elif expected.verdict is not None:
-                well.add(expected.vmid)
+                well[expected.vmid] = expected
         found = find_orphans(
             (vm for vm in view.vms.values() if vm.id not in well),
             operator_uid=operator_uid,
@@ -114,12 +116,15 @@ class VmPoller:
         if self._may_collect():
             for orphan in found.due:
                 await self._collect(connection, orphan)
+        if key not in self._addresses:
+            self._addresses[key] = AddressPoll(clock=self._clock, wake=self._wake)
+        await self._addresses[key].poll(connection, view, list(well.values()))
 
     async def _collect(self, connection: Connection, orphan: Orphan) -> None:
-        """Stop or remove a VM whose claim is gone; the next poll does the rest."""
+        """Stop a VM whose claim is gone, or remove it if it is stopped; the next poll continues."""
         vm, owner = orphan
         if await self._find_claim(parse_key(owner.claim)) == (owner.claim_uid, vm.id):
-            return  # the claim exists after all; its reconcile will tell the expected_machines
+            return  # the claim exists after all; its reconcile adds it to `ExpectedMachines`
         self._log.warning("removing a VM without a claim", vm=vm.id, name=vm.name, node=vm.node)
         if vm.power is Power.RUNNING:
             await connection.call(

@@ -84,6 +84,9 @@ class HubSide:
         self._call = call
         self.token = call.token
 
+    async def open(self) -> None:
+        return None
+
     async def read(self) -> bytes | None:
         return await self._call.read_request()
 

@@ -39,7 +39,7 @@ from quarterdeck.operators.machines.drivers.simulator import Simulator, Simulato
 from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM
 from quarterdeck.operators.machines.expected_machines import ExpectedMachines
 from quarterdeck.operators.machines.machine import Power
-from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.machinespec import build_runner_name
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.claim import Step
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
@@ -348,7 +348,9 @@ class Harness:
     def _is_busy(self, claim: MachineClaim) -> bool:
         pool = claim.spec.runner_pool_ref
         record = self.fixed.get((ConfigRecord, name_record(pool.name))) if pool else None
-        return record is not None and runner_name(claim) in busy_runners(read_jobs(record.data))
+        return record is not None and build_runner_name(claim) in busy_runners(
+            read_jobs(record.data)
+        )
 
     def can_work(self, claim: MachineClaim) -> bool:
         """Whether a runner can be given a job: it is up, and not about to be powered down."""

@@ -281,6 +281,7 @@ async def test_slow_provisioning_times_out() -> None:
         await world.claim(timeouts={"provision": "3m"})
         claim = await world.phase("Failed", within_s=400.0)
         assert claim.status.failure_reason == "ProvisionTimeout"
+        assert "last: CallFailed: clone_vm: " in claim.status.failure_message
 
 
 async def test_cluster_and_template_are_protected_while_in_use() -> None:
@@ -474,16 +475,20 @@ async def test_restarted_machine_shows_its_new_address(provider: type[SimulatorP
         await world.advance(300)
         world.lab.journal.clear()
         await world.advance(120)
-        assert world.lab.journal.counts["get_vm"] == 0
+        assert world.lab.journal.counts["get_vm"] <= (2 if provider is OneAtATime else 0)
 
 
-async def test_new_lease_of_a_running_machine_is_seen_by_the_poll() -> None:
-    async with open_world() as world, world.operator():
+@pytest.mark.parametrize("provider", [SimulatorProvider, OneAtATime], ids=["listed", "asked"])
+async def test_new_lease_of_a_running_machine_is_seen(provider: type[SimulatorProvider]) -> None:
+    async def open_provider(settings: ProviderSettings) -> Hypervisor:
+        return provider(world.lab)
+
+    async with open_world() as world, world.operator(providers={"mock": open_provider}):
         await world.set_up()
         await world.claim()
         await world.phase("Ready")
         world.lab.vms[world.vms["m1"].id].ip = "10.9.9.9"
-        await world.until(lambda: _has_address(world, "10.9.9.9"), within_s=120.0)
+        await world.until(lambda: _has_address(world, "10.9.9.9"), within_s=200.0)
 
 
 async def _has_address(world: World, address: str) -> bool:

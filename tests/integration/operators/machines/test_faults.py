@@ -16,7 +16,7 @@ from quarterdeck.operators.machines.drivers.simulator import (
     SimulatorSettings,
 )
 from quarterdeck.operators.machines.machine import Owner, Power, VMSpec
-from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.machinespec import build_runner_name
 
 GIB = 1024**3
 OPERATIONS = (
@@ -235,7 +235,7 @@ def _set_busy(harness: Harness, rng: random.Random) -> None:
     """One runner of the pool works, the others do not."""
     runners = [claim for claim in harness.claims.values() if harness.can_work(claim)]
     if runners:
-        runner = runner_name(rng.choice(runners))
+        runner = build_runner_name(rng.choice(runners))
         harness.set_jobs("ci", Job(id="1", status="in_progress", runner=runner))
 
 
@@ -278,7 +278,7 @@ async def test_busy_runner_is_not_destroyed_whatever_happens() -> None:
         harness = make(seed)
         harness.create("m1", runner_pool_ref=ObjectReference(name="ci"))
         await harness.run(600.0, until=lambda: harness.phases()["m1"] == "Ready")  # noqa: B023
-        runner = runner_name(harness.claims["m1"])
+        runner = build_runner_name(harness.claims["m1"])
         harness.set_jobs("ci", Job(id="1", status="in_progress", runner=runner))
         harness.crash_after_calls = {harness.calls + number for number in (1, 3)}
         harness.delete("m1")
@@ -313,7 +313,7 @@ async def test_runner_that_gets_a_job_after_its_drain_finishes_it() -> None:
     harness = make()
     harness.create("m1", runner_pool_ref=ObjectReference(name="ci"))
     await harness.run(600.0, until=lambda: harness.phases()["m1"] == "Ready")
-    runner = runner_name(harness.claims["m1"])
+    runner = build_runner_name(harness.claims["m1"])
     harness.delete("m1")
     await harness.run(600.0, until=lambda: harness.phases()["m1"] == "Terminating")
     assert harness.can_work(harness.claims["m1"])

@@ -16,7 +16,7 @@ from tests.integration.operators.machines.world import (
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.kit import http
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.machinespec import build_runner_name
 from quarterdeck.operators.machines.pool import CORDON
 from quarterdeck.services.runners.events import EVENT, SIGNATURE, sign
 from quarterdeck.services.runners.service import PATH, RunnerWebhooks
@@ -124,14 +124,14 @@ async def test_busy_runner_is_never_removed() -> None:
         await make(world, minReplicas=0)
         await deliver(world, "queued", 1)
         (claim,) = await runners(world, 1)
-        await deliver(world, "in_progress", 1, runner=runner_name(claim))
+        await deliver(world, "in_progress", 1, runner=build_runner_name(claim))
         await world.advance(200)
         (same,) = await world.list_all(MachineClaim)
         assert same.metadata.uid == claim.metadata.uid
         await world.delete(MachineClaim, claim.metadata.name)
         await world.advance(400)
         assert claim.metadata.name in world.ours()
-        await deliver(world, "completed", 1, runner=runner_name(claim))
+        await deliver(world, "completed", 1, runner=build_runner_name(claim))
         await world.until(lambda: world.ours() == [], within_s=120.0)
 
 
@@ -140,7 +140,7 @@ async def test_job_timeout_ends_even_a_busy_runner() -> None:
         await make(world, minReplicas=0, lifecycle={"jobTimeout": "5m"})
         await deliver(world, "queued", 1)
         (claim,) = await runners(world, 1)
-        await deliver(world, "in_progress", 1, runner=runner_name(claim))
+        await deliver(world, "in_progress", 1, runner=build_runner_name(claim))
         await world.until(lambda: claim.metadata.name not in world.ours(), within_s=600.0)
 
 
@@ -177,7 +177,7 @@ async def test_runner_that_becomes_busy_between_choice_and_deletion_is_spared() 
             return CORDON in same.metadata.annotations
 
         await world.until(is_marked, within_s=200.0)
-        await deliver(world, "in_progress", 2, runner=runner_name(claim))
+        await deliver(world, "in_progress", 2, runner=build_runner_name(claim))
         await world.advance(200)
         (same,) = await world.list_all(MachineClaim)
         assert not same.is_deleting

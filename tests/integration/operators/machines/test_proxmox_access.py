@@ -1,5 +1,6 @@
 """Credentials, certificates and failures of Proxmox VE; and what never reaches a log."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
@@ -12,7 +13,7 @@ from tests.contract.hypervisor.rig import make, owner_of
 
 from quarterdeck.kit import http
 from quarterdeck.kit.redaction import Secret
-from quarterdeck.operators.machines.drivers.proxmox import ProxmoxProvider
+from quarterdeck.operators.machines.drivers.proxmox import ProxmoxProvider, api
 from quarterdeck.operators.machines.errors import (
     Code,
     ConfigurationError,
@@ -49,6 +50,67 @@ async def test_expired_ticket_is_replaced_without_anybody_noticing() -> None:
         rig.fake.tickets.clear()
         await provider.test_connection()
         assert rig.fake.logins == 2
+
+
+async def test_requests_that_share_an_expired_ticket_share_one_login() -> None:
+    async with open_rig() as rig, _opened(rig, access=BY_PASSWORD) as provider:
+        await provider.test_connection()
+        rig.fake.tickets.clear()
+        await asyncio.gather(*(provider.test_connection() for _ in range(8)))
+        assert rig.fake.logins == 2
+
+
+async def test_first_requests_share_one_login() -> None:
+    async with open_rig() as rig, _opened(rig, access=BY_PASSWORD) as provider:
+        await asyncio.gather(*(provider.test_connection() for _ in range(8)))
+        assert rig.fake.logins == 1
+
+
+@contextlib.asynccontextmanager
+async def _answering(head: bytes) -> AsyncIterator[str]:
+    """A server that answers with these bytes, and waits until the client closes."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head)
+        while await reader.read(4096):
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    "access", [BY_PASSWORD, AccessData(token_id=TOKEN_ID, token_secret=Secret(TOKEN))]
+)
+async def test_refusal_without_length_does_not_wait_for_its_body(
+    monkeypatch: pytest.MonkeyPatch, access: AccessData
+) -> None:
+    monkeypatch.setattr(api, "_REFUSAL_S", 0.01)
+    head = b"HTTP/1.1 401 authentication failure\r\nconnection: close\r\n\r\n"
+    async with (
+        open_rig() as rig,
+        _answering(head) as url,
+        _opened(rig, endpoint=url, access=access) as provider,
+    ):
+        with pytest.raises(ConfigurationError, match="authentication failure") as caught:
+            await provider.test_connection()
+        assert caught.value.code is Code.UNAUTHORIZED
+
+
+async def test_login_waits_no_longer_than_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "_READ_S", 0.05)
+    async with (
+        open_rig() as rig,
+        _answering(b"") as url,
+        _opened(rig, endpoint=url, access=BY_PASSWORD) as provider,
+    ):
+        with pytest.raises(TransientError) as caught:
+            await provider.test_connection()
+        assert caught.value.code is Code.TIMEOUT
+        assert "/access/ticket" in str(caught.value)
 
 
 @pytest.mark.parametrize(

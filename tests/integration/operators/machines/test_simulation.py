@@ -32,7 +32,7 @@ async def control(world: World, **data: str) -> None:
 
 async def test_rules_timing_and_actions_take_effect_once() -> None:
     async with open_world() as world, world.operator() as manager:
-        manager.add(simulation.controller(world.simulators))
+        manager.add(simulation.build_controller(world.simulators))
         await world.set_up()
         await world.claim()
         await world.phase("Ready")
@@ -55,7 +55,7 @@ async def _is_stopped(world: World) -> bool:
 
 async def test_control_that_makes_no_sense_is_reported() -> None:
     async with open_world() as world, world.operator() as manager:
-        manager.add(simulation.controller(world.simulators))
+        manager.add(simulation.build_controller(world.simulators))
         await control(world, actions="[{id: a1, action: dance}]")
 
         async def reported() -> bool:

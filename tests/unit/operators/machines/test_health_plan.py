@@ -16,7 +16,7 @@ from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.conditions import Condition
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.operators.machines.plan.health import find_illness, next_change_s
+from quarterdeck.operators.machines.plan.health import find_unhealthy_reason, next_change_s
 
 SPEC = MachineClaimSpec(template_ref=ObjectReference(name="small"))
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -70,12 +70,12 @@ def claim(phase: Any = "Ready", *, age_s: float = 3600, **conditions: Any) -> Ma
 def test_a_machine_is_unhealthy_when_a_condition_lasts_too_long(
     machine: MachineClaim, illness: str
 ) -> None:
-    assert find_illness(machine, CHECK, NOW) == illness
+    assert find_unhealthy_reason(machine, CHECK, NOW) == illness
 
 
 def test_a_machine_is_replaced_when_somebody_asks() -> None:
     asked = MachineClaim(metadata=ObjectMeta(name="m", annotations={REMEDIATE: "true"}), spec=SPEC)
-    assert find_illness(asked, CHECK, NOW) == "a repair was requested"
+    assert find_unhealthy_reason(asked, CHECK, NOW) == "a repair was requested"
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from quarterdeck.operators.machines.plan.addresses import BadPool, choose_addres
 from quarterdeck.operators.machines.plan.claim import (
     DeleteAction,
     Verdict,
-    backoff_s,
+    compute_backoff_s,
     plan_deletion,
 )
 from quarterdeck.operators.machines.plan.orphans import GRACE_S, find_orphans
 from quarterdeck.operators.machines.plan.placement import (
-    DesiredFleet,
+    NodeRules,
     Request,
     choose_node,
     compute_rooms,
@@ -42,7 +42,7 @@ def node(name: str, free_gib: int = 8, *, is_online: bool = True) -> Node:
 def choose(*nodes: Node, **desired: object) -> str:
     values: dict[str, object] = {"allowed": frozenset(each.name for each in nodes), **desired}
     request = Request(1, 4 * GIB, 10 * GIB)
-    return choose_node(compute_rooms(nodes, {}), request, DesiredFleet(**values)).node  # type: ignore[arg-type]
+    return choose_node(compute_rooms(nodes, {}), request, NodeRules(**values)).node  # type: ignore[arg-type]
 
 
 def test_node_with_fewest_siblings_wins_then_most_memory() -> None:
@@ -72,7 +72,7 @@ def test_processors_may_be_overcommitted_with_the_memory() -> None:
 
 def test_reservations_take_room() -> None:
     reserved = {"a": [Request(1, 6 * GIB, GIB)]}
-    desired = DesiredFleet(frozenset({"a"}))
+    desired = NodeRules(frozenset({"a"}))
     choice = choose_node(compute_rooms([node("a", 8)], reserved), Request(1, 4 * GIB, GIB), desired)
     assert "none of 1 nodes" in choice.problem
 
@@ -183,7 +183,7 @@ def test_strange_descriptions_and_tags_never_fail_and_never_match(
 
 @given(st.text(min_size=1))
 def test_tags_are_safe(text: str) -> None:
-    tag = ownership.safe_tag(text)
+    tag = ownership.build_tag(text)
     assert tag
     assert set(tag) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.+-")
 
@@ -229,7 +229,7 @@ def test_deletion_never_touches_what_is_not_ours() -> None:
 
 @given(st.integers(0, 100), st.integers(0, 2**32))
 def test_backoff_stays_within_its_limits(attempts: int, seed: int) -> None:
-    assert 0 < backoff_s(attempts, random.Random(seed)) <= 300.0
+    assert 0 < compute_backoff_s(attempts, random.Random(seed)) <= 300.0
 
 
 def test_sizes_are_read_as_hypervisors_count() -> None:
@@ -265,16 +265,16 @@ def test_schedule_with_an_endless_duration_is_read_in_few_steps() -> None:
 
 
 def test_node_that_a_claim_names_wrongly_is_shown_beside_the_right_ones() -> None:
-    desired = DesiredFleet(allowed=frozenset({"sim-1", "sim-2"}), pinned="ü")
+    desired = NodeRules(allowed=frozenset({"sim-1", "sim-2"}), pinned="ü")
     choice = choose_node([], Request(1, 1, 1), desired)
     assert choice.problem == "spec.nodeName is 'ü', but nodes with the template are: sim-1, sim-2"
 
 
 def test_node_that_is_offline_is_named() -> None:
-    pinned = DesiredFleet(allowed=frozenset({"a"}), pinned="a")
+    pinned = NodeRules(allowed=frozenset({"a"}), pinned="a")
     choice = choose_node([], Request(1, 1, 1), pinned)
     assert choice.problem == "node a of spec.nodeName is offline"
-    free = DesiredFleet(allowed=frozenset({"b", "a"}))
+    free = NodeRules(allowed=frozenset({"b", "a"}))
     choice = choose_node([], Request(1, 1, 1), free)
     assert choice.problem == "no node with the template is online: a, b"
 

@@ -1,4 +1,4 @@
-"""Static addresses of a pool: one each, never the same twice. Pure."""
+"""Static addresses of a pool, each given to one machine only. Pure."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ class BadPool(ValueError):
 
 
 def choose_address(static: StaticNetwork, taken: frozenset[str]) -> str:
-    """The first address, with prefix length, that nobody has; empty if there is none.
+    """The first free address, with prefix length; empty if there is none.
 
     Raises:
         BadPool: naming the entry that cannot be read.
@@ -26,24 +26,24 @@ def choose_address(static: StaticNetwork, taken: frozenset[str]) -> str:
 
 
 def check_pool(static: StaticNetwork) -> None:
-    """Read every entry; a range is not expanded.
+    """Check every entry without expanding ranges.
 
     Raises:
         BadPool: naming the entry that cannot be read.
     """
-    for entry in _entries(static):
+    for entry in _list_entries(static):
         _read(entry)
 
 
 def list_addresses(static: StaticNetwork) -> Iterator[str]:
     """Every address of a pool, in order; the single address if there is no pool."""
-    for entry in _entries(static):
+    for entry in _list_entries(static):
         low, high, bits = _read(entry)
         for number in range(int(low), int(high) + 1):
             yield f"{type(low)(number)}/{bits}"
 
 
-def _entries(static: StaticNetwork) -> tuple[str, ...]:
+def _list_entries(static: StaticNetwork) -> tuple[str, ...]:
     return static.pool or ((static.ip,) if static.ip else ())
 
 

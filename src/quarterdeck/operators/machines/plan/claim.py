@@ -1,7 +1,7 @@
-"""What is done next for one machine. Pure: from a claim and what was observed to one step.
+"""Chooses the next step of one machine, from its claim and what was observed. Pure.
 
-Each step is safe to repeat: after a crash the same step is chosen again, finds what the first try
-left behind, and goes on from there.
+Each step is safe to repeat: after a crash the same step is chosen again, finds what the first
+attempt left behind, and continues from there.
 """
 
 import enum
@@ -20,30 +20,30 @@ LAST_BACKOFF_S = 300.0
 CLEANUP_BACKOFF_S = 120.0
 HEARTBEAT_LOST_S = 150.0
 HEARTBEAT_CHECK_S = 60.0
-"""How often machines with an agent are looked at: their heartbeats wake nobody."""
+"""How often machines with an agent are checked: heartbeats trigger no reconcile."""
 
 
 class Step(enum.StrEnum):
-    """One piece of work; its name stands in `status.step` while it is due."""
+    """A step of a machine's life cycle; `status.step` names the one that is due."""
 
     PLACE = "Place"
-    """Choose node and id, and write them down before anything is made."""
+    """Choose node and id, and record them before anything is created."""
     CLONE = "Clone"
     CONFIGURE = "Configure"
     SEED = "Seed"
     START = "Start"
     AWAIT_BOOT = "AwaitBoot"
     WATCH = "Watch"
-    """The machine is ready: compare it with what the hypervisor shows."""
+    """Compare the ready machine with what the hypervisor reports."""
     DISCARD = "Discard"
     """Remove what a failed clone left behind, then clone again."""
     REST = "Rest"
-    """The claim has failed; its owner or a person decides."""
+    """Do nothing: the claim has failed, and its owner or a user decides what follows."""
 
     DRAIN = "Drain"
     INSPECT = "Inspect"
     POWER_DOWN = "PowerDown"
-    """The VM will be shut down or stopped: written before, so that no runner gets work now."""
+    """Shut down or stop the VM; recorded first, so that a runner gets no new job meanwhile."""
     SHUTDOWN = "Shutdown"
     STOP = "Stop"
     DESTROY = "Destroy"
@@ -51,16 +51,16 @@ class Step(enum.StrEnum):
 
 
 class Verdict(enum.StrEnum):
-    """What a VM is to its claim."""
+    """The state of a claim's VM, including whether it still belongs to the claim."""
 
     RUNNING = "running"
     STOPPED = "stopped"
     MISSING = "missing"
     FOREIGN = "foreign"
-    """Another one's: the id was reused, or name, tags or description were changed."""
+    """It has another owner: the id was reused, or name, tags or description were changed."""
     LOCKED = "locked"
     UNKNOWN = "unknown"
-    """Its node does not answer."""
+    """It is neither running nor stopped, for example because its node does not answer."""
 
 
 def next_step(claim: MachineClaim) -> Step:
@@ -80,7 +80,7 @@ def next_step(claim: MachineClaim) -> Step:
 
 
 def judge_vm(vm: VMInfo | None, owner: Owner) -> Verdict:
-    """What a VM is to its claim."""
+    """Determine the state of a claim's VM."""
     if vm is None:
         return Verdict.MISSING
     if not ownership.is_owned(vm, owner):
@@ -108,7 +108,7 @@ def find_overdue(claim: MachineClaim, now: datetime) -> Overdue | None:
     status, timeouts = claim.status, claim.spec.timeouts
     limits = {"Provisioning": timeouts.provision, "Bootstrapping": timeouts.bootstrap}
     text = limits.get(status.phase or "", "")
-    since = entered_at(claim)
+    since = find_entry_time(claim)
     if not text or since is None or status.phase is None:
         return None
     limit_s = parse_seconds(text)
@@ -117,15 +117,15 @@ def find_overdue(claim: MachineClaim, now: datetime) -> Overdue | None:
     return None
 
 
-def left_s(claim: MachineClaim, limit: str, now: datetime) -> float:
-    """Seconds until the current phase has lasted as long as it may."""
-    since = entered_at(claim)
+def compute_left_s(claim: MachineClaim, limit: str, now: datetime) -> float:
+    """Seconds until the current phase has lasted for `limit`."""
+    since = find_entry_time(claim)
     passed = (now - since).total_seconds() if since is not None else 0.0
     return max(0.0, parse_seconds(limit) - passed)
 
 
-def left_of_heartbeat_s(claim: MachineClaim, now: datetime) -> float | None:
-    """Seconds until the agent counts as silent; None for machines that never had one, or are off.
+def compute_heartbeat_left_s(claim: MachineClaim, now: datetime) -> float | None:
+    """Seconds until heartbeats count as lost; None if there never was one, or the machine is off.
 
     Heartbeats are recorded about once a minute, so that two records in a row must be missing.
     """
@@ -136,25 +136,25 @@ def left_of_heartbeat_s(claim: MachineClaim, now: datetime) -> float | None:
 
 
 def is_busy(claim: MachineClaim, now: datetime) -> bool:
-    """Whether the agent of a machine says that a job runs; one that is silent says nothing."""
-    job, left_s = claim.status.job, left_of_heartbeat_s(claim, now)
+    """Whether the agent of a machine reports a running job, and its heartbeat is recent."""
+    job, left_s = claim.status.job, compute_heartbeat_left_s(claim, now)
     return job is not None and job.busy and left_s is not None and left_s > 0
 
 
-def entered_at(claim: MachineClaim) -> datetime | None:
+def find_entry_time(claim: MachineClaim) -> datetime | None:
     """When the claim entered its phase."""
     transitions = claim.status.phase_transitions
     return parse_time(transitions[-1].time) if transitions else None
 
 
-def backoff_s(attempts: int, rng: random.Random, *, cap_s: float = LAST_BACKOFF_S) -> float:
-    """How long to wait after so many failures: exponential, with full jitter, never zero."""
+def compute_backoff_s(attempts: int, rng: random.Random, *, cap_s: float = LAST_BACKOFF_S) -> float:
+    """Seconds to wait after `attempts` failures: exponential, with full jitter, never zero."""
     ceiling = min(cap_s, FIRST_BACKOFF_S * 2.0 ** min(attempts, 30))
     return max(0.05, rng.uniform(0.0, ceiling))
 
 
 def poll_s(age_s: float) -> float:
-    """How long to wait before a task is asked for again: seldom for those that take long."""
+    """Seconds until a task is polled again; longer for tasks that have run for long."""
     if age_s < 1.0:
         return 0.25
     return 1.0 if age_s < 15.0 else 3.0
@@ -164,11 +164,11 @@ def poll_s(age_s: float) -> float:
 
 
 class DeleteAction(enum.StrEnum):
-    """What a deletion does next with the VM it sees."""
+    """The next action of a deletion, by the state of the VM."""
 
     DONE = "done"
     LEAVE = "leave"
-    """The VM is not ours: it stays, and the claim goes."""
+    """The VM is not ours: it stays, and the claim is deleted."""
     WAIT = "wait"
     POWER_DOWN = "power-down"
     STOP = "stop"
@@ -176,7 +176,7 @@ class DeleteAction(enum.StrEnum):
 
 
 def plan_deletion(verdict: Verdict, *, was_asked: bool) -> DeleteAction:
-    """What to do with the VM of a claim that goes; `was_asked`: its guest was, to shut down."""
+    """Choose the next action; `was_asked` is True if a shutdown or stop was requested."""
     match verdict:
         case Verdict.MISSING:
             return DeleteAction.DONE
@@ -191,7 +191,7 @@ def plan_deletion(verdict: Verdict, *, was_asked: bool) -> DeleteAction:
 
 
 class Drain(NamedTuple):
-    """Whether a machine may be taken down, or what it waits for."""
+    """Why a machine cannot be removed yet; an empty `reason` means that it can."""
 
     reason: str = ""
     is_forced: bool = False
@@ -200,9 +200,9 @@ class Drain(NamedTuple):
 def plan_drain(
     claim: MachineClaim, now: datetime, *, hooks: tuple[str, ...], busy: str, may_kill: bool
 ) -> Drain:
-    """Whether hooks and work under way allow the machine to go.
+    """Decide whether pre-drain hooks and running jobs allow the removal of the machine.
 
-    A busy runner of a pool is waited for without limit, unless the pool itself gave it up.
+    A busy runner of a pool is waited for without limit, unless the pool allows to kill its job.
     """
     is_pooled = claim.spec.runner_pool_ref is not None
     if busy and is_pooled and not may_kill:
@@ -210,6 +210,6 @@ def plan_drain(
     waits = [*hooks, *([f"job {busy}"] if busy and not may_kill else [])]
     if not waits:
         return Drain()
-    if left_s(claim, claim.spec.timeouts.drain, now) <= 0:
+    if compute_left_s(claim, claim.spec.timeouts.drain, now) <= 0:
         return Drain(is_forced=True)
     return Drain(f"waiting for {', '.join(waits)}")

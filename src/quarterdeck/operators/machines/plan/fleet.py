@@ -1,10 +1,10 @@
-"""How a fleet gets from the machines it has to those it should have. Pure.
+"""Plans which machines a fleet creates and removes. Pure.
 
-The order of thought: count what there is, remove what failed, keep the number, then replace what
-is outdated as far as surge, availability and budgets allow. Everything is decided anew each time,
-so nothing has to be remembered between two looks.
+The order: count the machines, remove failed ones, remove surplus ones, then replace outdated ones
+as far as surge, availability and budgets allow. Each plan starts from the observed machines, so no
+state is kept between two plans.
 
-Promises, checked by property tests: the number of available machines never falls below
+Invariants, checked by property tests: the number of available machines never falls below
 `desired - max_unavailable` by our doing, and there are never more than `desired + max_surge`
 machines that were not lost.
 """
@@ -27,18 +27,18 @@ from quarterdeck.operators.machines.plan.fleet_state import (
 )
 
 BACKOFF_S = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0)
-"""How long a fleet waits for the next machine after so many failures in a row."""
+"""Seconds until the next machine is created, by the number of failures in a row."""
 
 
 class Plan(NamedTuple):
-    """What to do now, and what was counted."""
+    """The changes to make now, and the counts for the status."""
 
     create: int = 0
     remove: tuple[Removal, ...] = ()
     check_s: float | None = None
-    """When to look again, if nothing wakes us."""
+    """Seconds until the next plan is due, if no event comes first."""
     is_frozen: bool = False
-    """There are too many machines: none is made until it is clear why."""
+    """Whether there are so many machines that no further one is created."""
     may_remediate: bool = True
     unhealthy: int = 0
     replicas: int = 0
@@ -49,7 +49,7 @@ class Plan(NamedTuple):
 
 
 def plan_fleet(members: Sequence[Member], desired: DesiredFleet) -> Plan:
-    """Decide what to make and what to remove."""
+    """Decide how many machines to create, and which ones to remove."""
     live = [each for each in members if not each.is_deleting and not each.is_failed]
     available = [each for each in live if is_available(each, desired)]
     outdated = [each for each in live if is_outdated(each, desired)]
@@ -71,7 +71,7 @@ def plan_fleet(members: Sequence[Member], desired: DesiredFleet) -> Plan:
     rest = [each for each in rest if each.name not in gone]
     wanted = _count_missing(members, rest, desired, going=gone)
     is_frozen = _is_overshot(members, desired)
-    wait_s = _backoff_left(desired)
+    wait_s = _compute_backoff_left(desired)
     return Plan(
         create=0 if is_frozen or wait_s > 0 else wanted,
         remove=tuple(removals),
@@ -94,10 +94,10 @@ def _count_missing(
     *,
     going: Collection[str],
 ) -> int:
-    """How many machines to make: up to the number, and with surge for what is outdated.
+    """How many machines to create: up to the desired number, plus surge for outdated ones.
 
-    A broken machine that waits for its repair keeps its place; a new one beside it would be an
-    unlimited repair.
+    A broken machine that waits for its repair counts as present: to create another one would
+    bypass the limits on repairs.
     """
     healthy = [each for each in live if not each.is_broken]
     # what is being deleted still takes room, unless it was lost
@@ -120,7 +120,7 @@ def _count_missing(
 
 
 def _waits_for_repair(member: Member, desired: DesiredFleet) -> bool:
-    """Whether a machine once worked, is broken now, and stays until it is repaired."""
+    """Whether a machine was ready before, is broken now, and stays until it is repaired."""
     return (
         member.is_broken
         and member.was_ready
@@ -130,13 +130,13 @@ def _waits_for_repair(member: Member, desired: DesiredFleet) -> bool:
 
 
 def _is_overshot(members: Sequence[Member], desired: DesiredFleet) -> bool:
-    """Far more machines than there should ever be: something makes them that we do not see."""
+    """Whether there are far more machines than a correct plan creates, as a safety stop."""
     safety = max(3, desired.desired // 5)
     present = sum(not each.is_deleting and not each.is_broken for each in members)
     return present > desired.desired + desired.max_surge + safety
 
 
-def _backoff_left(desired: DesiredFleet) -> float:
+def _compute_backoff_left(desired: DesiredFleet) -> float:
     if not desired.failures or desired.last_failure_s is None:
         return 0.0
     delay = BACKOFF_S[min(desired.failures, len(BACKOFF_S)) - 1]
@@ -144,7 +144,7 @@ def _backoff_left(desired: DesiredFleet) -> float:
 
 
 def _next_look(live: Sequence[Member], desired: DesiredFleet, wait_s: float) -> float | None:
-    """When time alone changes something: backoff, minimum ready time, age."""
+    """Seconds until time alone changes the plan: by backoff, minimum ready time or expiry."""
     times = [wait_s] if wait_s > 0 else []
     for each in live:
         if each.ready_s is not None and each.ready_s < desired.min_ready_s:

@@ -1,4 +1,4 @@
-"""Which machines of a fleet go: broken ones, those above the number, outdated ones. Pure."""
+"""Chooses the machines of a fleet to remove: broken, surplus and outdated ones. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
@@ -24,10 +24,10 @@ class Removal(NamedTuple):
 def remove_broken(
     members: Sequence[Member], desired: DesiredFleet, *, may_remediate: bool
 ) -> list[Removal]:
-    """Failed newcomers go at once; machines that once worked go few at a time.
+    """Remove failed machines that were never ready at once, other broken ones a few at a time.
 
-    When too many are broken, only those of earlier revisions go: a new revision is what somebody
-    does about it.
+    When too many are broken, only those of earlier revisions are removed: the new revision may be
+    the repair.
     """
     found = [
         Removal(each.name, "Failed")
@@ -51,7 +51,7 @@ def remove_broken(
 
 
 def scale_down(live: Sequence[Member], desired: DesiredFleet) -> list[Removal]:
-    """Remove what is above the number, or above number and surge while machines are replaced."""
+    """Remove surplus machines; a rolling update may exceed the desired number by the surge."""
     healthy = [each for each in live if not each.is_broken]
     surge = desired.max_surge if is_rolling(healthy, desired) else 0
     excess = len(healthy) - (desired.desired + surge)
@@ -68,7 +68,7 @@ def replace_outdated(
     if desired.is_paused or not outdated or desired.strategy == "OnDelete":
         return []
     if desired.strategy == "Recreate":
-        return [Removal(each.name, _why(each, desired)) for each in outdated]
+        return [Removal(each.name, _choose_reason(each, desired)) for each in outdated]
     available = sum(is_available(each, desired) for each in live)
     spare = available - (desired.desired - desired.max_unavailable)
     found: list[Removal] = []
@@ -77,7 +77,7 @@ def replace_outdated(
         costs = is_available(each, desired)
         if costs and spare <= 0:
             continue
-        reason = _why(each, desired)
+        reason = _choose_reason(each, desired)
         used = taken.get(reason, 0)
         if costs and _limit_by_budget(members, desired, reason, used + 1) <= used:
             continue
@@ -89,7 +89,7 @@ def replace_outdated(
     return found
 
 
-def _why(member: Member, desired: DesiredFleet) -> Reason:
+def _choose_reason(member: Member, desired: DesiredFleet) -> Reason:
     return "Update" if member.revision != desired.revision else "Expired"
 
 
@@ -108,7 +108,7 @@ def _limit_by_budget(
 
 
 def order_removal(members: Iterable[Member], desired: DesiredFleet) -> list[Member]:
-    """Who goes first: not ready, marked by somebody, outdated, then as the policy says."""
+    """Order removals: broken, not ready, marked by a user, outdated, then by the policy."""
     newest_first = desired.delete_policy == "Newest"
 
     def rank(member: Member) -> tuple[bool, bool, bool, bool, float, str]:
@@ -128,7 +128,7 @@ def order_removal(members: Iterable[Member], desired: DesiredFleet) -> list[Memb
 
 
 def hash_name(name: str) -> int:
-    """A number that is the same for the same name in every process."""
+    """Hash a name to 32 bits (FNV-1a); unlike `hash`, the same in every process."""
     value = 2166136261
     for byte in name.encode():
         value = (value ^ byte) * 16777619 % 2**32

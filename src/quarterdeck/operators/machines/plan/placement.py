@@ -1,4 +1,4 @@
-"""Which node a machine goes to. Pure."""
+"""Chooses the node of a machine. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from quarterdeck.operators.machines.machine import Node
 
 
 class Request(NamedTuple):
-    """What a machine needs."""
+    """The resources that a machine needs."""
 
     cpu: int
     memory_bytes: int
@@ -15,7 +15,7 @@ class Request(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What is left on a node after reservations that the hypervisor does not know of yet."""
+    """Free resources of a node, less reservations that the hypervisor does not report yet."""
 
     node: Node
     cpu: int
@@ -24,26 +24,26 @@ class Room(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The node, or why there is none."""
+    """The chosen node, or why there is none."""
 
     node: str = ""
     problem: str = ""
 
 
-class DesiredFleet(NamedTuple):
-    """Which nodes are acceptable, and which preferred."""
+class NodeRules(NamedTuple):
+    """The nodes that a machine may run on, and which are preferred."""
 
     allowed: frozenset[str]
     """Nodes of the cluster that have the template."""
     pinned: str = ""
     siblings: Mapping[str, int] = {}
-    """Machines of the same fleet by node: fewer are better. Empty switches spreading off."""
+    """Machines of the same fleet by node: fewer are better. Empty disables spreading."""
     memory_adjustment: int = 100
-    """Percentage of memory that may be given out; 0 switches the check off."""
+    """Percentage of memory that may be allocated; 0 disables the checks of memory and CPU."""
 
 
 def compute_rooms(nodes: Iterable[Node], reserved: Mapping[str, Sequence[Request]]) -> list[Room]:
-    """What is left on each node."""
+    """Compute the free resources of each node."""
     found = []
     for node in nodes:
         cpu, memory, storage = node.cpu_free, node.memory_free, node.storage_free
@@ -55,8 +55,8 @@ def compute_rooms(nodes: Iterable[Node], reserved: Mapping[str, Sequence[Request
     return found
 
 
-def choose_node(candidates: Sequence[Room], request: Request, desired: DesiredFleet) -> Choice:
-    """The node with the fewest siblings, then the most free memory; ties go by name."""
+def choose_node(candidates: Sequence[Room], request: Request, desired: NodeRules) -> Choice:
+    """Choose the node with the fewest siblings, then the most free memory, then by name."""
     usable = [
         room
         for room in candidates
@@ -86,7 +86,7 @@ def choose_node(candidates: Sequence[Room], request: Request, desired: DesiredFl
     return Choice(best.node.name)
 
 
-def _explain_unusable(desired: DesiredFleet) -> str:
+def _explain_unusable(desired: NodeRules) -> str:
     names = ", ".join(sorted(desired.allowed)) or "none"
     if desired.pinned and desired.pinned not in desired.allowed:
         return f"spec.nodeName is {desired.pinned!r}, but nodes with the template are: {names}"
@@ -96,7 +96,7 @@ def _explain_unusable(desired: DesiredFleet) -> str:
 
 
 def fits(room: Room, request: Request, memory_adjustment: int = 100) -> bool:
-    """Whether a machine has room, with the memory that may be overcommitted."""
+    """Whether a machine fits on a node; above 100 % memory and CPU may be overcommitted."""
     if request.disk_bytes > room.storage_bytes:
         return False
     if memory_adjustment == 0:

@@ -1,6 +1,6 @@
-"""How many runners a pool has, and which ones go. Pure.
+"""Plans how many runners a pool has, and which ones are removed. Pure.
 
-The minimum counts idle runners: work comes on top of it. A busy runner is never chosen, except
+The minimum counts idle runners; jobs need further ones. A busy runner is never chosen, except
 when its job took longer than the pool allows.
 """
 
@@ -17,7 +17,7 @@ BACKOFF_S = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0)
 
 
 class Runner(NamedTuple):
-    """One runner as its pool sees it."""
+    """The facts about one runner that the plan uses."""
 
     name: str
     state: State
@@ -31,7 +31,7 @@ class Runner(NamedTuple):
 
 
 class PoolDemand(NamedTuple):
-    """What the pool should be."""
+    """Limits, timeouts and queued jobs of a pool."""
 
     min_idle: int
     max_runners: int
@@ -56,7 +56,7 @@ class Removal(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What to do now."""
+    """The changes to make now."""
 
     desired: int
     create: int = 0
@@ -65,7 +65,7 @@ class Plan(NamedTuple):
 
 
 def plan_pool(runners: Sequence[Runner], demand: PoolDemand) -> Plan:
-    """Decide how many runners to make, and which ones to remove."""
+    """Decide how many runners to create, and which ones to remove."""
     counts = count_states(runners)
     busy, present = counts["busy"], counts["pending"] + counts["idle"] + counts["busy"]
     desired = count_desired(demand, busy)
@@ -73,7 +73,7 @@ def plan_pool(runners: Sequence[Runner], demand: PoolDemand) -> Plan:
     gone = {each.name for each in removals}
     left = [each for each in runners if each.name not in gone]
     removals += _remove_idle(left, demand, excess=present - desired - _count_gone(runners, gone))
-    wait_s = _backoff_left(demand)
+    wait_s = _compute_backoff_left(demand)
     missing = max(0, desired - present)
     return Plan(
         desired,
@@ -86,7 +86,7 @@ def plan_pool(runners: Sequence[Runner], demand: PoolDemand) -> Plan:
 
 
 def count_states(runners: Sequence[Runner]) -> dict[str, int]:
-    """Runners by state."""
+    """Count runners by state."""
     counts = dict.fromkeys(("pending", "idle", "busy", "failed", "deleting"), 0)
     for each in runners:
         counts[each.state] += 1
@@ -94,7 +94,7 @@ def count_states(runners: Sequence[Runner]) -> dict[str, int]:
 
 
 def count_desired(demand: PoolDemand, busy: int) -> int:
-    """Idle minimum plus work, at most the maximum, and never below what is busy."""
+    """The idle minimum plus jobs and extras, at most the maximum, at least the busy runners."""
     work = busy + demand.queued
     extra = demand.warm if work else 0
     extra += demand.surge if demand.queued else 0
@@ -110,7 +110,7 @@ def _remove_failed(runners: Sequence[Runner]) -> list[Removal]:
 
 
 def _remove_overdue(runners: Sequence[Runner], demand: PoolDemand) -> list[Removal]:
-    """Idle runners that are too old, and runners whose job takes too long."""
+    """Remove idle runners that are too old, and runners whose job takes too long."""
     found = []
     for each in runners:
         if each.state == "idle" and 0 < demand.max_lifetime_s <= each.age_s:
@@ -125,7 +125,7 @@ def _count_gone(runners: Sequence[Runner], gone: set[str]) -> int:
 
 
 def _remove_idle(runners: Sequence[Runner], demand: PoolDemand, *, excess: int) -> list[Removal]:
-    """Idle runners above the number: after a quiet time, or when one is idle for too long."""
+    """Remove surplus idle runners after the scale-down delay, or after their idle timeout."""
     if excess <= 0:
         return []
     is_quiet = demand.quiet_s >= demand.scale_down_delay_s
@@ -137,15 +137,15 @@ def _remove_idle(runners: Sequence[Runner], demand: PoolDemand, *, excess: int) 
     for each in idle:
         if len(found) >= excess:
             break
-        is_tired = 0 < demand.idle_timeout_s <= each.idle_s
-        if is_tired:
+        is_overdue = 0 < demand.idle_timeout_s <= each.idle_s
+        if is_overdue:
             found.append(Removal(each.name, "IdleTimeout"))
         elif is_quiet and each.idle_s >= demand.scale_down_delay_s:
             found.append(Removal(each.name, "ScaleDown"))
     return found
 
 
-def _backoff_left(demand: PoolDemand) -> float:
+def _compute_backoff_left(demand: PoolDemand) -> float:
     if demand.failures <= 0 or demand.last_failure_s is None:
         return 0.0
     delay = BACKOFF_S[min(demand.failures, len(BACKOFF_S)) - 1]
@@ -177,11 +177,11 @@ def _next_look(
 def find_minimum(
     overrides: Sequence[ScheduledOverride], default: int, now: datetime
 ) -> tuple[int, float | None]:
-    """The minimum in force, and the seconds until that may change."""
+    """The current minimum by the scheduled overrides, and the seconds until it may change."""
     changes = []
     minimum: int | None = None
     for override in overrides:
-        start, end = _current_window(override, now)
+        start, end = _find_window(override, now)
         if start is None or end is None:
             continue
         if start <= now < end:
@@ -197,10 +197,10 @@ def find_minimum(
 _PERIODS = {"Daily": 1, "Weekly": 7}
 
 
-def _current_window(
+def _find_window(
     override: ScheduledOverride, now: datetime
 ) -> tuple[datetime | None, datetime | None]:
-    """The window that is open or comes next; None if there is none any more."""
+    """Start and end of the current or next window; None if there is none any more."""
     start, end = parse_time(override.start), parse_time(override.end)
     if start is None or end is None or end <= start:
         return None, None
@@ -221,7 +221,7 @@ def _current_window(
 
 
 def _add_months(moment: datetime, months: int) -> datetime:
-    """The same day some months later; a day that the month does not have becomes its last."""
+    """Add months to a time; a day that the month does not have becomes its last day."""
     month = moment.month - 1 + months
     year, month = moment.year + month // 12, month % 12 + 1
     for day in range(moment.day, 27, -1):

@@ -1,5 +1,6 @@
-"""How requests prove who sends them: by an API token, or by a ticket got for a password."""
+"""Authentication of requests: by an API token, or by a ticket that a password is exchanged for."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -10,41 +11,44 @@ from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import AccessData
 
 TICKET_LIFE_S = 6000.0
-"""Tickets are valid for two hours; they are replaced earlier."""
+"""Age at which a ticket is replaced; Proxmox VE accepts it for two hours."""
 Pairs = tuple[tuple[str, str], ...]
 Login = Callable[[dict[str, str]], Awaitable[Ticket]]
 
 
 class Access(Protocol):
-    """What requests carry."""
+    """Builds the header fields that authenticate requests."""
 
     async def headers(self, login: Login, *, is_write: bool) -> Pairs:
         """The header fields of a request; `login` asks the server for a ticket."""
         ...
 
-    def renew(self) -> bool:
-        """The server refused them: whether it is worth trying with new ones."""
+    def renew(self, refused: Pairs) -> bool:
+        """Whether a request that was refused with these header fields should be sent again."""
         ...
 
 
 class TokenAccess:
-    """An API token, which needs no ticket."""
+    """Authenticates by an API token, which needs no login."""
 
     def __init__(self, token_id: str, secret: Secret[str]) -> None:
         self._id = token_id
         self._secret = secret
 
     async def headers(self, login: Login, *, is_write: bool) -> Pairs:
-        """The token."""
+        """The authorization header with the token."""
         return (("authorization", f"PVEAPIToken={self._id}={self._secret.reveal()}"),)
 
-    def renew(self) -> bool:
-        """A token stays what it is."""
+    def renew(self, refused: Pairs) -> bool:
+        """False: a refused token cannot be renewed."""
         return False
 
 
 class TicketAccess:
-    """A ticket for user and password, replaced before it expires and when it is refused."""
+    """Authenticates by a ticket, replaced before it expires and when it is refused.
+
+    Requests that need a new ticket at once share one login.
+    """
 
     def __init__(self, username: str, password: Secret[str], clock: Clock) -> None:
         self._username = username
@@ -52,25 +56,36 @@ class TicketAccess:
         self._clock = clock
         self._ticket: Secret[Ticket] | None = None
         self._since = 0.0
+        self._login = asyncio.Lock()
 
     async def headers(self, login: Login, *, is_write: bool) -> Pairs:
-        """The ticket as a cookie, and for changes the proof that they are meant."""
-        if self._ticket is None or self._clock.monotonic() - self._since > TICKET_LIFE_S:
-            fields = {"username": self._username, "password": self._password.reveal()}
-            self._since = self._clock.monotonic()
-            self._ticket = Secret(await login(fields))
-        ticket = self._ticket.reveal()
-        cookie = ("cookie", f"PVEAuthCookie={ticket.ticket}")
+        """The ticket as a cookie, and for writes the token against cross-site request forgery."""
+        async with self._login:
+            ticket = (await self._current(login)).reveal()
+        cookie = _build_cookie(ticket)
         return (cookie, ("csrfpreventiontoken", ticket.csrf)) if is_write else (cookie,)
 
-    def renew(self) -> bool:
-        """Forget the ticket; false if there was none."""
-        had, self._ticket = self._ticket is not None, None
-        return had
+    async def _current(self, login: Login) -> Secret[Ticket]:
+        now = self._clock.monotonic()
+        if self._ticket is None or now - self._since > TICKET_LIFE_S:
+            fields = {"username": self._username, "password": self._password.reveal()}
+            self._ticket = Secret(await login(fields))
+            self._since = now
+        return self._ticket
+
+    def renew(self, refused: Pairs) -> bool:
+        """Drop the refused ticket, unless another request has replaced it already."""
+        if self._ticket is not None and _build_cookie(self._ticket.reveal()) in refused:
+            self._ticket = None
+        return True
+
+
+def _build_cookie(ticket: Ticket) -> tuple[str, str]:
+    return ("cookie", f"PVEAuthCookie={ticket.ticket}")
 
 
 def choose_access(access: AccessData, clock: Clock) -> Access:
-    """The way that the credentials allow, the token first.
+    """Choose the authentication by the credentials; a token wins over a password.
 
     Raises:
         ConfigurationError: UNAUTHORIZED if they are not of a form that Proxmox VE accepts.

@@ -1,4 +1,4 @@
-"""Requests to Proxmox VE: form-encoded, answered in JSON, refused in reason phrases."""
+"""Requests to Proxmox VE: forms out, JSON back, and errors in the HTTP reason phrase."""
 
 import asyncio
 import secrets
@@ -30,15 +30,18 @@ Fields = Mapping[str, str | int]
 _BASE = "/api2/json"
 _LARGEST_ANSWER = 64 << 20
 _REQUEST_S = 110.0
-"""Below the operator's own limit of a call, so that the cause of a time-out is known here."""
+"""Below the operator's own time limit of a call, so that the error names the request."""
 _READ_S = 30.0
-"""As long as Proxmox VE itself waits for another node."""
+"""The time that Proxmox VE itself waits for another node."""
 _CONNECT_S = 10.0
+_REFUSAL_S = 5.0
+"""How long to wait for the body of an error; its cause is in the reason phrase already."""
+_LOGIN = "/access/ticket"
 _FORM = ("content-type", "application/x-www-form-urlencoded")
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """Every answer."""
+    """The members that every response has."""
 
     data: msgspec.Raw = msgspec.Raw(b"null")
     errors: dict[str, str] = {}
@@ -46,7 +49,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 def build_path(*parts: str | int) -> str:
-    """A path; what stands in a part is escaped, slashes and colons too."""
+    """Build a path; parts are escaped, including slashes and colons."""
     return "".join(f"/{quote(str(part), safe='')}" for part in parts)
 
 
@@ -92,7 +95,7 @@ class Api:
         return self._convert(answer, str | None, path) or ""  # type: ignore[arg-type]  # a union
 
     def mask(self, text: str) -> str:
-        """A text of the server that is shown, without the credentials."""
+        """Mask the credentials in a text of the server."""
         return self._masker.mask(text)
 
     async def aclose(self) -> None:
@@ -103,22 +106,22 @@ class Api:
     async def _send(
         self, method: str, target: str, body: bytes | None = None, kind: tuple[str, str] = _FORM
     ) -> msgspec.Raw:
-        """One request; one with a ticket that has expired is sent again with a new one."""
+        """Send one request; one that is refused with an old ticket is sent again with a new one."""
         if self._access is None:
             self._access = choose_access(self._settings.access, self._settings.clock)
         is_write = method != "GET"
-        headers = await self._access.headers(self._login, is_write=is_write)
+        headers = await self._access.headers(self._log_in, is_write=is_write)
         try:
             return await self._exchange(method, target, body, (*headers, kind))
         except HypervisorError as error:
-            if error.code is not Code.UNAUTHORIZED or not self._access.renew():
+            if error.code is not Code.UNAUTHORIZED or not self._access.renew(headers):
                 raise
-        headers = await self._access.headers(self._login, is_write=is_write)
+        headers = await self._access.headers(self._log_in, is_write=is_write)
         return await self._exchange(method, target, body, (*headers, kind))
 
-    async def _login(self, fields: dict[str, str]) -> Ticket:
-        data = await self._exchange("POST", "/access/ticket", urlencode(fields).encode(), (_FORM,))
-        return self._convert(data, Ticket, "/access/ticket")
+    async def _log_in(self, fields: dict[str, str]) -> Ticket:
+        data = await self._exchange("POST", _LOGIN, urlencode(fields).encode(), (_FORM,))
+        return self._convert(data, Ticket, _LOGIN)
 
     async def _exchange(
         self, method: str, target: str, body: bytes | None, headers: tuple[tuple[str, str], ...]
@@ -126,12 +129,13 @@ class Api:
         operation = f"{method} {target.partition('?')[0]}"
         client = await self._open_client()
         url = f"{self._settings.endpoint}{_BASE}{target}"
-        timeout_s = min(self._timeout_s, _READ_S) if method == "GET" else self._timeout_s
+        is_short = method == "GET" or target == _LOGIN
+        timeout_s = min(self._timeout_s, _READ_S) if is_short else self._timeout_s
         try:
             response = await client.request(
                 method, url, headers=headers, body=body, timeout_s=timeout_s
             )
-            content = await response.read(_LARGEST_ANSWER)
+            content = await _read_body(response)
         except HttpError as error:
             raise _translate(error, operation) from error
         if response.status >= 300:
@@ -160,6 +164,21 @@ class Api:
         except json.UNREADABLE as error:
             text = f"unexpected response of Proxmox VE to {path}: {error}"
             raise make_error(Code.CONFLICT, text) from error
+
+
+async def _read_body(response: ClientResponse) -> bytes:
+    """Read the body; that of an error is empty if it does not arrive in time.
+
+    Proxmox VE sends some errors without a body and without a length, so that the body would end
+    only when the connection does.
+    """
+    if response.status < 300:
+        return await response.read(_LARGEST_ANSWER)
+    try:
+        async with asyncio.timeout(_REFUSAL_S):
+            return await response.read(_LARGEST_ANSWER)
+    except (TimeoutError, HttpError):
+        return b""
 
 
 def _open_envelope(

@@ -1,7 +1,7 @@
-"""Reading what there is: nodes, VMs, storages.
+"""Reads nodes, VMs and storages of Proxmox VE.
 
-`/cluster/resources` shows every VM in one request, but without descriptions, which say whose VM
-it is. They are read once for each VM and kept for as long as id, node, name and tags stay the
+`/cluster/resources` shows every VM in one request, but without descriptions, which name the owner
+of a VM. They are read once for each VM and kept for as long as id, node, name and tags stay the
 same. A list is therefore good for watching only; before anything is changed the VM's own
 configuration is read.
 """
@@ -60,7 +60,7 @@ class Inventory:
         self._configs: dict[int, tuple[_Seen, Config]] = {}
 
     async def resources(self) -> list[Resource]:
-        """Every VM, container and template; also notes which node each is on."""
+        """Every VM, container and template; also records the node of each VM."""
         rows = await self._api.get("/cluster/resources", list[Resource], {"type": "vm"})
         self._nodes = {row.vmid: row.node for row in rows if row.type == "qemu"}
         return rows
@@ -74,22 +74,22 @@ class Inventory:
         return await self._api.get(build_path("nodes", node, "storage"), list[StorageRow])
 
     async def list_nodes(self) -> list[Node]:
-        """Nodes with what has not been promised to VMs yet."""
+        """Nodes with the capacity that is not reserved for VMs."""
         rows, resources = await self.node_rows(), await self.resources()
         found = []
         for row in rows:
-            free = await self._storage_free(row) if row.status == ONLINE else 0
+            free = await self._read_free_storage(row) if row.status == ONLINE else 0
             found.append(_read_node(row, resources, free))
         return found
 
-    async def _storage_free(self, row: NodeRow) -> int:
+    async def _read_free_storage(self, row: NodeRow) -> int:
         for storage in await self.storages(row.node):
             if storage.storage == self._storage:
                 return storage.avail
         return 0
 
     async def list_vms(self) -> list[VMInfo]:
-        """Every VM that is no template."""
+        """Every VM that is not a template."""
         rows = [row for row in await self.resources() if row.type == "qemu" and not row.template]
         await self._read_configs(rows)
         listed = []
@@ -120,11 +120,11 @@ class Inventory:
         await asyncio.gather(*(read(vmid, seen) for vmid, seen in missing))
 
     def forget(self, vmid: int) -> None:
-        """What was kept about a VM does not hold any more."""
+        """Drop the cached configuration of a VM, because it is about to change."""
         self._configs.pop(vmid, None)
 
     async def locate(self, vmid: int) -> tuple[Location, Config]:
-        """The VM's node and configuration, wherever it has moved.
+        """Find the node of a VM, also after a migration, and read its configuration.
 
         Raises:
             PermanentError: NOT_FOUND.
@@ -147,7 +147,7 @@ class Inventory:
         return read_config(await self._api.get(at.path("config"), dict[str, Any]))
 
     async def current(self, at: Location) -> CurrentStatus:
-        """Whether a VM runs, now."""
+        """The current power state of a VM."""
         return await self._api.get(at.path("status", "current"), CurrentStatus)
 
     async def read_vm(self, at: Location, config: Config) -> VMInfo:
@@ -155,7 +155,7 @@ class Inventory:
         current = await self.current(at)
         power = _read_power(current)
         is_asked = power is Power.RUNNING and vmconfig.has_agent(config)
-        ips = await self._addresses(at) if is_asked else ()
+        ips = await self._read_addresses(at) if is_asked else ()
         return build_info(at, config)._replace(
             power=power,
             lock=current.lock or config.get("lock", ""),
@@ -163,8 +163,8 @@ class Inventory:
             ips=ips,
         )
 
-    async def _addresses(self, at: Location) -> tuple[str, ...]:
-        """What the guest agent says; nothing while it does not answer."""
+    async def _read_addresses(self, at: Location) -> tuple[str, ...]:
+        """The addresses that the guest agent reports; none while it does not answer."""
         path = at.path("agent", "network-get-interfaces")
         try:
             found = await self._api.get(path, AgentInterfaces)
@@ -182,7 +182,7 @@ class Inventory:
 
 
 def build_info(at: Location, config: Config) -> VMInfo:
-    """What the configuration alone says."""
+    """Describe a VM by its configuration alone, which does not have its power state."""
     return VMInfo(
         id=at.vmid,
         name=config.get("name", ""),
@@ -220,7 +220,7 @@ def _read_power(current: CurrentStatus) -> Power:
 
 
 def _read_node(row: NodeRow, resources: Sequence[Resource], storage_free: int) -> Node:
-    """VMs that run and those that we are about to start hold what they were promised."""
+    """Read a node; stopped VMs count too if they are managed, because they are started soon."""
     here = [each for each in resources if each.node == row.node and not each.template]
     promised = [
         each

@@ -80,13 +80,13 @@ class ProxmoxProvider:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Everything but snapshots, which nobody asks for yet."""
+        """Everything but snapshots and live resize, which the operator does not use."""
         return frozenset(Capability) - {Capability.SNAPSHOTS, Capability.LIVE_RESIZE}
 
     # --- inventory
 
     async def test_connection(self) -> ConnectionInfo:
-        """Read the version, which takes valid credentials."""
+        """Read the version, which requires valid credentials."""
         version = await self._api.get("/version", Version)
         metadata = {"provider": "proxmox", "type": "pve", "release": version.release}
         return ConnectionInfo(version.version, metadata)
@@ -96,7 +96,7 @@ class ProxmoxProvider:
         return await self._inventory.list_nodes()
 
     async def validate_template(self, template: TemplateRef) -> TemplateInfo:
-        """The one template meant."""
+        """The template that the reference matches."""
         return await self._templates.find(template)
 
     async def list_vms(self) -> Sequence[VMInfo]:
@@ -121,7 +121,7 @@ class ProxmoxProvider:
     # --- provisioning
 
     async def reserve_id(self, *, start: int, end: int, taken: frozenset[int]) -> int:
-        """A free id; those who ask at once get different ones."""
+        """Reserve a free id; concurrent calls get different ones."""
         return await self._identifiers.reserve(start=start, end=end, taken=taken)
 
     async def clone_vm(
@@ -134,16 +134,16 @@ class ProxmoxProvider:
         linked: bool,
         owner: Owner,
     ) -> TaskRef | None:
-        """Copy a template, when node and storage have a place for one more copy."""
+        """Clone a template, once node and storage have a free slot."""
         source = await self._templates.choose_source(template, node)
         storage = spec.storage or self._settings.storage
         request = CloneRequest(spec, vmid, node, linked, owner, storage)
         task = await self._clones.start(source, request)
-        return _reference(task, source.location.node, "clone_vm")
+        return _build_reference(task, source.location.node, "clone_vm")
 
     async def configure_vm(self, vmid: int, spec: VMSpec, *, owner: Owner) -> TaskRef | None:
         """Grow the disk, replace a copied vTPM, then set everything else in one task."""
-        at, config = await self._owned(vmid, owner, "configure_vm")
+        at, config = await self._get_owned(vmid, owner, "configure_vm")
         await self._grow_disk(at, config, spec.disk_bytes)
         storage = spec.storage or self._settings.storage
         fields: dict[str, str | int] = {
@@ -161,16 +161,16 @@ class ProxmoxProvider:
             fields |= vmconfig.build_firmware(config, storage)
         self._inventory.forget(vmid)
         task = await self._api.change("POST", at.path("config"), fields)
-        return _reference(task, at.node, "configure_vm")
+        return _build_reference(task, at.node, "configure_vm")
 
     async def _remove_tpm(self, at: Location, config: Config) -> None:
-        """A cloned vTPM has the keys of the template: remove its state for good."""
+        """Delete the state of a cloned vTPM, because it has the keys of the template."""
         if "tpmstate0" in config:
             fields: dict[str, str | int] = {"delete": "tpmstate0", "force": 1}
             await self._tasks.finish(await self._api.change("PUT", at.path("config"), fields))
 
     async def _grow_disk(self, at: Location, config: Config, size: int) -> None:
-        disk, before = vmconfig.find_disk(config), vmconfig.disk_size(config)
+        disk, before = vmconfig.find_disk(config), vmconfig.read_disk_size(config)
         if disk and before and size > before:
             fields = {"disk": disk, "size": f"{-(-size // vmconfig.MIB)}M"}
             await self._tasks.finish(await self._api.change("PUT", at.path("resize"), fields))
@@ -178,7 +178,7 @@ class ProxmoxProvider:
     async def inject_cloud_init(self, vmid: int, data: CloudInit, *, owner: Owner) -> None:
         """Upload the seed, attach it, and remove those that it replaces."""
         image = build_seed_image(data)
-        at, _ = await self._owned(vmid, owner, "inject_cloud_init")
+        at, _ = await self._get_owned(vmid, owner, "inject_cloud_init")
         volume, task = await self._seeds.upload(at.node, image, owner)
         await self._tasks.finish(task)
         fields = {SEED_DRIVE: f"{volume},media=cdrom"}
@@ -187,18 +187,18 @@ class ProxmoxProvider:
 
     async def detach_cloud_init(self, vmid: int, *, owner: Owner) -> None:
         """Empty the drive, which works while the guest runs, and remove its images."""
-        at, config = await self._owned(vmid, owner, "detach_cloud_init")
+        at, config = await self._get_owned(vmid, owner, "detach_cloud_init")
         if SEED_DRIVE in config and config[SEED_DRIVE] != EMPTY_DRIVE:
             fields = {SEED_DRIVE: EMPTY_DRIVE}
             await self._tasks.finish(await self._api.change("PUT", at.path("config"), fields))
         await self._seeds.remove(at.node, owner)
 
     async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
-        """Remove a stopped VM; its seed goes first, because afterwards nobody would look for it."""
+        """Delete a stopped VM; its seed first, because no later step would delete it."""
         if vmid <= 0:
             return None
         try:
-            at, _ = await self._owned(vmid, owner, "delete_vm")
+            at, _ = await self._get_owned(vmid, owner, "delete_vm")
             if (await self._inventory.current(at)).status != "stopped":
                 raise make_error(
                     Code.RUNNING, f"VM {vmid} is running; stop it first", operation="delete_vm"
@@ -213,10 +213,10 @@ class ProxmoxProvider:
             self._clones.forget(vmid)
             await self._remove_left_seed(owner)
             return None
-        return _reference(task, at.node, "delete_vm")
+        return _build_reference(task, at.node, "delete_vm")
 
     async def _remove_left_seed(self, owner: Owner) -> None:
-        """Somebody removed the VM by hand: its seed is still there."""
+        """Delete the seed of a VM that was removed by hand, on whichever node it is."""
         for row in await self._inventory.node_rows():
             if row.status == ONLINE and row.node in self._settings.nodes:
                 await self._seeds.remove(row.node, owner)
@@ -224,8 +224,8 @@ class ProxmoxProvider:
     # --- operation
 
     async def power(self, vmid: int, action: PowerAction, *, owner: Owner) -> TaskRef | None:
-        """Switch a VM; what is already so needs no task."""
-        at, _ = await self._owned(vmid, owner, "power")
+        """Change the power state; None if the VM is in that state already."""
+        at, _ = await self._get_owned(vmid, owner, "power")
         current = await self._inventory.current(at)
         is_running = current.status == "running"
         if action is not PowerAction.REBOOT and is_running == (action in _STARTS):
@@ -233,10 +233,10 @@ class ProxmoxProvider:
         verb = "start" if not is_running else _VERBS[action]
         fields: dict[str, str | int] = {"timeout": _SHUTDOWN_S} if verb == "shutdown" else {}
         task = await self._api.change("POST", at.path("status", verb), fields)
-        return _reference(task, at.node, f"power_{verb}")
+        return _build_reference(task, at.node, f"power_{verb}")
 
     async def task_status(self, task: TaskRef) -> TaskInfo:
-        """Where a task is."""
+        """The state of a task; frees the slots of a clone that has ended."""
         info = await self._tasks.read(task.id)
         if info.state is not TaskState.RUNNING:
             self._clones.note_end(task.id)
@@ -250,7 +250,7 @@ class ProxmoxProvider:
             at, config = await self._inventory.locate(vmid)
             _check_unlocked(build_info(at, config), "tag_vm")
         else:
-            at, config = await self._owned(vmid, owner, "tag_vm")
+            at, config = await self._get_owned(vmid, owner, "tag_vm")
         values = {"tags": vmconfig.build_tags(tags), "description": description}
         fields = {key: value for key, value in values.items() if value}
         if gone := ",".join(key for key, value in values.items() if not value and key in config):
@@ -259,8 +259,8 @@ class ProxmoxProvider:
         await self._tasks.finish(await self._api.change("PUT", at.path("config"), fields))
 
     async def console_url(self, vmid: int, *, owner: Owner) -> str:
-        """The console in the web interface; whoever opens it has to log in there."""
-        at, _ = await self._owned(vmid, owner, "console_url")
+        """The URL of the console in the web interface, which requires a login."""
+        at, _ = await self._get_owned(vmid, owner, "console_url")
         return (
             f"{self._settings.endpoint}/?console=kvm&novnc=1&vmid={vmid}"
             f"&vmname={quote(owner.vm_name)}&node={quote(at.node)}"
@@ -270,8 +270,8 @@ class ProxmoxProvider:
         """Close the connections."""
         await self._api.aclose()
 
-    async def _owned(self, vmid: int, owner: Owner, operation: str) -> tuple[Location, Config]:
-        """Where a VM is, after its own configuration has proved that it is the owner's."""
+    async def _get_owned(self, vmid: int, owner: Owner, operation: str) -> tuple[Location, Config]:
+        """Locate a VM and check by its own configuration that it is the owner's and not locked."""
         at, config = await self._inventory.locate(vmid)
         vm = self._clones.name_vm(build_info(at, config))
         if vm.lock == CLONE_LOCK:
@@ -283,13 +283,17 @@ class ProxmoxProvider:
 
 def _check_unlocked(vm: VMInfo, operation: str) -> None:
     if vm.lock:
-        raise make_error(Code.LOCKED, f"VM {vm.id} is locked ({vm.lock})", operation=operation)
+        text = (
+            f"VM {vm.id} is locked ({vm.lock}); if no task of that kind runs, remove the lock "
+            f"with qm unlock {vm.id} on node {vm.node}"
+        )
+        raise make_error(Code.LOCKED, text, operation=operation)
 
 
-def _reference(task: str, node: str, operation: str) -> TaskRef | None:
+def _build_reference(task: str, node: str, operation: str) -> TaskRef | None:
     return TaskRef(task, node, operation) if task else None
 
 
 async def open_provider(settings: ProviderSettings) -> Hypervisor:
-    """A connection to the Proxmox VE at `spec.endpoint`; nothing is sent yet."""
+    """Build the provider for the Proxmox VE at `spec.endpoint`; nothing is sent yet."""
     return ProxmoxProvider(settings)

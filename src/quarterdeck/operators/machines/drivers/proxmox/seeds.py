@@ -39,9 +39,9 @@ class Seeds:
             )
         storage = choose_storage(storages, self._preferred)
         digest = hashlib.sha256(image).hexdigest()[:12]
-        name = f"{_prefix(owner)}{digest}.iso"
+        name = f"{_build_prefix(owner)}{digest}.iso"
         volume = f"{storage.storage}:iso/{name}"
-        if volume in await self._volumes(node, storage.storage):
+        if volume in await self._list_volumes(node, storage.storage):
             return volume, ""
         path = build_path("nodes", node, "storage", storage.storage, "upload")
         task = await self._api.upload(path, {"content": "iso"}, name=name, data=image)
@@ -52,9 +52,9 @@ class Seeds:
         for storage in await self._inventory.storages(node):
             if not storage.holds("iso"):
                 continue
-            for volume in await self._volumes(node, storage.storage):
+            for volume in await self._list_volumes(node, storage.storage):
                 name = volume.rpartition("/")[2]
-                if name.startswith(_prefix(owner)) and volume != keep:
+                if name.startswith(_build_prefix(owner)) and volume != keep:
                     await self._remove_volume(node, storage.storage, volume)
 
     async def _remove_volume(self, node: str, storage: str, volume: str) -> None:
@@ -65,7 +65,7 @@ class Seeds:
             if error.code is not Code.NOT_FOUND:
                 raise
 
-    async def _volumes(self, node: str, storage: str) -> list[str]:
+    async def _list_volumes(self, node: str, storage: str) -> list[str]:
         path = build_path("nodes", node, "storage", storage, "content")
         rows = await self._api.get(path, list[ContentRow], {"content": "iso"})
         return [row.volid for row in rows]
@@ -76,5 +76,5 @@ def choose_storage(storages: Sequence[StorageRow], preferred: str) -> StorageRow
     return min(storages, key=lambda row: (row.storage != preferred, not row.shared, row.storage))
 
 
-def _prefix(owner: Owner) -> str:
+def _build_prefix(owner: Owner) -> str:
     return f"hf-{owner.claim_uid.lower()}-"

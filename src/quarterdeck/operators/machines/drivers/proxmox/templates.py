@@ -1,4 +1,4 @@
-"""Which template is meant, on which nodes it can be cloned, and how.
+"""Resolves references to templates: the nodes that one can be cloned on, and from which copy.
 
 A template on local storage exists on its node only, so that the same template is made once for
 each node, with another id each time. Several templates of one name (or of the same tags) on
@@ -32,14 +32,14 @@ class Source(NamedTuple):
 
 
 class Templates:
-    """Finds templates, and remembers where each can be cloned from."""
+    """Finds templates, and caches where each can be cloned from."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
         self._sources: dict[int, tuple[Source, ...]] = {}
 
     async def find(self, wanted: TemplateRef) -> TemplateInfo:
-        """The one template meant.
+        """Find the template that a reference matches.
 
         Raises:
             ConfigurationError: TEMPLATE_NOT_FOUND, AMBIGUOUS or NOT_A_TEMPLATE.
@@ -56,7 +56,7 @@ class Templates:
             first.vmid,
             first.name,
             await self._list_nodes(sources),
-            disk_bytes=max(vmconfig.disk_size(each) for each in configs.values()),
+            disk_bytes=max(vmconfig.read_disk_size(each) for each in configs.values()),
             has_agent=vmconfig.has_agent(config),
             has_tpm="tpmstate0" in config,
             os=config.get("ostype", ""),
@@ -89,7 +89,7 @@ class Templates:
         )
 
     async def _read_source(self, row: Resource, config: Config) -> Source:
-        storage = vmconfig.disk_storage(config)
+        storage = vmconfig.read_disk_storage(config)
         for each in await self._inventory.storages(row.node):
             if each.storage == storage:
                 at = Location(row.vmid, row.node)
@@ -105,7 +105,7 @@ class Templates:
 
 
 def choose_templates(resources: Sequence[Resource], wanted: TemplateRef) -> list[Resource]:
-    """The templates meant, one for each node, the lowest id first. Pure.
+    """The templates that a reference matches, one for each node, the lowest id first. Pure.
 
     Raises:
         ConfigurationError: TEMPLATE_NOT_FOUND, AMBIGUOUS or NOT_A_TEMPLATE.

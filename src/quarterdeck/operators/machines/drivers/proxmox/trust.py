@@ -1,7 +1,7 @@
-"""How the certificate of a Proxmox VE host is checked: by authorities, by its fingerprint, or not.
+"""Verifies the certificate of a Proxmox VE host: by authorities, by its fingerprint, or not.
 
-A fresh Proxmox VE has a certificate that its own authority signed. Whoever does not want to copy
-that authority's certificate gives the SHA-256 fingerprint that the web interface shows.
+A fresh Proxmox VE has a certificate that its own authority signed. Instead
+of that authority's certificate, users may give the SHA-256 fingerprint that the web UI shows.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ async def open_context(
 
     Raises:
         ConfigurationError: TLS if what to trust cannot be read, or the fingerprint differs.
-        TransientError: UNAVAILABLE if the certificate had to be read and nobody answers.
+        TransientError: UNAVAILABLE if the server does not answer when its certificate is read.
     """
     if not endpoint.startswith("https:"):
         return None
     if is_insecure:
         return _build_unverified_context()
     if fingerprint := read_fingerprint(authorities):
-        return await _pinned(endpoint, fingerprint, timeout_s)
+        return await _pin_certificate(endpoint, fingerprint, timeout_s)
     try:
         return ssl.create_default_context(cadata=authorities or None)
     except (ssl.SSLError, ValueError) as error:
@@ -52,11 +52,11 @@ def _build_unverified_context() -> ssl.SSLContext:
     return context
 
 
-async def _pinned(endpoint: str, fingerprint: str, timeout_s: float) -> ssl.SSLContext:
-    """A context that trusts the one certificate and no other.
+async def _pin_certificate(endpoint: str, fingerprint: str, timeout_s: float) -> ssl.SSLContext:
+    """Build a context that trusts only the certificate with this fingerprint.
 
-    The certificate is read without trust first; only if its digest is the one expected does it
-    become the anchor that every later handshake is checked against.
+    The certificate is first read without verification. If its digest is the expected one, it
+    becomes the trust anchor of every later handshake.
     """
     certificate = await _fetch_certificate(endpoint, timeout_s)
     found = hashlib.sha256(certificate).hexdigest()

@@ -16,23 +16,23 @@ _FIRST_BUSES = ("scsi0", "virtio0", "sata0", "ide0")
 
 
 def parse_tags(text: str) -> tuple[str, ...]:
-    """Tags as they come back: lower case, sorted, separated by any of three marks."""
+    """Parse tags, in lower case and sorted; any of three characters separates them."""
     return tuple(sorted(tag for tag in _TAG_MARKS.split(text.lower()) if tag))
 
 
 def build_tags(tags: Iterable[str]) -> str:
-    """Tags as they are written; Proxmox VE lowers their case, so that it is done here already."""
+    """Join tags in lower case, as Proxmox VE stores them."""
     return ";".join(dict.fromkeys(tag.lower() for tag in tags if tag))
 
 
 def parse_options(text: str) -> dict[str, str]:
-    """`a=1,b=2` as a map; what has no name before it is under the empty name."""
+    """Parse `a=1,b=2`; a value without a name has the empty string as its key."""
     pairs = (part.partition("=") for part in text.split(",") if part)
     return {name if mark else "": value if mark else name for name, mark, value in pairs}
 
 
 def parse_size(text: str) -> int:
-    """A size such as `32G` in bytes; 0 if it is none."""
+    """Parse a size such as `32G` into bytes; 0 if the text is not a size."""
     match = _SIZE.fullmatch(text.strip())
     return int(float(match[1]) * _SIZES[match[2]]) if match else 0
 
@@ -47,12 +47,12 @@ def find_disk(config: Config) -> str:
     return ""
 
 
-def disk_size(config: Config) -> int:
+def read_disk_size(config: Config) -> int:
     """The size of the disk that the VM boots from, in bytes."""
     return parse_size(parse_options(config.get(find_disk(config), "")).get("size", ""))
 
 
-def disk_storage(config: Config) -> str:
+def read_disk_storage(config: Config) -> str:
     """The storage that the disk is on; empty if there is no disk."""
     volume = config.get(find_disk(config), "").partition(",")[0]
     return volume.partition(":")[0] if ":" in volume else ""
@@ -65,7 +65,7 @@ def find_mac(config: Config, key: str = "net0") -> str:
 
 
 def find_uuid(config: Config) -> str:
-    """The identity that the guest sees."""
+    """The SMBIOS UUID that the guest sees."""
     return parse_options(config.get("smbios1", "")).get("uuid", "")
 
 
@@ -76,7 +76,7 @@ def has_agent(config: Config) -> bool:
 
 
 def build_nic(config: Config, key: str, nic: Nic) -> str:
-    """An interface; model and hardware address of the clone stay unless others are wanted."""
+    """Build an interface; the clone keeps its model, and its MAC unless `nic` has one."""
     before = config.get(key, "")
     model = before.partition(",")[0].partition("=")[0] or "virtio"
     mac = nic.mac or find_mac(config, key)
@@ -90,18 +90,18 @@ def build_nic(config: Config, key: str, nic: Nic) -> str:
 
 
 def build_nics(config: Config, nics: Sequence[Nic]) -> dict[str, str]:
-    """All interfaces that are wanted."""
+    """Build all interfaces, by their key in the configuration."""
     keys = [f"net{index}" for index in range(len(nics))]
     return {key: build_nic(config, key, nic) for key, nic in zip(keys, nics, strict=True)}
 
 
 def build_tpm(storage: str) -> str:
-    """A new, empty vTPM. The version is said because the default is 1.2."""
+    """Build a new, empty vTPM; the version is given because the default is 1.2."""
     return f"{storage}:1,version=v2.0"
 
 
 def build_firmware(config: Config, storage: str) -> dict[str, str]:
-    """What a VM lacks for measured boot: UEFI firmware, its variables, and a machine with PCIe."""
+    """Settings that a VM lacks for measured boot: UEFI firmware, its variables, machine q35."""
     found = {"bios": "ovmf"} if config.get("bios") != "ovmf" else {}
     if "q35" not in config.get("machine", ""):
         found["machine"] = "q35"

@@ -11,7 +11,7 @@ _SMALLEST_MIB = 16
 
 
 class Accelerator(NamedTuple):
-    """How guest code is run."""
+    """A QEMU accelerator, and the CPU model to use with it."""
 
     name: str
     cpu: str
@@ -22,14 +22,14 @@ TCG = Accelerator("tcg", "max")
 
 
 def escape(value: object) -> str:
-    """A value inside an option that is separated by commas."""
+    """Escape a value for a QEMU option, where commas separate values."""
     return str(value).replace(",", ",,")
 
 
 def build_command(
     at: VmFolder, record: VmRecord, *, accelerator: Accelerator, has_seed: bool
 ) -> list[str]:
-    """Arguments of QEMU. Sockets are relative to the folder it is started in."""
+    """Build the arguments of QEMU; paths of sockets are relative to its working folder."""
     memory = max(_SMALLEST_MIB, record.memory_bytes // _MIB)
     return [
         *("-name", f"guest={escape(record.name)}", "-uuid", record.uuid),
@@ -38,19 +38,19 @@ def build_command(
         *("-no-user-config", "-nodefaults", "-display", "none"),
         *("-sandbox", "on,obsolete=deny,resourcecontrol=deny"),
         *("-qmp", f"unix:{QMP_SOCKET},server=on,wait=off"),
-        *_console(at),
+        *_build_console(at),
         *("-drive", f"file={escape(at.disk)},if=virtio,format=qcow2"),
         *(_seed(at) if has_seed else ()),
-        *("-netdev", _network(record)),
+        *("-netdev", _build_network(record)),
         *("-device", f"virtio-net-pci,netdev=net0,mac={record.mac}"),
         *("-device", "virtio-rng-pci"),
         *(_tpm() if record.has_tpm else ()),
-        *_kernel(record.source.boot),
+        *_build_kernel(record.source.boot),
         *("-pidfile", str(at.pid), "-daemonize"),
     ]
 
 
-def _console(at: VmFolder) -> tuple[str, ...]:
+def _build_console(at: VmFolder) -> tuple[str, ...]:
     log = f"logfile={escape(at.console_log)},logappend=off"
     return (
         "-chardev",
@@ -60,8 +60,8 @@ def _console(at: VmFolder) -> tuple[str, ...]:
     )
 
 
-def _network(record: VmRecord) -> str:
-    """The user network; nobody reaches into it but by the port on loopback that leads to SSH."""
+def _build_network(record: VmRecord) -> str:
+    """Build QEMU's user network; only SSH is forwarded, from a loopback port."""
     forward = f",hostfwd=tcp:{LOOPBACK}:{record.ssh_port}-:22" if record.ssh_port else ""
     return f"user,id=net0{forward}"
 
@@ -78,7 +78,7 @@ def _tpm() -> tuple[str, ...]:
     )
 
 
-def _kernel(boot: Boot) -> tuple[str, ...]:
+def _build_kernel(boot: Boot) -> tuple[str, ...]:
     if not boot.kernel:
         return ()
     initrd = ("-initrd", boot.initrd) if boot.initrd else ()

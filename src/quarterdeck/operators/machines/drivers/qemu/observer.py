@@ -1,4 +1,4 @@
-"""What a local VM does now: its process, its power state, whether its guest has booted."""
+"""Observes local VMs: their processes, power states, and whether their guests have booted."""
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.operators.machines.drivers.qemu import process, qmp
@@ -18,27 +18,27 @@ _STATES = {
 
 
 class VmObserver:
-    """Looks at the processes of the VMs of one folder; changes nothing."""
+    """Reads the state of the VMs of one folder; changes nothing."""
 
     def __init__(self, folder: Folder, *, node: str, clock: Clock) -> None:
         self._folder = folder
         self._node = node
         self._clock = clock
         self._booted: dict[int, int] = {}
-        """Numbers of the processes whose guests have booted, by id of the VM."""
+        """PIDs of the VMs whose guests have booted, by VM id."""
 
     def is_running(self, record: VmRecord) -> bool:
         """Whether a VM has a process."""
         return self._find_pid(record) != 0
 
     async def look(self, record: VmRecord) -> VMInfo:
-        """A VM as the list of processes shows it: cheap enough for every VM of the folder."""
-        power = self._power_by_process(record)
+        """Describe a VM by its process, without the state in QEMU: cheap enough for every VM."""
+        power = self._read_power_by_process(record)
         return self.describe(record, power, has_booted=await self._has_booted(record))
 
     async def ask(self, record: VmRecord) -> VMInfo:
-        """A VM as QEMU itself says, which also knows paused and suspended guests."""
-        power = self._power_by_process(record)
+        """Describe a VM with the state that QEMU reports, which may be paused or suspended."""
+        power = self._read_power_by_process(record)
         if power is Power.RUNNING:
             power = await self._ask_power(record)
         return self.describe(record, power, has_booted=await self._has_booted(record))
@@ -46,7 +46,7 @@ class VmObserver:
     def describe(
         self, record: VmRecord, power: Power = Power.UNKNOWN, *, has_booted: bool = False
     ) -> VMInfo:
-        """A VM by its record; addresses only while it runs."""
+        """Describe a VM by its record; with addresses only if it runs."""
         is_running = power is Power.RUNNING
         return VMInfo(
             id=record.id,
@@ -59,7 +59,7 @@ class VmObserver:
             mac=record.mac,
             tags=record.tags,
             description=record.description,
-            uptime_s=self._uptime_s(record) if is_running else 0.0,
+            uptime_s=self._compute_uptime_s(record) if is_running else 0.0,
             cpu=record.cpu,
             memory_bytes=record.memory_bytes,
         )
@@ -67,20 +67,20 @@ class VmObserver:
     def _find_pid(self, record: VmRecord) -> int:
         return process.find_pid(self._folder.at(record.id), record.uuid)
 
-    def _power_by_process(self, record: VmRecord) -> Power:
+    def _read_power_by_process(self, record: VmRecord) -> Power:
         return Power.RUNNING if self.is_running(record) else Power.STOPPED
 
     async def _ask_power(self, record: VmRecord) -> Power:
         try:
             answer = await qmp.execute(self._folder.at(record.id).path, "query-status")
         except qmp.Gone:
-            return self._power_by_process(record)
+            return self._read_power_by_process(record)
         except HypervisorError:
             return Power.UNKNOWN
         return _STATES.get(answer["status"], Power.UNKNOWN) if answer else Power.STOPPED
 
     async def _has_booted(self, record: VmRecord) -> bool:
-        """Whether the guest of a running VM has brought its network up; remembered per process."""
+        """Whether the guest of a running VM has brought its network up; cached per process."""
         number = self._find_pid(record)
         if number and self._booted.get(record.id) != number:
             try:
@@ -92,7 +92,7 @@ class VmObserver:
             self._booted[record.id] = number
         return number != 0
 
-    def _uptime_s(self, record: VmRecord) -> float:
+    def _compute_uptime_s(self, record: VmRecord) -> float:
         try:
             started = self._folder.at(record.id).pid.stat().st_mtime
         except FileNotFoundError:

@@ -43,7 +43,7 @@ from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 
 FOLDER = "qemu"
 _DATA = Path(".quarterdeck")
-"""The data folder where nobody chose one."""
+"""The default data folder."""
 _SHUTDOWN = "shutdown"
 
 
@@ -75,7 +75,7 @@ class QemuProvider:
     # --- inventory
 
     async def test_connection(self) -> ConnectionInfo:
-        """Run QEMU for its version, and find out how it runs guests."""
+        """Read the version of QEMU, and whether KVM works."""
         await asyncio.to_thread(self._folder.prepare)
         programs.find(programs.QEMU_IMG)
         out = await programs.check(programs.QEMU, ["--version"], folder=self._folder.path)
@@ -86,7 +86,7 @@ class QemuProvider:
         return ConnectionInfo(f"qemu-{version}", metadata)
 
     async def list_nodes(self) -> Sequence[Node]:
-        """This host, less what its VMs were promised."""
+        """This host, less the capacity reserved for its VMs."""
         records = await asyncio.to_thread(self._folder.read_all)
         await asyncio.to_thread(self._folder.prepare)
         return [host.build_node(self._node, records, self._folder.path)]
@@ -106,12 +106,12 @@ class QemuProvider:
         )
 
     async def list_vms(self) -> Sequence[VMInfo]:
-        """Every VM; whether each runs is seen by its process."""
+        """Every VM; one with a process counts as running."""
         records = await asyncio.to_thread(self._folder.read_all)
         return await asyncio.gather(*(self._observer.look(record) for record in records))
 
     async def get_vm(self, vmid: int) -> VMInfo:
-        """One VM, as its process says."""
+        """One VM, with the state that QEMU reports."""
         return await self._observer.ask(await self._read(vmid))
 
     # --- provisioning
@@ -135,7 +135,7 @@ class QemuProvider:
         linked: bool,
         owner: Owner,
     ) -> TaskRef | None:
-        """Write the record, then make the disk; both are there when this returns."""
+        """Write the record, then create the disk; both exist when this returns."""
         if node != self._node:
             raise make_error(Code.UNAVAILABLE, f"node {node} not found on this host")
         identity = uuid.uuid4()
@@ -159,7 +159,7 @@ class QemuProvider:
     async def configure_vm(self, vmid: int, spec: VMSpec, *, owner: Owner) -> TaskRef | None:
         """Set sizes and tags, and make the vTPM; a running VM has them after its next start."""
         async with self._locks[vmid]:
-            record = await self._owned(vmid, owner, "configure_vm")
+            record = await self._get_owned(vmid, owner, "configure_vm")
             at = self._folder.at(vmid)
             if not self._observer.is_running(record):
                 await self._images.ensure_disk(at, record)
@@ -183,7 +183,7 @@ class QemuProvider:
         """Write the seed beside the disk; only its owner can read it."""
         image = build_seed_image(data)
         async with self._locks[vmid]:
-            await self._owned(vmid, owner, "inject_cloud_init")
+            await self._get_owned(vmid, owner, "inject_cloud_init")
             seed = self._folder.at(vmid).seed
             await asyncio.to_thread(erase, seed)
             await asyncio.to_thread(write_private, seed, image)
@@ -191,14 +191,14 @@ class QemuProvider:
     async def detach_cloud_init(self, vmid: int, *, owner: Owner) -> None:
         """Erase the seed; a guest that runs reads zeros from its drive from then on."""
         async with self._locks[vmid]:
-            await self._owned(vmid, owner, "detach_cloud_init")
+            await self._get_owned(vmid, owner, "detach_cloud_init")
             await asyncio.to_thread(erase, self._folder.at(vmid).seed)
 
     async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
         """Remove a stopped VM's folder."""
         async with self._locks[vmid]:
             try:
-                record = await self._owned(vmid, owner, "delete_vm")
+                record = await self._get_owned(vmid, owner, "delete_vm")
             except HypervisorError as error:
                 if error.code is Code.NOT_FOUND:
                     return None
@@ -213,26 +213,26 @@ class QemuProvider:
     # --- operation
 
     async def power(self, vmid: int, action: PowerAction, *, owner: Owner) -> TaskRef | None:
-        """Start or end the process; only asking the guest to shut down is a task."""
+        """Start or stop the VM; only a shutdown, which the guest carries out, is a task."""
         async with self._locks[vmid]:
-            record = await self._owned(vmid, owner, "power")
+            record = await self._get_owned(vmid, owner, "power")
             at, is_running = self._folder.at(vmid), self._observer.is_running(record)
             match action:
                 case PowerAction.ON | PowerAction.REBOOT if not is_running:
                     await self._launcher.start(at, record)
                 case PowerAction.REBOOT:
-                    await _tell(at, "system_reset")
+                    await _send_command(at, "system_reset")
                 case PowerAction.OFF:
                     await process.stop(at, record.uuid, self._clock)
                 case PowerAction.SHUTDOWN if is_running:
-                    await _tell(at, "system_powerdown")
+                    await _send_command(at, "system_powerdown")
                     return TaskRef(f"{_SHUTDOWN}:{vmid}:{record.uuid}", self._node, "power")
                 case _:
                     pass
         return None
 
     async def task_status(self, task: TaskRef) -> TaskInfo:
-        """A shutdown has ended when the process has."""
+        """The state of a shutdown, the only task; it is done when the process has ended."""
         kind, _, rest = task.id.partition(":")
         vmid, _, identity = rest.partition(":")
         if kind != _SHUTDOWN or not vmid.isdigit():
@@ -248,31 +248,31 @@ class QemuProvider:
             record = (
                 await self._read(vmid)
                 if owner is None
-                else await self._owned(vmid, owner, "tag_vm")
+                else await self._get_owned(vmid, owner, "tag_vm")
             )
             changed = msgspec.structs.replace(record, tags=tuple(tags), description=description)
             await asyncio.to_thread(self._folder.update, changed)
 
     async def console_url(self, vmid: int, *, owner: Owner) -> str:
-        """The socket of the serial console; what was written to it is in `console.log` beside."""
-        await self._owned(vmid, owner, "console_url")
+        """The socket of the serial console; its output is in `console.log` in the same folder."""
+        await self._get_owned(vmid, owner, "console_url")
         return f"unix://{self._folder.at(vmid).console_socket}"
 
     async def aclose(self) -> None:
-        """VMs run on; nothing else is open."""
+        """Do nothing: VMs keep running, and no connection is open."""
 
     # --- inside
 
     async def _read(self, vmid: int) -> VmRecord:
         return await asyncio.to_thread(self._folder.read, vmid)
 
-    async def _owned(self, vmid: int, owner: Owner, operation: str) -> VmRecord:
+    async def _get_owned(self, vmid: int, owner: Owner, operation: str) -> VmRecord:
         record = await self._read(vmid)
         ownership.check_owned(self._observer.describe(record), owner, operation)
         return record
 
 
-async def _tell(at: VmFolder, command: str) -> None:
+async def _send_command(at: VmFolder, command: str) -> None:
     try:
         await qmp.execute(at.path, command)
     except qmp.Gone:
@@ -286,5 +286,5 @@ def build_mac(identity: uuid.UUID) -> str:
 
 
 async def open_provider(settings: ProviderSettings) -> Hypervisor:
-    """VMs in the folder `qemu` of the data folder; no program is run yet."""
+    """Build the provider for VMs in the folder `qemu` of the data folder; runs no program yet."""
     return QemuProvider(settings)

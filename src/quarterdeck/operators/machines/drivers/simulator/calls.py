@@ -1,4 +1,4 @@
-"""One call of the simulator: noted in the journal, and gone wrong if a rule says so."""
+"""One call of the simulator: recorded in the journal, and failed if a rule matches."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -15,7 +15,7 @@ _HANG_S = 3600.0
 
 
 class Target(NamedTuple):
-    """What a call is about."""
+    """The operation of a call, and the VM and owner it is made for."""
 
     operation: str
     vmid: int = 0
@@ -32,7 +32,7 @@ class Caller:
         self._token = token
 
     async def call(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
-        """Note the call, let it go wrong if a rule says so, else act."""
+        """Run the call, or fail it if a rule matches; record it in the journal in both cases."""
         result = "ok"
         try:
             return await self._act(target, act)
@@ -54,8 +54,8 @@ class Caller:
                 )
             )
 
-    def _let_flake(self, target: Target) -> None:
-        """Fail some calls about machines whose template asks for it."""
+    def _fail_if_flaky(self, target: Target) -> None:
+        """Fail some calls about machines whose template has the failure profile `flaky`."""
         vm = self._world.vms.get(target.vmid)
         is_flaky = vm is not None and vm.profile == "flaky"
         if is_flaky and self._world.random.random() < FLAKINESS:
@@ -69,7 +69,7 @@ class Caller:
             raise make_error(Code.UNAUTHORIZED, "the hypervisor refuses the credentials")
         rule = world.faults.choose(Call(target.operation, target.name, target.node))
         if rule is None:
-            self._let_flake(target)
+            self._fail_if_flaky(target)
             return act(None)
         match rule.kind:
             case FaultKind.PARTIAL | FaultKind.STALE_READ:

@@ -1,13 +1,13 @@
-"""What simulated machines write to their serial consoles: one file each, beside the state.
+"""Serial consoles of simulated machines: one log file each, in the data folder.
 
-A console is a file rather than a stream because nobody types into a simulated machine. Nothing of
+A console is a file rather than a stream because simulated machines have no input. Nothing of
 a seed is written: it may hold secrets.
 """
 
 import os
 from pathlib import Path
 
-from quarterdeck.operators.machines.ownership import safe_tag
+from quarterdeck.operators.machines.ownership import build_tag
 
 FOLDER = "simulator-consoles"
 _LONGEST = 1 << 16
@@ -18,14 +18,14 @@ class Consoles:
 
     def __init__(self, folder: Path, endpoint: str) -> None:
         """`folder` is the data folder; nothing is written before a machine starts."""
-        self._folder = (folder / FOLDER / safe_tag(endpoint)).absolute()
+        self._folder = (folder / FOLDER / build_tag(endpoint)).absolute()
 
     def path(self, uuid: str) -> Path:
-        """The console of a VM, whether it has started or not."""
-        return self._folder / f"{safe_tag(uuid)}.log"
+        """The console file of a VM; it may not exist yet."""
+        return self._folder / f"{build_tag(uuid)}.log"
 
     def write(self, uuid: str, *lines: str) -> None:
-        """Append lines; a console that has grown too long begins anew."""
+        """Append lines; a file that has grown too large is truncated first."""
         path = self.path(uuid)
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         is_long = path.exists() and path.stat().st_size > _LONGEST
@@ -35,5 +35,5 @@ class Consoles:
             file.writelines(f"{line}\n" for line in lines)
 
     def remove(self, uuid: str) -> None:
-        """Forget the console of a VM that is gone."""
+        """Remove the console of a deleted VM."""
         self.path(uuid).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What is done to a simulated hypervisor behind the operator's back, as data.
+"""Controls of a simulated hypervisor as data: failure rules, timing, and actions of others.
 
 The same documents come from tests, from `quarterdeck hypervisor` and from ConfigMaps.
 """
@@ -33,11 +33,11 @@ ACTIONS: tuple[str, ...] = get_args(ActionName)
 
 
 class BadControl(ValueError):
-    """Raised when a control cannot be carried out; says what is wrong with it."""
+    """Raised when a control cannot be carried out; the message has the cause."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """One action; the id makes it happen once."""
+    """One action; its id ensures that it runs once."""
 
     id: str
     action: ActionName
@@ -63,7 +63,7 @@ def parse_rules(document: Any) -> tuple[FailureRule, ...]:
 
 
 def list_operations() -> tuple[str, ...]:
-    """Calls of a hypervisor that can go wrong."""
+    """The calls of a hypervisor that failure rules may name."""
     found = (name for name in dir(Hypervisor) if iscoroutinefunction(getattr(Hypervisor, name)))
     return tuple(sorted(name for name in found if name != "aclose"))
 
@@ -103,25 +103,25 @@ def parse_settings(document: Any, settings: SimulatorSettings) -> SimulatorSetti
 
 
 def perform(world: Simulator, action: Action) -> None:
-    """Carry an action out.
+    """Perform an action.
 
     Raises:
-        BadControl: if it names a node or VM that is not there.
+        BadControl: if it names a node or VM that does not exist.
     """
     match action.action:
         case "kill-node":
-            _node(world, action.node).is_online = False
+            _find_node(world, action.node).is_online = False
         case "revive-node":
             _revive(world, action.node)
         case "power-off":
-            world.set_power(_vm(world, action.vm), Power.STOPPED, 0.0)
+            world.set_power(_find_vm(world, action.vm), Power.STOPPED, 0.0)
         case "delete":
-            world.remove(_vm(world, action.vm).id)
+            world.remove(_find_vm(world, action.vm).id)
         case "rename":
-            _vm(world, action.vm).name = action.value
+            _find_vm(world, action.vm).name = action.value
         case "retag":
             tags = tuple(filter(None, action.value.split(",")))
-            _vm(world, action.vm).tags = tags
+            _find_vm(world, action.vm).tags = tags
         case "partition" | "heal":
             world.is_partitioned = action.action == "partition"
         case "rotate-credentials":
@@ -132,8 +132,8 @@ def perform(world: Simulator, action: Action) -> None:
 
 
 def _revive(world: Simulator, name: str) -> None:
-    """A node comes back with its VMs stopped."""
-    node = _node(world, name)
+    """Bring a node online again, with its VMs stopped."""
+    node = _find_node(world, name)
     if not node.is_online:
         node.is_online = True
         for vm in world.vms.values():
@@ -141,13 +141,13 @@ def _revive(world: Simulator, name: str) -> None:
                 world.set_power(vm, Power.STOPPED, 0.0)
 
 
-def _node(world: Simulator, name: str) -> Any:
+def _find_node(world: Simulator, name: str) -> Any:
     if name not in world.nodes:
         raise BadControl(f"node {name!r} not found; available: {', '.join(world.nodes)}")
     return world.nodes[name]
 
 
-def _vm(world: Simulator, name: str) -> SimulatedVM:
+def _find_vm(world: Simulator, name: str) -> SimulatedVM:
     for vm in world.vms.values():
         if not vm.is_template and name in (vm.name, str(vm.id)):
             return vm

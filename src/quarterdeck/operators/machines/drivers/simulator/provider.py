@@ -1,4 +1,4 @@
-"""The simulator as a `Hypervisor`: every call is noted, may go wrong, and then takes effect."""
+"""The simulator as a `Hypervisor`: calls are recorded, and failure rules apply to them."""
 
 from collections.abc import Sequence
 
@@ -56,7 +56,7 @@ class SimulatorProvider:
     # --- inventory
 
     async def test_connection(self) -> ConnectionInfo:
-        """Answer, unless partitioned or with wrong credentials."""
+        """Succeed, unless the hypervisor is partitioned or refuses the credentials."""
         metadata = {"provider": "mock", "type": "test"}
         return await self._call(
             Target("test_connection"), lambda _: ConnectionInfo(VERSION, metadata)
@@ -67,7 +67,7 @@ class SimulatorProvider:
         return await self._call(Target("list_nodes"), lambda _: self.world.node_infos())
 
     async def validate_template(self, template: TemplateRef) -> TemplateInfo:
-        """The one template meant."""
+        """The template that the reference matches."""
         return await self._call(
             Target("validate_template", name=template.name),
             lambda _: find_template(self.world, template),
@@ -96,7 +96,7 @@ class SimulatorProvider:
                 raise make_error(Code.NOT_FOUND, f"VM {vmid} not found")
             return before
 
-        return await self._call(self._target("get_vm", vmid), read)
+        return await self._call(self._build_target("get_vm", vmid), read)
 
     # --- provisioning
 
@@ -145,7 +145,7 @@ class SimulatorProvider:
         """Set sizes and tags."""
 
         def configure(rule: FailureRule | None) -> TaskRef | None:
-            vm = self._owned(vmid, owner, "configure_vm")
+            vm = self._get_owned(vmid, owner, "configure_vm")
             self.world.touch(vm)
             self.world.resize(vm, spec)
             if rule is not None:
@@ -154,7 +154,7 @@ class SimulatorProvider:
             vm.description = ownership.describe(owner)
             return None
 
-        return await self._call(self._target("configure_vm", vmid, owner), configure)
+        return await self._call(self._build_target("configure_vm", vmid, owner), configure)
 
     async def inject_cloud_init(self, vmid: int, data: CloudInit, *, owner: Owner) -> None:
         """Keep the seed with the VM."""
@@ -162,17 +162,17 @@ class SimulatorProvider:
         def inject(_: FailureRule | None) -> None:
             if sum(map(len, data)) > _LONGEST_SEED:
                 raise make_error(Code.PAYLOAD_TOO_LARGE, "the seed is longer than 1 MiB")
-            self._owned(vmid, owner, "inject_cloud_init").seed = data
+            self._get_owned(vmid, owner, "inject_cloud_init").seed = data
 
-        await self._call(self._target("inject_cloud_init", vmid, owner), inject)
+        await self._call(self._build_target("inject_cloud_init", vmid, owner), inject)
 
     async def detach_cloud_init(self, vmid: int, *, owner: Owner) -> None:
-        """Forget the seed."""
+        """Detach the seed."""
 
         def detach(_: FailureRule | None) -> None:
-            self._owned(vmid, owner, "detach_cloud_init").seed = None
+            self._get_owned(vmid, owner, "detach_cloud_init").seed = None
 
-        await self._call(self._target("detach_cloud_init", vmid, owner), detach)
+        await self._call(self._build_target("detach_cloud_init", vmid, owner), detach)
 
     async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
         """Remove a VM that does not run."""
@@ -181,7 +181,7 @@ class SimulatorProvider:
             self.world.settle()
             if vmid not in self.world.vms:
                 return None
-            vm = self._owned(vmid, owner, "delete_vm")
+            vm = self._get_owned(vmid, owner, "delete_vm")
             if vm.power is Power.RUNNING:
                 raise make_error(Code.RUNNING, f"VM {vmid} is running - destroy failed")
             if rule is not None:
@@ -192,15 +192,15 @@ class SimulatorProvider:
             gone = Destroyed(vm.id, vm.name, vm.description, vm.tags, owner)
             return self.world.begin("delete_vm", vm, lambda: self._destroy(vm, gone))
 
-        return await self._call(self._target("delete_vm", vmid, owner), delete)
+        return await self._call(self._build_target("delete_vm", vmid, owner), delete)
 
     # --- operation
 
     async def power(self, vmid: int, action: PowerAction, *, owner: Owner) -> TaskRef | None:
-        """Switch a VM."""
+        """Change the power state of a VM."""
 
         def switch(rule: FailureRule | None) -> TaskRef | None:
-            vm = self._owned(vmid, owner, "power")
+            vm = self._get_owned(vmid, owner, "power")
             if vm.lock:
                 raise make_error(Code.LOCKED, f"VM {vmid} is locked ({vm.lock})")
             wanted = Power.RUNNING if action in _STARTS else Power.STOPPED
@@ -211,10 +211,10 @@ class SimulatorProvider:
                 _TASKS[action], vm, lambda: self._switch(vm, wanted), failure=failure
             )
 
-        return await self._call(self._target("power", vmid, owner), switch)
+        return await self._call(self._build_target("power", vmid, owner), switch)
 
     async def task_status(self, task: TaskRef) -> TaskInfo:
-        """Where a task is."""
+        """The state of a task."""
         return await self._call(
             Target("task_status", node=task.node), lambda _: self.world.task_info(task)
         )
@@ -231,31 +231,31 @@ class SimulatorProvider:
             self.world.touch(vm)
             vm.tags, vm.description = tuple(tags), description
 
-        await self._call(self._target("tag_vm", vmid, owner or NOBODY), tag)
+        await self._call(self._build_target("tag_vm", vmid, owner or NOBODY), tag)
 
     async def console_url(self, vmid: int, *, owner: Owner) -> str:
         """The file that the machine's console is written to."""
 
         def address(_: FailureRule | None) -> str:
-            vm = self._owned(vmid, owner, "console_url")
+            vm = self._get_owned(vmid, owner, "console_url")
             if self.world.consoles is None:
                 text = "this simulator has no data folder and keeps no consoles"
                 raise make_error(Code.NOT_SUPPORTED, text)
             return self.world.consoles.path(vm.uuid).as_uri()
 
-        return await self._call(self._target("console_url", vmid, owner), address)
+        return await self._call(self._build_target("console_url", vmid, owner), address)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
     # --- parts of calls
 
-    def _target(self, operation: str, vmid: int, owner: Owner = NOBODY) -> Target:
+    def _build_target(self, operation: str, vmid: int, owner: Owner = NOBODY) -> Target:
         vm = self.world.vms.get(vmid)
         name, node = (vm.name, vm.node) if vm is not None else ("", "")
         return Target(operation, vmid, name, node, owner)
 
-    def _owned(self, vmid: int, owner: Owner, operation: str) -> SimulatedVM:
+    def _get_owned(self, vmid: int, owner: Owner, operation: str) -> SimulatedVM:
         vm = self.world.find(vmid)
         ownership.check_owned(self.world.info(vm), owner, operation)
         self._check_node(vm.node)

@@ -1,4 +1,4 @@
-"""Which template of a simulated hypervisor is meant."""
+"""Resolves references to templates of a simulated hypervisor."""
 
 from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, Simulator
 from quarterdeck.operators.machines.errors import Code, make_error
@@ -6,12 +6,12 @@ from quarterdeck.operators.machines.machine import TemplateInfo, TemplateRef
 
 
 def find_template(world: Simulator, wanted: TemplateRef) -> TemplateInfo:
-    """The one template meant.
+    """Find the template that a reference matches.
 
     Raises:
         ConfigurationError: TEMPLATE_NOT_FOUND, AMBIGUOUS or NOT_A_TEMPLATE.
     """
-    found = [vm for vm in world.vms.values() if _is_meant(vm, wanted)]
+    found = [vm for vm in world.vms.values() if _matches_reference(vm, wanted)]
     shown = wanted.id or wanted.name or ",".join(wanted.tags)
     if not found:
         raise make_error(Code.TEMPLATE_NOT_FOUND, f"template {shown} not found")
@@ -32,8 +32,11 @@ def find_template(world: Simulator, wanted: TemplateRef) -> TemplateInfo:
     )
 
 
-def _is_meant(vm: SimulatedVM, wanted: TemplateRef) -> bool:
-    """Tags decide where there are any, then the id, which may be that of no template."""
+def _matches_reference(vm: SimulatedVM, wanted: TemplateRef) -> bool:
+    """Whether a reference matches: by tags if it has any, then by id, then by name.
+
+    An id also matches a VM that is not a template, so that the error can name the cause.
+    """
     if wanted.tags:
         return vm.is_template and set(wanted.tags) <= set(vm.tags)
     if wanted.id:

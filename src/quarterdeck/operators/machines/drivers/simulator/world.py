@@ -1,7 +1,7 @@
 """Nodes, templates, VMs and tasks of a simulated hypervisor. Nothing here waits.
 
-Time comes from a clock, and what became due is done whenever somebody looks: no task runs in the
-background, so a world is exactly repeatable. Invariants: one VM per id, no capacity below zero.
+Time comes from a clock, and due work is done on the next call: no task runs in the background,
+so a world is exactly repeatable. Invariants: one VM per id, no capacity below zero.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from quarterdeck.operators.machines.machine import (
 )
 
 FLAKINESS = 0.2
-"""Share of calls that fail about VMs of the profile `flaky`."""
+"""Share of failing calls for VMs of the profile `flaky`."""
 SLOWNESS = 5.0
 """How much longer tasks and boots of VMs of the profile `slow` take."""
 
@@ -52,11 +52,11 @@ class SimulatedVM:
     ip: str = ""
     boot_s: float = 0.0
     profile: str = "none"
-    """How calls about it fail, as its template says."""
+    """The failure profile of its template, such as `flaky` or `slow`."""
     started_at: float = 0.0
     seed: CloudInit | None = None
     previous: VMInfo | None = None
-    """What a stale read shows: the VM before its last change, None before it was made."""
+    """The VM before its last change, for stale reads; None if it never changed."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -89,13 +89,13 @@ class Simulator:
         self.removed: dict[int, VMInfo] = {}
         self.is_partitioned = False
         self.token = ""
-        """What credentials must carry; empty accepts all."""
+        """The secret that credentials must have; empty accepts all."""
         self.consoles: Consoles | None = None
-        """Where machines write their consoles; None keeps nothing."""
+        """The console files of machines; None writes none."""
         self.performed: set[str] = set()
-        """Actions that were done, by ConfigMap and id; kept, so that a restart repeats none."""
+        """Performed actions, by ConfigMap and id; saved, so that a restart repeats none."""
         self.changes = 0
-        """Counts what happened, so that a keeper knows when to save."""
+        """The number of changes so far; the state is saved when it has grown."""
         self._tasks = Tasks(clock)
         for number in range(1, self.settings.nodes + 1):
             self.add_node(f"sim-{number}")
@@ -105,7 +105,7 @@ class Simulator:
     # --- what there is
 
     def add_node(self, name: str) -> None:
-        """Add a node of the usual size."""
+        """Add a node of the size in the settings."""
         size = self.settings
         self.nodes[name] = SimulatedNode(
             name, size.cpu, size.memory_gib * GIB, size.storage_gib * GIB
@@ -115,11 +115,11 @@ class Simulator:
         """Add a template; it takes no capacity."""
         node = next(iter(self.nodes))
         self.vms[vmid] = SimulatedVM(
-            vmid, name, self._uuid(), node, 1, GIB, 2 * GIB, "", is_template=True
+            vmid, name, self._generate_uuid(), node, 1, GIB, 2 * GIB, "", is_template=True
         )
 
     def node_infos(self) -> list[Node]:
-        """The nodes with what is free."""
+        """Every node with its free capacity."""
         self.settle()
         return [
             Node(
@@ -136,17 +136,17 @@ class Simulator:
         ]
 
     def infos(self) -> Iterator[VMInfo]:
-        """Every VM that is not a template; how long it has been up is left out, as it changes."""
+        """Every VM that is not a template; without uptimes, which would change each list."""
         self.settle()
         now = self.clock.monotonic()
-        found = (self._info(vm, now) for vm in self.vms.values() if not vm.is_template)
+        found = (self._build_info(vm, now) for vm in self.vms.values() if not vm.is_template)
         return (vm._replace(uptime_s=0.0) if vm.uptime_s else vm for vm in found)
 
     def info(self, vm: SimulatedVM) -> VMInfo:
         """A VM as the API shows it."""
-        return self._info(vm, self.clock.monotonic())
+        return self._build_info(vm, self.clock.monotonic())
 
-    def _info(self, vm: SimulatedVM, now: float) -> VMInfo:
+    def _build_info(self, vm: SimulatedVM, now: float) -> VMInfo:
         power = vm.power if self.nodes[vm.node].is_online else Power.UNKNOWN
         is_up = power is Power.RUNNING
         return VMInfo(
@@ -177,17 +177,25 @@ class Simulator:
     # --- changes
 
     def touch(self, vm: SimulatedVM) -> None:
-        """Call it before a change: remembers what stale reads show."""
+        """Save the state for stale reads; call it before a change."""
         vm.previous = self.info(vm)
         self.changes += 1
 
     def make_vm(self, vmid: int, spec: VMSpec, *, node: str, description: str) -> SimulatedVM:
-        """A new VM that takes capacity. Raises ALREADY_EXISTS or RESOURCE_EXHAUSTED."""
+        """Create a VM and reserve its capacity. Raises ALREADY_EXISTS or RESOURCE_EXHAUSTED."""
         self.settle()
         if vmid in self.vms:
             raise make_error(Code.ALREADY_EXISTS, f"VM {vmid} already exists")
         vm = SimulatedVM(
-            vmid, spec.name, self._uuid(), node, 0, 0, 0, self._mac(), description=description
+            vmid,
+            spec.name,
+            self._generate_uuid(),
+            node,
+            0,
+            0,
+            0,
+            self._generate_mac(),
+            description=description,
         )
         self._resize(vm, spec)
         self.nodes[node].vms += 1
@@ -220,7 +228,7 @@ class Simulator:
         vm.cpu, vm.memory_bytes, vm.disk_bytes = spec.cpu, spec.memory_bytes, spec.disk_bytes
 
     def remove(self, vmid: int) -> None:
-        """Take a VM away, with all it uses."""
+        """Remove a VM and release its capacity."""
         vm = self.vms.pop(vmid, None)
         if vm is None:
             return
@@ -235,7 +243,7 @@ class Simulator:
         self.changes += 1
 
     def set_power(self, vm: SimulatedVM, power: Power, at: float) -> None:
-        """Switch a VM; `at` is when."""
+        """Set the power state; `at` is the monotonic time of a start."""
         self.touch(vm)
         vm.power = power
         vm.started_at = at if power is Power.RUNNING else 0.0
@@ -243,7 +251,7 @@ class Simulator:
             self._write_console(vm, self.consoles)
 
     def _write_console(self, vm: SimulatedVM, consoles: Consoles) -> None:
-        """What a machine writes when it is switched; the end of its boot follows in time."""
+        """Write the console lines of a start or stop; those of a finished boot are scheduled."""
         if vm.power is not Power.RUNNING:
             consoles.write(vm.uuid, "reboot: Power down")
             return
@@ -275,7 +283,7 @@ class Simulator:
         *,
         failure: str = "",
     ) -> TaskRef:
-        """Start a task; its effect happens when it ends, also if it then counts as failed."""
+        """Start a task; its effect happens at its end, even if `failure` makes it fail."""
         low, high = self.settings.latencies.get(operation, (0.0, 0.0))
         slowness = SLOWNESS if vm.profile == "slow" else 1.0
         delay_s = self.random.uniform(low, high) * self.settings.scale * slowness
@@ -286,16 +294,16 @@ class Simulator:
         self._tasks.settle()
 
     def task_info(self, ref: TaskRef) -> TaskInfo:
-        """Where a task is. Raises TASK_UNKNOWN."""
+        """The state of a task. Raises TASK_UNKNOWN."""
         return self._tasks.read(ref)
 
     def forget_tasks(self) -> None:
-        """Lose the records of tasks that have ended, as hypervisors do after a while."""
+        """Drop the records of tasks that have ended, as hypervisors do after a while."""
         self._tasks.forget_ended()
 
-    def _uuid(self) -> str:
+    def _generate_uuid(self) -> str:
         return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
 
-    def _mac(self) -> str:
+    def _generate_mac(self) -> str:
         tail = self.random.getrandbits(40).to_bytes(5, "big")
         return "02:" + ":".join(f"{byte:02x}" for byte in tail)
