@@ -115,6 +115,8 @@ class PipelineSetStatus(Struct, frozen=True, kw_only=True):
     """The generation that was last handled."""
     applied_hash: str = ""
     """Hash of everything that was last sent."""
+    applied_source: str = ""
+    """Type and namespace of the source that it was sent to."""
     connection: str = ""
     """The connection it was sent through."""
     last_sync_time: Time = ""

@@ -1,6 +1,6 @@
 """The address of a fleet server, from a FleetConnection and its Secret or from the environment.
 
-Pure. The default connection has the environment names that users of the cloud service know.
+Pure. The default connection comes from the FLEET_MANAGEMENT_* environment variables.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ USERNAME = "FLEET_MANAGEMENT_USERNAME"
 PASSWORD = "FLEET_MANAGEMENT_PASSWORD"
 VARIABLES = (BASE_URL, USERNAME, PASSWORD)
 DEFAULT = "default"
-"""What a status calls the connection that no FleetConnection describes."""
+"""The name in `status.connection` of the connection from the environment."""
 
 _SERVICES = ("/pipeline.v1.PipelineService", "/collector.v1.CollectorService")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -38,7 +38,7 @@ class Address(NamedTuple):
 
     @property
     def tenant(self) -> tuple[str, str]:
-        """Who shares a limit, and a space of names."""
+        """URL and user: connections with the same two share the rate limit and pipeline names."""
         return (self.url, self.username)
 
 
@@ -47,10 +47,10 @@ class InvalidAddress(ValueError):
 
 
 def normalize_url(url: str) -> str:
-    """The root of a server: people store it with or without the path of a service.
+    """The URL of a server without the path of a service, which users may have included.
 
     Raises:
-        InvalidAddress: if it is no address, or would send credentials in the clear.
+        InvalidAddress: if the URL is invalid, or would send credentials unencrypted.
     """
     text = url.strip().rstrip("/")
     for service in _SERVICES:
@@ -98,7 +98,7 @@ def list_missing_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def build_address(connection: FleetConnection, secret: Mapping[str, bytes] | None) -> Address:
-    """The address a FleetConnection and the decoded values of its Secret make.
+    """Build the address from a FleetConnection and the decoded values of its Secret.
 
     Raises:
         InvalidAddress: naming what is missing.
@@ -109,9 +109,9 @@ def build_address(connection: FleetConnection, secret: Mapping[str, bytes] | Non
     if reference is not None:
         if secret is None:
             raise InvalidAddress(f"spec.secretRef: Secret {reference.name!r} not found")
-        url = url or _value(values, reference.url_key, reference.name)
-        username = _value(values, reference.username_key, reference.name)
-        password = _value(values, reference.password_key, reference.name)
+        url = url or _get_value(values, reference.url_key, reference.name)
+        username = _get_value(values, reference.username_key, reference.name)
+        password = _get_value(values, reference.password_key, reference.name)
     try:
         root = normalize_url(url)
     except InvalidAddress as error:
@@ -123,8 +123,8 @@ def build_address(connection: FleetConnection, secret: Mapping[str, bytes] | Non
         password=Secret(password),
         rate=float(spec.rate_limit.requests_per_second),
         burst=spec.rate_limit.burst,
-        interval_s=max(1.0, _seconds(spec.sync_interval, "spec.syncInterval")),
-        timeout_s=max(0.1, _seconds(spec.timeout, "spec.timeout")),
+        interval_s=max(1.0, _parse_seconds(spec.sync_interval, "spec.syncInterval")),
+        timeout_s=max(0.1, _parse_seconds(spec.timeout, "spec.timeout")),
         ca_bundle=spec.ca_bundle,
     )
 
@@ -143,7 +143,7 @@ def find_proxy(url: str, environment: Mapping[str, str]) -> str | None:
     return environment.get("HTTPS_PROXY") or environment.get("https_proxy") or None
 
 
-def _value(values: Mapping[str, bytes], key: str, secret: str) -> str:
+def _get_value(values: Mapping[str, bytes], key: str, secret: str) -> str:
     try:
         text = values.get(key, b"").decode().strip()
     except UnicodeDecodeError:
@@ -153,7 +153,7 @@ def _value(values: Mapping[str, bytes], key: str, secret: str) -> str:
     return text
 
 
-def _seconds(text: str, field: str) -> float:
+def _parse_seconds(text: str, field: str) -> float:
     try:
         return duration.parse_seconds(text)
     except ValueError as error:

@@ -1,8 +1,9 @@
 """Rollouts on servers that do not divide collectors: a second pipeline and generated matchers.
 
-The chosen collectors get a remote attribute. The candidate is a pipeline of its own that asks for
-the attribute, and the stable one asks for its absence. A step begins with the candidate and ends
-with it: for a moment collectors may run both, but never neither.
+The chosen collectors get a remote attribute. The candidate is a pipeline of its own whose matcher
+requires the attribute; a matcher of the stable pipeline excludes it. The candidate is written
+before the stable pipeline excludes collectors, and deleted after it includes them again: for a
+moment collectors may run both, but never neither.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from quarterdeck.telemetry.matchers import Matcher, MatcherError, match_all, par
 
 SUFFIX = ".canary"
 OWNER_SUFFIX = "/canary"
-"""Keeps the candidate apart from the pipelines that an object is known to own."""
+"""Suffix of the candidate's owner, so that it is not taken for the pipeline of the object."""
 PREFIX = "quarterdeck_rollout_"
 
 
@@ -39,7 +40,7 @@ def strip_matchers(remote: Remote) -> Remote:
 
 
 def exclude_chosen(stable: Desired, candidate: str) -> Desired:
-    """The stable pipeline while some collectors run the candidate."""
+    """The stable pipeline with a matcher that excludes the collectors of the candidate."""
     matcher = f'{get_attribute(stable.name)}!="{candidate}"'
     return stable._replace(matchers=(*stable.matchers, matcher))
 
@@ -67,12 +68,12 @@ async def ensure_canary(desired: Desired, step: RolloutStep, candidate: str, fle
     existing = await find_canary(desired.name, fleet)
     if existing is None:
         fleet.record_write(await fleet.api.create(canary.message()))
-    elif drift.differences(canary, existing):
+    elif drift.find_differences(canary, existing):
         fleet.record_write(await fleet.api.update(canary.message(existing.id)))
 
 
 async def remove_canary(name: str, owner: str, fleet: Fleet) -> None:
-    """Delete the candidate, then the marks; everybody has the pipeline itself by now."""
+    """Delete the candidate, then remove the attribute from the collectors that have it."""
     existing = await find_canary(name, fleet)
     if existing is not None and existing.owner == f"{owner}{OWNER_SUFFIX}":
         await remove(existing.id, fleet)

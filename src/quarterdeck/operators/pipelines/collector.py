@@ -1,7 +1,7 @@
 """The reconciler of Collector: the only writer of a collector's attributes, name and switch.
 
-It makes no collectors: agents register themselves. What the server knows of one is shown in the
-status, whether anything is set for it or not.
+It creates no collectors: agents register themselves. The status shows the state of a collector on
+the server, also if the spec sets nothing.
 """
 
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
-from quarterdeck.operators.pipelines.pipeline import annotation
+from quarterdeck.operators.pipelines.pipeline import get_annotation
 from quarterdeck.operators.pipelines.ports import (
     CallFailed,
     CollectorState,
@@ -43,7 +43,7 @@ class CollectorObjects:
         self._fleets = fleets
 
     async def reconcile(self, collector: Collector, ctx: Context[Collector]) -> RequeueAfter:
-        """Bring attributes, name and switch to the server, and show what it knows."""
+        """Sync attributes, name and switch to the server, and its state to the status."""
         fleet = await self._fleets.get_fleet(collector, ctx)
         try:
             remote = await _find(collector.spec.id, fleet)
@@ -88,7 +88,7 @@ class CollectorObjects:
         ctx.status.set(effective_remote_attributes=wanted, attribute_owners=owners)
 
     async def _share_fleet(self, kind: Any, fleet: Fleet, ctx: Context[Any]) -> list[Any]:
-        """The objects of a kind that speak of the same server."""
+        """The objects of a kind that use the same server."""
         found = []
         for each in await ctx.list(kind):
             try:
@@ -100,9 +100,9 @@ class CollectorObjects:
         return found
 
     async def delete(self, collector: Collector, ctx: Context[Collector]) -> None:
-        """Remove every attribute that was set here; the collector itself stays."""
+        """Remove every attribute that this operator set; the collector itself stays."""
         owned = collector.status.effective_remote_attributes
-        is_forced = annotation(collector.metadata.annotations, FORCE_DELETE) == "true"
+        is_forced = get_annotation(collector.metadata.annotations, FORCE_DELETE) == "true"
         if is_forced or not owned:
             return
         try:
@@ -130,7 +130,7 @@ async def _find(identity: str, fleet: Fleet) -> RemoteCollector | None:
 async def _ensure_record(
     collector: Collector, remote: RemoteCollector, attributes: dict[str, str], *, fleet: Fleet
 ) -> None:
-    """Set name and switch, if the spec says something about them and the server another thing."""
+    """Set name and switch where the spec has them and the server differs."""
     spec = collector.spec
     name = spec.name or remote.name
     enabled = remote.enabled if spec.enabled is None else spec.enabled

@@ -1,4 +1,4 @@
-"""The declarations of the controllers about collectors, and what wakes them."""
+"""The declarations of the controllers about collectors, and their watches."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
@@ -40,13 +40,13 @@ FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 300.0
 
 
-def collector_controllers(
+def build_collector_controllers(
     fleets: Fleets, reader: RecordReader | None = None
 ) -> tuple[Controller[Any], ...]:
     """Every controller about collectors."""
     discoveries, metrics = Discoveries(fleets), fleets.metrics
     found: tuple[Controller[Any], ...] = (
-        _collector_controller(fleets),
+        _build_collector_controller(fleets),
         _declare(RemoteAttributePolicy, Policies(fleets).reconcile, TRUNCATED),
         _declare(
             ExternalAttributeSync,
@@ -71,14 +71,14 @@ def collector_controllers(
     return tuple(count_reconciles(each, metrics) for each in found)
 
 
-def _collector_controller(fleets: Fleets) -> Controller[Collector]:
+def _build_collector_controller(fleets: Fleets) -> Controller[Collector]:
     collectors = CollectorObjects(fleets)
     return Controller(
         reconcile=collectors.reconcile,
         for_=Collector,
         watches=(
-            Watch(RemoteAttributePolicy, all_collectors, predicates=(generation_changed,)),
-            Watch(ExternalAttributeSync, all_collectors),
+            Watch(RemoteAttributePolicy, list_collectors, predicates=(generation_changed,)),
+            Watch(ExternalAttributeSync, list_collectors),
             Watch(FleetConnection, collectors_of_connection, predicates=(generation_changed,)),
         ),
         finalizers=(Finalizer(COLLECTOR_FINALIZER, collectors.delete),),
@@ -112,8 +112,8 @@ def _declare(
     )
 
 
-def all_collectors(_: Object, lookup: Lookup) -> Iterable[Key]:
-    """Every Collector: a policy or a claim may concern each."""
+def list_collectors(_: Object, lookup: Lookup) -> Iterable[Key]:
+    """Every Collector, because a policy or a claim may affect each of them."""
     return [each.key for each in lookup.list(Collector)]
 
 

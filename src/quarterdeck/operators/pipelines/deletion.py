@@ -8,11 +8,11 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline
 from quarterdeck.meta.conditions import find
 from quarterdeck.operators.pipelines.canary import remove_canary
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
-from quarterdeck.operators.pipelines.desired import effective_name, is_ours
+from quarterdeck.operators.pipelines.desired import choose_name, is_ours
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
-from quarterdeck.operators.pipelines.pipeline import annotation, is_read_only
+from quarterdeck.operators.pipelines.pipeline import get_annotation, is_read_only
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused
 from quarterdeck.operators.pipelines.writes import Writes, remove
 from quarterdeck.runtime import Context, Stalled, Waiting
@@ -28,14 +28,14 @@ class Deletion:
         self._writes = writes
 
     async def run(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
-        """Remove the pipeline from its server, unless it is to stay.
+        """Delete the pipeline on its server, unless annotations or the deletion policy keep it.
 
         Raises:
-            Waiting: if it is too early; the finalizer stays.
+            Waiting: if it cannot be deleted yet; the finalizer stays.
             ServiceUnavailable: if the server failed; the finalizer stays.
         """
         identity = pipeline.status.id
-        if annotation(pipeline.metadata.annotations, FORCE_DELETE) == "true":
+        if get_annotation(pipeline.metadata.annotations, FORCE_DELETE) == "true":
             text = f"forced deletion: pipeline {identity or '(unknown)'} may remain on the server"
             ctx.event(Reason.ORPHANED, text, warning=True)
             return
@@ -54,7 +54,7 @@ class Deletion:
             raise raised from error
 
     async def _remove(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
-        fleet = await self._fleet(pipeline, ctx)
+        fleet = await self._find_fleet(pipeline, ctx)
         if fleet is None:
             if not pipeline.status.id:
                 return  # it was never sent to a server
@@ -66,28 +66,28 @@ class Deletion:
             )
         status = pipeline.status.rollout
         if status is not None and status.mechanism == "Matchers":
-            await remove_canary(effective_name(pipeline), pipeline.metadata.uid, fleet)
-        for identity in await self._identities(pipeline, fleet):
+            await remove_canary(choose_name(pipeline), pipeline.metadata.uid, fleet)
+        for identity in await self._list_identities(pipeline, fleet):
             if await remove(identity, fleet):
                 ctx.event(Reason.DELETED, f"pipeline {identity} deleted on the server")
 
-    async def _fleet(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
-        """The server the pipeline is on: that of its status, before that of its spec."""
+    async def _find_fleet(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
+        """The server the pipeline is on: the one in the status, else the one of the spec."""
         sent_to = pipeline.status.connection
         current = await self._fleets.find_last_known(pipeline, ctx)
         if not sent_to or (current is not None and current.name == sent_to):
             return current
         return self._fleets.find_by_name(sent_to) or current
 
-    async def _identities(self, pipeline: Pipeline, fleet: Fleet) -> list[str]:
-        """The pipelines on the server that are this object's.
+    async def _list_identities(self, pipeline: Pipeline, fleet: Fleet) -> list[str]:
+        """The ids of the pipelines on the server that belong to this object.
 
-        The status knows, unless it was never written, a rename was under way, or an answer was
-        lost: then the server is read. An answer may have been lost before a restart, too, of
-        which only the server knows.
+        The id in the status is not enough: the status may never have been written, a rename may
+        have been interrupted, or a response lost, also before a restart. So the pipelines of the
+        server are checked, too: a new listing if one of these is likely, else the cached one.
         """
         status = pipeline.status
-        is_sure = status.id and status.name in ("", effective_name(pipeline))
+        is_sure = status.id and status.name in ("", choose_name(pipeline))
         if is_sure and not self._writes.may_have_leftovers(pipeline.key):
             listed = await fleet.owned_by(pipeline.metadata.uid)
         else:

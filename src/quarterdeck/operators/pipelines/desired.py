@@ -1,4 +1,4 @@
-"""From a Pipeline to what is sent: the checks, the message, and the hash of it. Pure."""
+"""Builds what is sent for a Pipeline: checks it, and builds and hashes the message. Pure."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ CONFIG_TYPES = {
     "OpenTelemetryCollector": "CONFIG_TYPE_OTEL",
 }
 SOURCE_TYPES = {"Git": "SOURCE_TYPE_GIT", "Terraform": "SOURCE_TYPE_TERRAFORM"}
-"""The origins the protocol knows and an author may claim; all others are sent as unspecified."""
+"""Source types that a spec may set; all others are sent as unspecified."""
 GRAFANA = "SOURCE_TYPE_GRAFANA"
 MAX_NAME = 253
 MAX_CONTENTS = 1024 * 1024
@@ -36,7 +36,7 @@ class Contents(NamedTuple):
 
 
 class Desired(NamedTuple):
-    """What the server should have."""
+    """The desired state of a pipeline on the server."""
 
     name: str
     contents: str
@@ -47,7 +47,7 @@ class Desired(NamedTuple):
     source_namespace: str
     owner: str
     hash: str
-    """Of everything that is sent, and where to."""
+    """Hash of the message and of the server's URL."""
     rollout: Mapping[str, Any] | None = None
     """The candidate that part of the collectors receive instead."""
 
@@ -69,36 +69,36 @@ class Desired(NamedTuple):
         return message
 
 
-def effective_name(pipeline: Pipeline) -> str:
+def choose_name(pipeline: Pipeline) -> str:
     """The name in the fleet."""
     return pipeline.spec.name or pipeline.metadata.name
 
 
-def own_namespace(pipeline: Pipeline) -> str:
-    """The source's namespace of a pipeline that names none: unique to the object."""
+def build_own_namespace(pipeline: Pipeline) -> str:
+    """The default source namespace of a pipeline: unique to the object."""
     metadata = pipeline.metadata
     return f"kubernetes/{metadata.namespace}/{metadata.name}/{metadata.uid}"
 
 
 def prepare_contents(member: PipelineSpec | SetMember, text: str, *, name: str) -> str:
-    """The text that is sent: with ids of its own, if isolation is asked for."""
+    """The text that is sent; with otelIsolation `Suffix`, every id gets the pipeline's name."""
     return isolate(text, name) if member.otel_isolation == "Suffix" else text
 
 
 def build_desired(pipeline: Pipeline, contents: Contents, *, url: str) -> Desired:
-    """What a Pipeline asks the server at an address to have."""
+    """Build the desired state of a Pipeline on the server at an address."""
     spec = pipeline.spec
     source = spec.source
     source_type = SOURCE_TYPES.get(source.type, "") if source is not None else ""
     namespace = source.namespace if source is not None else ""
     unhashed = Desired(
-        name=effective_name(pipeline),
-        contents=prepare_contents(spec, contents.text, name=effective_name(pipeline)),
+        name=choose_name(pipeline),
+        contents=prepare_contents(spec, contents.text, name=choose_name(pipeline)),
         matchers=spec.matchers,
         enabled=spec.enabled,
         config_type=CONFIG_TYPES[spec.config_type],
         source_type=source_type or "SOURCE_TYPE_UNSPECIFIED",
-        source_namespace=namespace or own_namespace(pipeline),
+        source_namespace=namespace or build_own_namespace(pipeline),
         owner=pipeline.metadata.uid,
         hash="",
     )
@@ -113,7 +113,7 @@ def with_hash(desired: Desired, url: str) -> Desired:
 def find_problems(pipeline: Pipeline, contents: Contents) -> list[str]:
     """Everything wrong with a pipeline, found before anything is sent; no Secret is repeated."""
     spec, found = pipeline.spec, []
-    if len(effective_name(pipeline)) > MAX_NAME:
+    if len(choose_name(pipeline)) > MAX_NAME:
         found.append(f"spec.name: must have at most {MAX_NAME} characters")
     found += find_matcher_problems(spec.matchers)
     found += find_isolation_problems(spec)
@@ -130,7 +130,7 @@ def find_problems(pipeline: Pipeline, contents: Contents) -> list[str]:
 
 
 def find_isolation_problems(member: PipelineSpec | SetMember, field: str = "spec") -> list[str]:
-    """Isolation that cannot be had: Alloy isolates pipelines by itself."""
+    """Problems of otelIsolation: Alloy does not support it, as it isolates pipelines by itself."""
     if member.otel_isolation == "None" or member.config_type == "OpenTelemetryCollector":
         return []
     text = "only for configType OpenTelemetryCollector; Alloy isolates pipelines by itself"
@@ -160,17 +160,17 @@ def _find_matcher_problem(text: str, field: str) -> list[str]:
 def is_ours(pipeline: Pipeline, remote: Remote) -> bool:
     """Whether a pipeline on the server was written for this very object.
 
-    By its metadata; where a server does not keep that, by the source namespace we made up.
+    Decided by its metadata; on a server that does not keep that, by the default source namespace.
     """
     if remote.owner:
         return remote.owner == pipeline.metadata.uid
-    return remote.source_namespace == own_namespace(pipeline)
+    return remote.source_namespace == build_own_namespace(pipeline)
 
 
 def is_leftover(desired: Desired, remote: Remote) -> bool:
-    """Whether a pipeline was written for the same object from the same source: a lost one of ours.
+    """Whether a pipeline was left by an earlier write: it has the same owner and the same source.
 
-    Stricter than ownership: a copy that somebody made with our metadata has a source of its own.
+    Stricter than `is_ours`, which also holds for copies by others that include our metadata.
     """
     source = remote.source_type or "SOURCE_TYPE_UNSPECIFIED"
     wanted = (desired.owner, desired.source_type, desired.source_namespace)
@@ -178,7 +178,7 @@ def is_leftover(desired: Desired, remote: Remote) -> bool:
 
 
 def is_unowned(remote: Remote) -> bool:
-    """Whether nobody claims a pipeline on the server."""
+    """Whether a pipeline on the server has neither owner nor source."""
     has_source = remote.source_type not in ("", "SOURCE_TYPE_UNSPECIFIED")
     return not remote.owner and not has_source and not remote.source_namespace
 

@@ -1,6 +1,6 @@
-"""How a pipeline on the server differs from what was asked for. Pure.
+"""Compares a pipeline on the server with the desired one. Pure.
 
-Formatting is no difference: servers reformat contents, and nobody wants a loop over a newline.
+Formatting does not count: servers reformat contents, and correcting that would never end.
 """
 
 import difflib
@@ -15,7 +15,7 @@ from quarterdeck.telemetry.matchers import canonicalize
 MAX_PREVIEW = 32_000
 
 
-def differences(desired: Desired, remote: Remote) -> tuple[str, ...]:
+def find_differences(desired: Desired, remote: Remote) -> tuple[str, ...]:
     """The names of the fields that differ, as the spec calls them."""
     found = []
     if desired.name != remote.name:
@@ -27,7 +27,7 @@ def differences(desired: Desired, remote: Remote) -> tuple[str, ...]:
     if desired.config_type != remote.config_type:
         found.append("configType")
     elif not contents.is_equivalent(
-        desired.contents, remote.contents, _language(desired.config_type)
+        desired.contents, remote.contents, _choose_language(desired.config_type)
     ):
         found.append("contents")
     if (desired.rollout or None) != _read_rollout(remote):
@@ -36,7 +36,7 @@ def differences(desired: Desired, remote: Remote) -> tuple[str, ...]:
 
 
 def _read_rollout(remote: Remote) -> dict[str, Any] | None:
-    """The candidate as it was sent; a server may leave out what is empty."""
+    """The candidate on the server, with the empty members that a server may leave out."""
     if remote.rollout is None:
         return None
     blank = {"contents": "", "matchers": [], "enabled": True, "weight": 0, "chosen": [], "salt": ""}
@@ -44,7 +44,7 @@ def _read_rollout(remote: Remote) -> dict[str, Any] | None:
 
 
 def format_preview(desired: Desired, remote: Remote | None, *, is_secret: bool) -> str:
-    """What sending it would change, for people; contents of a Secret are not shown."""
+    """Describe what a write would change; contents from a Secret are not shown."""
     if remote is None:
         return f"would be created as {desired.name!r}"
     lines = []
@@ -57,21 +57,21 @@ def format_preview(desired: Desired, remote: Remote | None, *, is_secret: bool) 
         if before != after:
             lines.append(f"{field}: {before} -> {after}")
     if remote.contents != desired.contents:
-        lines += _contents_diff(desired, remote, is_secret=is_secret)
+        lines += _diff_contents(desired, remote, is_secret=is_secret)
     return cut_preview("\n".join(lines) or "nothing would change")
 
 
 def cut_preview(text: str) -> str:
-    """A text that fits into a status."""
+    """Cut a preview to the size that a status may have."""
     return text if len(text) <= MAX_PREVIEW else f"{text[:MAX_PREVIEW]}\n… cut"
 
 
-def _contents_diff(desired: Desired, remote: Remote, *, is_secret: bool) -> list[str]:
+def _diff_contents(desired: Desired, remote: Remote, *, is_secret: bool) -> list[str]:
     if is_secret:
         return ["contents: differ; they are in a Secret and not shown"]
     before, after = remote.contents.splitlines(), desired.contents.splitlines()
     return list(difflib.unified_diff(before, after, "server", "spec", lineterm="", n=2))
 
 
-def _language(config_type: str) -> ConfigType:
+def _choose_language(config_type: str) -> ConfigType:
     return ConfigType.ALLOY if config_type == "CONFIG_TYPE_ALLOY" else ConfigType.OPEN_TELEMETRY

@@ -1,7 +1,7 @@
-"""The reconciler of ExternalAttributeSync: what another system knows becomes a claim in the status.
+"""The reconciler of ExternalAttributeSync: claims attributes of another system in its status.
 
-The Collector reconciler reads the claim and sets the attributes. A source that suddenly answers
-with nothing keeps the last claim: an outage of an inventory must not strip a fleet.
+The Collector reconciler reads the claim and sets the attributes. If a source suddenly returns no
+records, the last claim is kept: an outage of the source must not remove all attributes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from quarterdeck.operators.pipelines.drivers.records import RecordReader, Source
 from quarterdeck.operators.pipelines.failures import to_reconcile_error
 from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, RemoteCollector
-from quarterdeck.operators.pipelines.references import secret_values
+from quarterdeck.operators.pipelines.references import read_secret_values
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 
 MAX_OWNED = 1000
@@ -37,11 +37,11 @@ class ExternalSyncs:
     async def reconcile(
         self, sync: ExternalAttributeSync, ctx: Context[ExternalAttributeSync]
     ) -> RequeueAfter:
-        """Read the source, and claim the attributes of the collectors that it speaks of."""
+        """Read the source, and claim the attributes of the collectors that it names."""
         fleet = await self._fleets.get_fleet(sync, ctx)
         ctx.status.set(last_sync_time=rfc3339.format_time(ctx.now()))
         try:
-            records = await self._reader.read(sync.spec.source.http, await _secret(sync, ctx))
+            records = await self._reader.read(sync.spec.source.http, await _read_secret(sync, ctx))
             collectors = await fleet.agents.list()
         except SourceError as error:
             raise Waiting(Reason.SOURCE_FAILED, str(error), after_s=RETRY_S) from error
@@ -64,7 +64,7 @@ def _claim(
     collectors: Sequence[RemoteCollector],
     ctx: Context[ExternalAttributeSync],
 ) -> int:
-    """Write what the source says into the status; returns of how many collectors it speaks."""
+    """Write the attributes of the source into the status; returns the number of collectors."""
     chosen = select_collectors(sync.spec.selector, collectors, empty_selects_all=True)
     # those that the list leaves out stay: a server that answers half must not strip the other half
     before = {each.collector_id for each in sync.status.owned_keys}
@@ -90,22 +90,22 @@ def _claim(
 def map_records(
     mapping: AttributeMapping, records: Iterable[Mapping[str, Any]]
 ) -> dict[str, OwnedKeys]:
-    """The attributes of each collector that records speak of; the last record wins. Pure."""
+    """The attributes of each collector in the records; the last record of one wins. Pure."""
     found = {}
     for record in records:
-        identity = _text(record.get(mapping.collector_id_field))
+        identity = _to_text(record.get(mapping.collector_id_field))
         attributes = {
             key: text
             for key, field in mapping.attribute_fields.items()
-            if (text := _text(record.get(field)))
+            if (text := _to_text(record.get(field)))
         }
         if identity and attributes and all(key in attributes for key in mapping.required_keys):
             found[identity] = OwnedKeys(collector_id=identity, attributes=attributes)
     return found
 
 
-def _text(value: object) -> str:
-    """Plain values as text; lists and objects are no attributes."""
+def _to_text(value: object) -> str:
+    """Convert a scalar to text; lists and objects are not attributes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
@@ -113,11 +113,11 @@ def _text(value: object) -> str:
     return ""
 
 
-async def _secret(sync: ExternalAttributeSync, ctx: Context[Any]) -> dict[str, bytes]:
+async def _read_secret(sync: ExternalAttributeSync, ctx: Context[Any]) -> dict[str, bytes]:
     reference = sync.spec.source.secret_ref
     if reference is None:
         return {}
-    values = await secret_values(Key(sync.metadata.namespace, reference.name), ctx)
+    values = await read_secret_values(Key(sync.metadata.namespace, reference.name), ctx)
     if values is None:
         raise Stalled(
             Reason.CONTENTS_UNAVAILABLE,

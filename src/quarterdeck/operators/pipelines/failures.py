@@ -20,14 +20,16 @@ _AUTH = (Code.UNAUTHENTICATED, Code.PERMISSION_DENIED)
 def to_reconcile_error(error: CallFailed | Paused) -> Exception:
     """What a reconcile raises for a failed call."""
     if isinstance(error, Paused):
-        return Waiting(Reason.RATE_LIMITED, _pause_text(error.left_s), after_s=error.left_s + 0.01)
+        return Waiting(
+            Reason.RATE_LIMITED, _describe_pause(error.left_s), after_s=error.left_s + 0.01
+        )
     if error.code in _INVALID:
         return Stalled(Reason.VALIDATION_ERROR, error.message)
     if error.code in _AUTH:
-        return Waiting(Reason.AUTH_FAILED, _auth_text(error), after_s=AUTH_RETRY_S)
+        return Waiting(Reason.AUTH_FAILED, _describe_auth_failure(error), after_s=AUTH_RETRY_S)
     if error.code is Code.RESOURCE_EXHAUSTED:
         after_s = error.retry_after_s if error.retry_after_s is not None else RATE_RETRY_S
-        return Waiting(Reason.RATE_LIMITED, _pause_text(after_s), after_s=max(0.01, after_s))
+        return Waiting(Reason.RATE_LIMITED, _describe_pause(after_s), after_s=max(0.01, after_s))
     if error.code is Code.FAILED_PRECONDITION:
         return Waiting(Reason.SYNC_FAILED, str(error), after_s=PRECONDITION_RETRY_S)
     return to_unavailable(error)
@@ -39,11 +41,11 @@ def to_unavailable(error: CallFailed) -> ServiceUnavailable:
     return ServiceUnavailable(str(error), retry_after_s=after_s)
 
 
-def _pause_text(seconds: float) -> str:
+def _describe_pause(seconds: float) -> str:
     return f"rate limited by the fleet server; next request in {seconds:.0f} s"
 
 
-def _auth_text(error: CallFailed) -> str:
+def _describe_auth_failure(error: CallFailed) -> str:
     if error.code is Code.UNAUTHENTICATED:
         return f"the fleet server rejected the credentials: {error.message}"
     return (

@@ -26,7 +26,7 @@ from quarterdeck.operators.pipelines.drivers.http_client import create_http_clie
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
-from quarterdeck.operators.pipelines.references import SecretHead, secret_values
+from quarterdeck.operators.pipelines.references import SecretHead, read_secret_values
 from quarterdeck.operators.pipelines.view import View
 from quarterdeck.runtime import Context, Stalled
 
@@ -98,19 +98,19 @@ class Fleets:
         return defaults[0] if defaults else None
 
     async def open(self, connection: FleetConnection, ctx: Context[Any]) -> Fleet:
-        """The server of a FleetConnection; made anew when the connection or its Secret changed.
+        """The server of a FleetConnection; a new client if the connection or its Secret changed.
 
         Raises:
-            Stalled: if it cannot be used as it is; a change of it wakes whoever uses it.
+            Stalled: if the connection is invalid; its change enqueues the objects that use it.
         """
         name = str(connection.key)
         async with self._turns.setdefault(name, asyncio.Lock()):
-            version = await self._version(connection, ctx)
+            version = await self._read_version(connection, ctx)
             known = self._fleets.get(name)
             if known is not None and known[0] == version:
                 return known[1]
             try:
-                address = build_address(connection, await self._secret(connection, ctx))
+                address = build_address(connection, await self._read_secret(connection, ctx))
                 fleet = self._make(address)
             except InvalidAddress as error:
                 raise Stalled(
@@ -122,9 +122,9 @@ class Fleets:
         return fleet
 
     async def find_last_known(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
-        """The server a pipeline was sent to, also when its connection is going or gone.
+        """The server a pipeline was sent to, also if its connection is being deleted or is gone.
 
-        A namespace that is deleted takes the Secret first; the client we have still works.
+        When a namespace is deleted, the Secret may go first; the existing client still works.
         """
         try:
             return await self.get_fleet(pipeline, ctx)
@@ -132,7 +132,7 @@ class Fleets:
             return self.find_by_name(pipeline.status.connection)
 
     def find_by_name(self, name: str) -> Fleet | None:
-        """A server by the name a status calls it."""
+        """The server of a connection by its name in `status.connection`."""
         if name == DEFAULT:
             return self.default
         return self._fleets[name][1] if name in self._fleets else None
@@ -163,22 +163,24 @@ class Fleets:
         view = self._views.setdefault(address.tenant, View())
         return Fleet(address, api, view, limiter=limiter, clock=self._clock)
 
-    async def _version(self, connection: FleetConnection, ctx: Context[Any]) -> tuple[Any, ...]:
-        """What tells one state of a connection from another."""
+    async def _read_version(
+        self, connection: FleetConnection, ctx: Context[Any]
+    ) -> tuple[Any, ...]:
+        """The version of a connection: changes with its spec and its Secret."""
         secret, reference = "", connection.spec.secret_ref
         if reference is not None:
             head = await ctx.find(SecretHead, reference.name, connection.metadata.namespace)
             secret = f"{head.metadata.uid}/{head.metadata.resource_version}" if head else "absent"
         return (connection.metadata.uid, connection.metadata.generation, secret)
 
-    async def _secret(
+    async def _read_secret(
         self, connection: FleetConnection, ctx: Context[Any]
     ) -> dict[str, bytes] | None:
         reference = connection.spec.secret_ref
         if reference is None:
             return {}
         try:
-            return await secret_values(Key(connection.metadata.namespace, reference.name), ctx)
+            return await read_secret_values(Key(connection.metadata.namespace, reference.name), ctx)
         except ValueError as error:  # a value that is not base64
             raise InvalidAddress(f"Secret {reference.name!r}: {error}") from error
 

@@ -23,8 +23,8 @@ class Imported(NamedTuple):
     """Why some pipelines have no manifest, one line each."""
 
 
-def object_name(name: str) -> str:
-    """A name that Kubernetes accepts; a digest tells apart what looks the same afterwards."""
+def build_object_name(name: str) -> str:
+    """Build a valid name of an object; a digest keeps similar names distinct."""
     stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_MAX_STEM].rstrip("-")
     if stem == name:
         return name
@@ -35,7 +35,7 @@ def object_name(name: str) -> str:
 def build_manifests(
     pipelines: Iterable[Remote], *, namespace: str, read_only: bool, everything: bool
 ) -> Imported:
-    """Manifests for pipelines of a server, by name; those of an operator only on demand."""
+    """Manifests of a server's pipelines, by name; `everything` includes those of an operator."""
     found, skipped = [], []
     for remote in sorted(pipelines, key=lambda each: each.name):
         if remote.owner and not everything:
@@ -48,8 +48,8 @@ def build_manifests(
 
 
 def build_manifest(remote: Remote, *, namespace: str, read_only: bool) -> dict[str, Any]:
-    """The Pipeline that stands for a pipeline on the server, and takes it over."""
-    name = object_name(remote.name)
+    """Build the Pipeline that adopts a pipeline on the server, or mirrors it if read-only."""
+    name = build_object_name(remote.name)
     source = _SOURCE_NAMES.get(remote.source_type, "")
     spec: dict[str, Any] = {} if name == remote.name else {"name": remote.name}
     spec |= {

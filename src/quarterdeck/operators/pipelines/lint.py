@@ -21,7 +21,7 @@ _KINDS = {kind.KIND.kind: kind for kind in KINDS}
 
 
 class Problem(NamedTuple):
-    """One finding, and where."""
+    """A finding and its place in a file."""
 
     place: str
     message: str
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
 
 class Linted(NamedTuple):
-    """What a file holds."""
+    """The number of pipelines in a file, and its problems."""
 
     pipelines: int
     problems: list[Problem]
@@ -52,7 +52,7 @@ def lint(name: str, data: bytes) -> Linted:
         return Linted(0, [Problem(name, f"cannot parse as YAML: {error}")])
     if len(documents) == 1 and _is_otel(documents[0]):
         return Linted(1, _check_text(name, text, ConfigType.OPEN_TELEMETRY))
-    objects = [each for document in documents for each in _objects(document)]
+    objects = [each for document in documents for each in _list_objects(document)]
     return Linted(len(objects), [p for each in objects for p in _check_manifest(name, each)])
 
 
@@ -68,13 +68,13 @@ def _is_otel(document: object) -> bool:
     return isinstance(document, dict) and "kind" not in document and bool(_OTEL & document.keys())
 
 
-def _objects(document: Any) -> Iterator[dict[str, Any]]:
-    """The objects of the group in a document; lists are looked into."""
+def _list_objects(document: Any) -> Iterator[dict[str, Any]]:
+    """The objects of the group in a document, including the items of a List."""
     if not isinstance(document, dict):
         return
     if document.get("kind") == "List":
         for item in document.get("items") or ():
-            yield from _objects(item)
+            yield from _list_objects(item)
     group = str(document.get("apiVersion") or "").partition("/")[0]
     if document.get("kind") in _KINDS and group == GROUP:
         yield document

@@ -9,7 +9,7 @@ from quarterdeck.meta.objects import DecodeError, decode
 from quarterdeck.operators.pipelines.blast_radius import Planned
 from quarterdeck.operators.pipelines.desired import (
     CONFIG_TYPES,
-    effective_name,
+    choose_name,
     prepare_contents,
 )
 
@@ -19,10 +19,10 @@ class ManifestError(ValueError):
 
 
 def read_planned(name: str, text: str) -> list[Planned]:
-    """The pipelines that a file would send; contents kept elsewhere cannot be planned.
+    """The pipelines in the manifests of a file; `contentsFrom` is not supported.
 
     Raises:
-        ManifestError: if it is not YAML, an object does not decode, or contents are elsewhere.
+        ManifestError: if it is not YAML, an object does not decode, or uses `contentsFrom`.
     """
     try:
         documents = [each for each in yaml.load_all(text) if each is not None]
@@ -49,7 +49,7 @@ def _read(name: str, document: Any) -> Iterator[Planned]:
 
 
 def plan_pipeline(pipeline: Pipeline, file: str = "") -> Planned:
-    """A Pipeline as the server would have it."""
+    """Build what the server would have for a Pipeline."""
     spec = pipeline.spec
     if spec.contents_from is not None:
         raise ManifestError(
@@ -57,8 +57,8 @@ def plan_pipeline(pipeline: Pipeline, file: str = "") -> Planned:
             "file; use the dry-run annotation instead"
         )
     return Planned(
-        effective_name(pipeline),
-        prepare_contents(spec, spec.contents, name=effective_name(pipeline)),
+        choose_name(pipeline),
+        prepare_contents(spec, spec.contents, name=choose_name(pipeline)),
         spec.matchers,
         spec.enabled and not spec.paused,
         CONFIG_TYPES[spec.config_type],
@@ -66,7 +66,7 @@ def plan_pipeline(pipeline: Pipeline, file: str = "") -> Planned:
 
 
 def plan_members(set_: PipelineSet) -> list[Planned]:
-    """The pipelines written in a set."""
+    """Build what the server would have for the inline pipelines of a set."""
     common = set_.spec.matchers
     return [
         Planned(

@@ -1,4 +1,4 @@
-"""Objects that a discovery makes for what a server has: made, followed, marked stale or deleted."""
+"""Creates, updates, marks as stale and deletes the objects of a discovery: its mirrors."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
@@ -24,7 +24,7 @@ K = TypeVar("K", bound=Object)
 
 
 class Marks(NamedTuple):
-    """How mirrors of one kind of discovery are recognized."""
+    """Labels and annotations of the mirrors of one kind of discovery."""
 
     name: str
     namespace: str
@@ -50,16 +50,16 @@ COLLECTOR_MARKS = Marks(
 
 
 class Mirror(NamedTuple):
-    """An object to make, or to keep, for something on the server."""
+    """The desired object for one pipeline or collector on the server."""
 
     identity: str
     manifest: dict[str, Any]
     is_followed: bool
-    """Whether the object's spec follows the server."""
+    """Whether the object's spec is updated when the server changes."""
 
 
 class Outcome(NamedTuple):
-    """What a discovery found."""
+    """The result of applying mirrors."""
 
     managed: int
     stale: tuple[str, ...]
@@ -69,7 +69,9 @@ class Outcome(NamedTuple):
 def mirror_pipeline(remote: Remote, discovery: PipelineDiscovery) -> Mirror:
     """The Pipeline for a pipeline of the server; Grafana's own are read-only."""
     is_read_only = discovery.spec.import_mode == "ReadOnly" or (remote.source_type == GRAFANA)
-    manifest = importer.build_manifest(remote, namespace=_target(discovery), read_only=is_read_only)
+    manifest = importer.build_manifest(
+        remote, namespace=_get_target(discovery), read_only=is_read_only
+    )
     if discovery.spec.connection_ref is not None:
         manifest["spec"]["connectionRef"] = {"name": discovery.spec.connection_ref.name}
     _mark(manifest, remote.id, discovery, PIPELINE_MARKS)
@@ -81,7 +83,10 @@ def mirror_collector(remote: RemoteCollector, discovery: CollectorDiscovery) -> 
     manifest: dict[str, Any] = {
         "apiVersion": Collector.KIND.api_version,
         "kind": "Collector",
-        "metadata": {"name": importer.object_name(remote.id), "namespace": _target(discovery)},
+        "metadata": {
+            "name": importer.build_object_name(remote.id),
+            "namespace": _get_target(discovery),
+        },
         "spec": {"id": remote.id},
     }
     if discovery.spec.connection_ref is not None:
@@ -90,7 +95,7 @@ def mirror_collector(remote: RemoteCollector, discovery: CollectorDiscovery) -> 
     return Mirror(remote.id, manifest, is_followed=False)
 
 
-def _target(discovery: PipelineDiscovery | CollectorDiscovery) -> str:
+def _get_target(discovery: PipelineDiscovery | CollectorDiscovery) -> str:
     return discovery.spec.target_namespace or discovery.metadata.namespace
 
 
@@ -110,7 +115,7 @@ async def list_mirrors(
 ) -> dict[str, K]:
     """The mirrors of a discovery by their name."""
     marks = PIPELINE_MARKS if isinstance(discovery, PipelineDiscovery) else COLLECTOR_MARKS
-    listed = await ctx.list(kind, namespace=_target(discovery))
+    listed = await ctx.list(kind, namespace=_get_target(discovery))
     by = str(discovery.key)
     return {
         each.metadata.name: each for each in listed if each.metadata.annotations.get(marks.by) == by
@@ -125,21 +130,21 @@ async def apply_mirrors(
     *,
     removal: Removal,
 ) -> Outcome:
-    """Make what is missing, follow what is a mirror, and mark or delete what is stale.
+    """Create missing mirrors, update read-only ones, and delete or mark stale ones.
 
     Raises:
-        Waiting, Unavailable: if the server does not say whether something has left it.
+        Waiting, Unavailable: if the server cannot confirm that something was deleted.
     """
     marks = PIPELINE_MARKS if isinstance(discovery, PipelineDiscovery) else COLLECTOR_MARKS
     ours = await list_mirrors(kind, discovery, ctx)
     taken = {
-        each.metadata.name: each for each in await ctx.list(kind, namespace=_target(discovery))
+        each.metadata.name: each for each in await ctx.list(kind, namespace=_get_target(discovery))
     }
     conflicts, current = [], set()
     for mirror in mirrors:
         name = mirror.manifest["metadata"]["name"]
         if name in taken and name not in ours:
-            conflicts.append(_conflict(mirror, taken[name], marks))
+            conflicts.append(_build_conflict(mirror, taken[name], marks))
             continue
         current.add(name)
         if name not in ours:
@@ -157,18 +162,18 @@ async def apply_mirrors(
 async def _follow(
     kind: type[K], existing: K, mirror: Mirror, marks: Marks, ctx: Context[Any]
 ) -> None:
-    """Bring a mirror to what the server has, and take the mark of a stale one off."""
+    """Update the spec of a read-only mirror, and remove the stale annotation."""
     patch: dict[str, Any] = {}
     if marks.stale in existing.metadata.annotations:
         patch["metadata"] = {"annotations": {marks.stale: None}}
     wanted = decode(kind, json.encode(mirror.manifest))
-    if mirror.is_followed and _spec(existing) != _spec(wanted):
+    if mirror.is_followed and _get_spec(existing) != _get_spec(wanted):
         patch["spec"] = mirror.manifest["spec"]
     await ctx.api.merge(kind, existing.key, patch)
 
 
 async def _retire(existing: K, marks: Marks, ctx: Context[Any], *, removal: Removal) -> bool:
-    """Delete an object, or mark it stale; whether it is kept."""
+    """Delete an object, or mark it as stale; returns whether the object still exists."""
     identity = existing.metadata.annotations.get(marks.identity, "")
     if isinstance(existing, Pipeline):
         identity = existing.status.id or identity  # of one that was made again
@@ -184,11 +189,11 @@ async def _retire(existing: K, marks: Marks, ctx: Context[Any], *, removal: Remo
     return True
 
 
-def _spec(obj: Object) -> Any:
+def _get_spec(obj: Object) -> Any:
     return getattr(obj, "spec", None)
 
 
-def _conflict(mirror: Mirror, existing: Object, marks: Marks) -> Conflict:
+def _build_conflict(mirror: Mirror, existing: Object, marks: Marks) -> Conflict:
     is_other = marks.by in existing.metadata.annotations
     return Conflict(
         id=mirror.identity,

@@ -1,8 +1,7 @@
 """The reconciler of Pipeline: a short list of steps.
 
-The runtime has put the finalizer in place before the first step runs, so nothing is ever on a
-server that a deletion would not find. A new pipeline costs two writes (finalizer, status) and
-one call.
+The runtime adds the finalizer before the first step runs, so a deletion finds every pipeline that
+was sent to a server. A new pipeline costs two writes (finalizer, status) and one call.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
 from quarterdeck.operators.pipelines import plan, report
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
-from quarterdeck.operators.pipelines.desired import build_desired, effective_name, find_problems
+from quarterdeck.operators.pipelines.desired import build_desired, choose_name, find_problems
 from quarterdeck.operators.pipelines.failures import to_reconcile_error
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
@@ -63,12 +62,12 @@ class Pipelines:
                 return None
             return await self._ensure_rolled_out(target, ctx)
         except (CallFailed, Paused) as error:
-            raise self._consequence(error, target, ctx) from error
+            raise self._choose_consequence(error, target, ctx) from error
 
     async def _ensure_rolled_out(
         self, target: SyncTarget, ctx: Context[Pipeline]
     ) -> RequeueAfter | None:
-        """Send what the rollout is at; a verdict is stored before it is acted on."""
+        """Send what the rollout decides; a rollback is stored in the status before it is sent."""
         wanted = await roll_back(target, ctx)
         target, decision = await stage(wanted, ctx)
         report.set_rollout(decision, ctx)
@@ -135,7 +134,7 @@ class Pipelines:
             return False
 
     async def _ensure_synced(self, target: SyncTarget, ctx: Context[Pipeline]) -> None:
-        pipeline, here = target.pipeline, self._without_foreign_id(target)
+        pipeline, here = target.pipeline, self._drop_foreign_id(target)
         _check_refused_name(here)
         action = plan.decide(here.pipeline, here.desired, get_known(here.pipeline, here.fleet))
         match action:
@@ -162,7 +161,7 @@ class Pipelines:
                 pipeline, self._fleets.find_by_name(pipeline.status.connection), ctx
             )
 
-    def _without_foreign_id(self, target: SyncTarget) -> SyncTarget:
+    def _drop_foreign_id(self, target: SyncTarget) -> SyncTarget:
         """The target without the id of another server, if the object was synced there before."""
         status = target.pipeline.status
         if not status.id or status.connection in ("", target.fleet.name):
@@ -173,9 +172,10 @@ class Pipelines:
         blank = msgspec.structs.replace(status, id="", name="", applied_hash="")
         return target._replace(pipeline=replace(target.pipeline, status=blank))
 
-    def _consequence(
+    def _choose_consequence(
         self, error: CallFailed | Paused, target: SyncTarget, ctx: Context[Pipeline]
     ) -> Exception:
+        """The exception for a failed call; notes a rejected spec, so that it is not sent again."""
         raised = to_reconcile_error(error)
         if isinstance(raised, Stalled):
             ctx.status.set(applied_hash=target.desired.hash)  # rejected until the spec changes
@@ -244,7 +244,7 @@ def get_known(pipeline: Pipeline, fleet: Fleet) -> plan.Known:
     view, identity = fleet.view, pipeline.status.id
     remote = view.get(identity)
     if not identity:
-        name, owned = effective_name(pipeline), view.owned_by(pipeline.metadata.uid)
+        name, owned = choose_name(pipeline), view.owned_by(pipeline.metadata.uid)
         remote = next((each for each in owned if each.name == name), None)
     answer = view.answer(remote.id) if remote is not None else None
     return plan.Known(is_complete=view.is_complete, remote=remote, answer=answer)
@@ -252,19 +252,19 @@ def get_known(pipeline: Pipeline, fleet: Fleet) -> plan.Known:
 
 def is_read_only(pipeline: Pipeline) -> bool:
     """Whether an object is read-only: by annotation, or because Grafana owns the pipeline."""
-    if annotation(pipeline.metadata.annotations, IMPORT_MODE) == "read-only":
+    if get_annotation(pipeline.metadata.annotations, IMPORT_MODE) == "read-only":
         return True
     return pipeline.spec.source is not None and pipeline.spec.source.type == "Grafana"
 
 
-def annotation(annotations: Mapping[str, str], name: str) -> str:
+def get_annotation(annotations: Mapping[str, str], name: str) -> str:
     """The value of an annotation."""
     return annotations.get(name, "").strip().lower()
 
 
 async def _find_remote(pipeline: Pipeline, fleet: Fleet) -> Remote | None:
     identity = pipeline.metadata.annotations.get(PIPELINE_ID, "")
-    name = effective_name(pipeline)
+    name = choose_name(pipeline)
     if fleet.view.is_complete:
         return fleet.view.get(identity) if identity else fleet.view.find_by_name(name)
     return await fleet.api.get(identity) if identity else await fleet.api.find(name)

@@ -1,8 +1,8 @@
 """The reconciler of PipelineSet: all pipelines of a source in one call, or none of them.
 
-SyncPipelines takes over pipelines by name and deletes what a source no longer lists, without asking
-anybody. So everything it would do is worked out first, and refused as a whole where the spec does
-not allow it.
+SyncPipelines takes over pipelines by name and deletes what a source no longer lists, without any
+check. So its effects are computed first, and nothing is sent if the spec does not allow one of
+them.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from quarterdeck.kit.plural import count
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
-from quarterdeck.operators.pipelines.desired import OWNER, ROLLOUT, effective_name
+from quarterdeck.operators.pipelines.desired import OWNER, ROLLOUT, choose_name
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
-from quarterdeck.operators.pipelines.pipeline import annotation, find_set
+from quarterdeck.operators.pipelines.pipeline import find_set, get_annotation
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.removal import find_left_out
 from quarterdeck.operators.pipelines.set_members import (
@@ -30,7 +30,12 @@ from quarterdeck.operators.pipelines.set_members import (
     names_source,
     source_of,
 )
-from quarterdeck.operators.pipelines.set_plan import SyncPlan, choose_owner, plan_sync
+from quarterdeck.operators.pipelines.set_plan import (
+    SyncPlan,
+    choose_owner,
+    describe_source,
+    plan_sync,
+)
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 
 
@@ -70,7 +75,7 @@ class PipelineSets:
         owner = choose_owner([set_, *rivals])
         if owner.key == set_.key:
             return
-        ctx.status.set(applied_hash="")
+        ctx.status.set(applied_hash="", applied_source="")
         raise Stalled(
             Reason.NAME_CONFLICT,
             f"spec.source: {set_.spec.source.type} source {set_.spec.source.namespace!r} is "
@@ -115,7 +120,7 @@ class PipelineSets:
                 deletions=tuple(each.name for each in planned.deletions),
             )
             ctx.event(Reason.SYNCED, _describe(planned))
-        ctx.status.set(applied_hash=hash_members(members))
+        ctx.status.set(applied_hash=hash_members(members), applied_source=describe_source(set_))
         missing = [each for each in ctx.status.current.members if each.state != "Synced"]
         if missing:
             names = ", ".join(each.name for each in missing[:MAX_SHOWN])
@@ -128,22 +133,25 @@ class PipelineSets:
     async def _list_claimed(
         self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
     ) -> frozenset[str]:
-        """The names of Pipelines that say to be of the source and are sent by themselves.
+        """The names of Pipelines that name this source but are not sent by a set.
 
-        A sync would delete them, and their own reconcile would make them again.
+        A sync would delete them, and their own reconcile would create them again.
         """
         found = set()
         for each in await ctx.list(Pipeline):
             if each.is_deleting or not names_source(each, source_of(set_)):
                 continue
             if await find_set(each, ctx) is None and await self._shares(each, fleet, ctx):
-                found.add(effective_name(each))
+                found.add(choose_name(each))
         return frozenset(found)
 
     async def delete(self, set_: PipelineSet, ctx: Context[PipelineSet]) -> None:
-        """Delete the pipelines of the source, unless they are to stay."""
-        is_forced = annotation(set_.metadata.annotations, FORCE_DELETE) == "true"
-        if is_forced or set_.spec.deletion_policy == "Orphan" or not set_.status.applied_hash:
+        """Delete the pipelines of the source, unless annotation or deletion policy keep them."""
+        is_forced = get_annotation(set_.metadata.annotations, FORCE_DELETE) == "true"
+        was_sent = bool(set_.status.applied_hash) and (
+            set_.status.applied_source in ("", describe_source(set_))
+        )
+        if is_forced or set_.spec.deletion_policy == "Orphan" or not was_sent:
             return
         try:
             fleet = await self._fleets.get_fleet(set_, ctx)
@@ -151,13 +159,13 @@ class PipelineSets:
             raise Waiting(Reason.NO_CONNECTION, error.message, after_s=300.0) from error
         try:
             claimed = await self._list_claimed(set_, fleet, ctx)
-            source = tuple(source_of(set_).values())
+            source = source_of(set_)
             kept = [
                 _keep(each)
                 for each in (await fleet.api.list() if claimed else ())
-                if each.name in claimed and (each.source_type, each.source_namespace) == source
+                if each.name in claimed and each.is_of(source)
             ]
-            await fleet.api.sync(source_of(set_), kept, allow_empty=True)
+            await fleet.api.sync(source, kept, allow_empty=True)
         except (CallFailed, Paused) as error:
             raised = to_reconcile_error(error)
             if isinstance(raised, Stalled) and isinstance(error, CallFailed):
@@ -167,8 +175,7 @@ class PipelineSets:
 
 async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet) -> None:
     """Raises `Waiting` if the sync would delete pipelines that the list left out."""
-    source = tuple(source_of(set_).values())
-    if (name := await find_left_out(fleet.api, listed, source)) is not None:
+    if (name := await find_left_out(fleet.api, listed, source_of(set_))) is not None:
         text = (
             f"the server does not list pipeline {name!r} of this source, although it exists: "
             "nothing is sent, because the sync would delete it"
@@ -194,7 +201,7 @@ def _keep(remote: Remote) -> dict[str, Any]:
 
 
 def _keep_metadata(remote: Remote) -> dict[str, Any]:
-    """Whose it is, and how far its rollout has come: a sync clears what it leaves out."""
+    """Owner and rollout of a pipeline that is kept: a sync clears what the message leaves out."""
     metadata: dict[str, Any] = {OWNER: remote.owner} if remote.owner else {}
     if remote.rollout is not None:
         metadata[ROLLOUT] = dict(remote.rollout)
@@ -210,7 +217,7 @@ def _set_members(
         remote = by_name.get(member.desired.name)
         state = "Missing"
         if remote is not None:
-            state = "Differs" if drift.differences(member.desired, remote) else "Synced"
+            state = "Differs" if drift.find_differences(member.desired, remote) else "Synced"
         found.append(
             MemberStatus(
                 name=member.desired.name,

@@ -1,7 +1,7 @@
-"""What to do about a pipeline, from its spec, the last result and the known state of the server.
+"""Decides what to do about a pipeline, from spec, last result and cached state of the server.
 
-Pure. The skip rule: nothing is sent only if generation, hash and the last result agree, and the
-server is not known to have something else.
+Pure. A sync is skipped if the hash is unchanged, the last sync succeeded, and the server is not
+known to have something else.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Nothing(NamedTuple):
     """The server is in sync."""
 
     remote: Remote | None = None
-    """What the server has, if it is known better than the status knows it."""
+    """The state on the server as last read or written; None if it is not known."""
 
 
 class Refused(NamedTuple):
@@ -49,11 +49,11 @@ class Rename(NamedTuple):
 
 
 DELETED = "deleted"
-"""What is reported instead of fields if the server does not have the pipeline any more."""
+"""Reported instead of field names if the pipeline was deleted on the server."""
 
 
 class Report(NamedTuple):
-    """Report that it was changed on the server, as the drift policy asks."""
+    """Only report a change on the server, as the drift policy requires."""
 
     fields: tuple[str, ...]
 
@@ -62,10 +62,10 @@ Action = Nothing | Refused | Create | Update | Rename | Report
 
 
 class Known(NamedTuple):
-    """What is known of the server, by the last reading of it and by our own writes since."""
+    """The cached state of the server: its last listing, and our own writes since."""
 
     is_complete: bool = False
-    """Whether the server was read at all: only then is an unknown id a missing one."""
+    """Whether the server was listed: only then does an unknown id mean a deleted pipeline."""
     remote: Remote | None = None
     """The pipeline of the id in the status, or one that was written for this object."""
     answer: Remote | None = None
@@ -75,16 +75,16 @@ class Known(NamedTuple):
         """Fields that differ from the desired state; formatting by the server does not count."""
         if self.remote is None:
             return ()
-        if self.answer is not None and _body(self.answer) == _body(self.remote):
+        if self.answer is not None and _keep_body(self.answer) == _keep_body(self.remote):
             return ()
-        return drift.differences(desired, self.remote)
+        return drift.find_differences(desired, self.remote)
 
 
 def decide(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
-    """The next step for a pipeline that is to be on the server."""
+    """The action that syncs a pipeline to the server."""
     status = pipeline.status
     identity = status.id or (known.remote.id if known.remote is not None else "")
-    if (said := refused_before(pipeline, desired)) is not None:
+    if (said := find_earlier_refusal(pipeline, desired)) is not None:
         return Refused(said)
     if not identity:
         return Create()
@@ -94,7 +94,11 @@ def decide(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
         return _decide_drift(pipeline, desired, known)
     if known.remote is None and known.is_complete:
         return Create(Reason.RECREATED)
-    if not status.id and known.remote is not None and not drift.differences(desired, known.remote):
+    if (
+        not status.id
+        and known.remote is not None
+        and not drift.find_differences(desired, known.remote)
+    ):
         return Nothing(known.remote)  # it was written, and only the status was lost
     return Update(identity)
 
@@ -113,19 +117,19 @@ def _decide_drift(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
     return Update(known.remote.id, Reason.CORRECTED, fields)
 
 
-def _body(remote: Remote) -> Remote:
-    """What somebody could have changed."""
+def _keep_body(remote: Remote) -> Remote:
+    """Keep the fields that a user of the server can change."""
     return remote._replace(updated_at="", created_at="", owner="")
 
 
 def is_synced(status: PipelineStatus) -> bool:
-    """Whether the last attempt went well."""
+    """Whether the last sync succeeded."""
     found = find(status.conditions, SYNCED)
     return found is not None and found.status == TRUE
 
 
-def refused_before(pipeline: Pipeline, desired: Desired) -> str | None:
-    """What the server said when it refused this very request for good; None if it did not."""
+def find_earlier_refusal(pipeline: Pipeline, desired: Desired) -> str | None:
+    """The server's message if it permanently rejected the same request before; None otherwise."""
     found = find(pipeline.status.conditions, SYNCED)
     if found is None or found.status == TRUE or pipeline.status.applied_hash != desired.hash:
         return None
@@ -149,10 +153,10 @@ def may_adopt(pipeline: Pipeline, remote: Remote) -> bool:
 
 
 def choose_owner(rivals: list[Pipeline], name: str, known: Known) -> Pipeline:
-    """Who of several objects has a name in the fleet: whoever holds it, else the oldest.
+    """Choose the owner of a name in the fleet: its holder, else the oldest object.
 
-    `known.remote` is the pipeline of that name. Where the server was read its word counts, since a
-    status may have been lost, or speak of a pipeline that somebody deleted.
+    `known.remote` is the pipeline of that name. Where the server was read, its answer
+    counts, since a status may have been lost, or may name a pipeline that was deleted.
     """
 
     def holds(each: Pipeline) -> bool:

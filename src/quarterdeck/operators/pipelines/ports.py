@@ -51,7 +51,11 @@ class Remote(NamedTuple):
     created_at: str = ""
     updated_at: str = ""
     rollout: Message | None = None
-    """The candidate that part of the collectors receive, on a server that can divide them."""
+    """The candidate that some collectors receive, on a server that supports rollouts."""
+
+    def is_of(self, source: Mapping[str, str]) -> bool:
+        """Whether the pipeline has this source: `type` and `namespace` as in the server's API."""
+        return self.source_type == source["type"] and self.source_namespace == source["namespace"]
 
 
 class RemoteCollector(NamedTuple):
@@ -69,7 +73,7 @@ class RemoteCollector(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, str]:
-        """What matchers see."""
+        """The attributes that matchers are compared with."""
         return merge_attributes(self.id, self.local, self.remote)
 
     @property
@@ -112,22 +116,22 @@ class PipelineDelivery(NamedTuple):
 
 
 class Deliveries(NamedTuple):
-    """What a server knows of all its collectors."""
+    """What the collectors of a server report about each pipeline."""
 
     pipelines: Mapping[str, PipelineDelivery]
     can_roll_out: bool = False
-    """Whether the server divides collectors by itself."""
+    """Whether the server supports rollouts: it chooses the collectors of a candidate itself."""
 
 
 class CollectorState(NamedTuple):
-    """What a collector reported of itself."""
+    """The last state that a collector reported."""
 
     id: str
     last_seen: str = ""
     status: str = ""
     error_message: str = ""
     pipelines: tuple[str, ...] = ()
-    """Names of the pipelines it is to run."""
+    """Names of the pipelines that it should run."""
 
 
 class FleetApi(Protocol):
@@ -186,11 +190,11 @@ class FleetApi(Protocol):
         ...
 
     async def deliveries(self) -> Deliveries:
-        """What collectors report; `unimplemented` on a server that does not tell."""
+        """What collectors report about pipelines; `unimplemented` if the server lacks the call."""
         ...
 
     async def collector_states(self) -> Mapping[str, CollectorState]:
-        """What each collector reported; `unimplemented` on a server that does not tell."""
+        """What each collector reported; `unimplemented` if the server lacks the call."""
         ...
 
     async def list(self) -> Sequence[Remote]:

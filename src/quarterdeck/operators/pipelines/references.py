@@ -1,7 +1,7 @@
 """ConfigMaps and Secrets that pipelines and connections name: watched by their metadata only.
 
-Their values are read at the moment of use and never kept in a cache: a change wakes whoever
-names the object, and no Secret of the cluster lies in our memory.
+Their values are read when they are used and never cached, so that no Secret stays in memory. A
+change enqueues the objects that name them.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class ConfigMapHead(Object, frozen=True, kw_only=True):
     KIND = ConfigMap.KIND
 
     def __post_init__(self) -> None:
-        """Metadata alone comes under the name of another kind."""
+        """Skip the check of the kind: metadata alone has the kind PartialObjectMetadata."""
 
 
 class SecretHead(Object, frozen=True, kw_only=True):
@@ -35,11 +35,11 @@ class SecretHead(Object, frozen=True, kw_only=True):
     KIND = Secret.KIND
 
     def __post_init__(self) -> None:
-        """Metadata alone comes under the name of another kind."""
+        """Skip the check of the kind: metadata alone has the kind PartialObjectMetadata."""
 
 
 def reference_of(pipeline: Pipeline) -> str:
-    """What `contentsFrom` names, as an index value; empty for contents of its own."""
+    """The object that `contentsFrom` names, as an index value; empty without `contentsFrom`."""
     source, namespace = pipeline.spec.contents_from, pipeline.metadata.namespace
     if source is None:
         return ""
@@ -49,10 +49,10 @@ def reference_of(pipeline: Pipeline) -> str:
 
 
 async def read_contents(pipeline: Pipeline, ctx: Context[Pipeline]) -> Contents:
-    """The configuration text, from wherever it is.
+    """The configuration text, from the spec, a ConfigMap or a Secret.
 
     Raises:
-        Stalled: if it is not there; its appearance wakes the pipeline.
+        Stalled: if the object or its key does not exist; its creation enqueues the pipeline.
     """
     source = pipeline.spec.contents_from
     if source is None:
@@ -60,23 +60,23 @@ async def read_contents(pipeline: Pipeline, ctx: Context[Pipeline]) -> Contents:
     namespace = pipeline.metadata.namespace
     if source.config_map_key_ref is not None:
         name, key = source.config_map_key_ref.name, source.config_map_key_ref.key
-        values = await _config_map_values(Key(namespace, name), ctx)
+        values = await _read_config_map(Key(namespace, name), ctx)
         if values is None or key not in values:
             raise _build_missing(
                 "ConfigMap", source.config_map_key_ref, is_there=values is not None
             )
         return Contents(values[key], origin=f"ConfigMap {name}, key {key}")
-    assert source.secret_key_ref is not None  # the schema wants exactly one of the two
+    assert source.secret_key_ref is not None  # the schema requires exactly one of the two
     name, key = source.secret_key_ref.name, source.secret_key_ref.key
-    secrets = await secret_values(Key(namespace, name), ctx)
+    secrets = await read_secret_values(Key(namespace, name), ctx)
     if secrets is None or key not in secrets:
         raise _build_missing("Secret", source.secret_key_ref, is_there=secrets is not None)
     return Contents(
-        _text(secrets[key], "Secret", name, key), is_secret=True, origin=f"Secret {name}"
+        _decode_text(secrets[key], "Secret", name, key), is_secret=True, origin=f"Secret {name}"
     )
 
 
-async def secret_values(key: Key, ctx: Context[Pipeline]) -> dict[str, bytes] | None:
+async def read_secret_values(key: Key, ctx: Context[Pipeline]) -> dict[str, bytes] | None:
     """The decoded values of a Secret; None if there is none."""
     try:
         secret = await ctx.api.get_live(Secret, key)
@@ -85,7 +85,7 @@ async def secret_values(key: Key, ctx: Context[Pipeline]) -> dict[str, bytes] | 
     return {name: secret.read(name) or b"" for name in (*secret.data, *secret.string_data)}
 
 
-async def _config_map_values(key: Key, ctx: Context[Pipeline]) -> Mapping[str, str] | None:
+async def _read_config_map(key: Key, ctx: Context[Pipeline]) -> Mapping[str, str] | None:
     try:
         return (await ctx.api.get_live(ConfigMap, key)).data
     except NotFound:
@@ -102,7 +102,7 @@ def _build_missing(
     return Stalled(Reason.CONTENTS_UNAVAILABLE, f"spec.contentsFrom: {what}")
 
 
-def _text(data: bytes, kind: str, name: str, key: str) -> str:
+def _decode_text(data: bytes, kind: str, name: str, key: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Puts the operator into a manager: two controllers, what wakes them, and the sweep."""
+"""Registers the operator with a manager: its controllers, their watches, and the sweep."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -18,11 +18,11 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import fleet_connection, report
 from quarterdeck.operators.pipelines.address import Address
-from quarterdeck.operators.pipelines.collector_controllers import collector_controllers
+from quarterdeck.operators.pipelines.collector_controllers import build_collector_controllers
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, TYPES
 from quarterdeck.operators.pipelines.counting import count_reconciles
 from quarterdeck.operators.pipelines.deletion import Deletion
-from quarterdeck.operators.pipelines.desired import effective_name
+from quarterdeck.operators.pipelines.desired import choose_name
 from quarterdeck.operators.pipelines.drivers.records import RecordReader
 from quarterdeck.operators.pipelines.fleet_connection import Connections
 from quarterdeck.operators.pipelines.fleets import Fleets, MakeClient
@@ -36,7 +36,7 @@ from quarterdeck.operators.pipelines.references import (
     reference_of,
 )
 from quarterdeck.operators.pipelines.set_members import source_of
-from quarterdeck.operators.pipelines.tenant_policy import tenant_policy_controller
+from quarterdeck.operators.pipelines.tenant_policy import build_tenant_policy_controller
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
 from quarterdeck.runtime.cache.event import Event
@@ -59,7 +59,7 @@ def register(
     rng: random.Random | None = None,
     reader: RecordReader | None = None,
 ) -> Fleets:
-    """Run the operator in a manager; `default` is the server for those who name none."""
+    """Run the operator in a manager; `default` is the server of objects without a connection."""
     metrics = FleetMetrics(manager.metrics.registry)
     fleets = Fleets(clock=manager.clock, metrics=metrics, default=default, make_client=make_client)
     sweeps = Connections(
@@ -71,11 +71,11 @@ def register(
     )
     for kind in (ConfigMapHead, SecretHead):
         manager.set_scope(kind, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces)))
-    manager.add(pipeline_controller(fleets, metrics, workers=workers))
-    manager.add(count_reconciles(connection_controller(sweeps), metrics))
-    manager.add(tenant_policy_controller())
-    manager.add(count_reconciles(pipeline_set_controller(fleets), metrics))
-    for controller in collector_controllers(fleets, reader):
+    manager.add(build_pipeline_controller(fleets, metrics, workers=workers))
+    manager.add(count_reconciles(build_connection_controller(sweeps), metrics))
+    manager.add(build_tenant_policy_controller())
+    manager.add(count_reconciles(build_pipeline_set_controller(fleets), metrics))
+    for controller in build_collector_controllers(fleets, reader):
         manager.add(controller)
 
     async def run() -> None:
@@ -89,22 +89,22 @@ def register(
 
 
 def controllers() -> tuple[Controller[Any], ...]:
-    """The declarations alone, for the permissions they need."""
+    """The declarations of the controllers, from which permissions are derived; they never run."""
     clock, metrics = SystemClock(), FleetMetrics()
     fleets = Fleets(clock=clock, metrics=metrics)
     sweeps = Connections(
         fleets, pipelines=list, enqueue=lambda key: None, clock=clock, rng=random.Random()
     )
     return (
-        pipeline_controller(fleets, metrics),
-        connection_controller(sweeps),
-        tenant_policy_controller(),
-        pipeline_set_controller(fleets),
-        *collector_controllers(fleets),
+        build_pipeline_controller(fleets, metrics),
+        build_connection_controller(sweeps),
+        build_tenant_policy_controller(),
+        build_pipeline_set_controller(fleets),
+        *build_collector_controllers(fleets),
     )
 
 
-def pipeline_controller(
+def build_pipeline_controller(
     fleets: Fleets, metrics: FleetMetrics, *, workers: int = 8
 ) -> Controller[Pipeline]:
     """The declaration of the Pipeline controller."""
@@ -129,7 +129,7 @@ def pipeline_controller(
             Pipeline: {
                 BY_NAME: names_of,
                 BY_REFERENCE: lambda each: tuple(filter(None, (reference_of(each),))),
-                BY_CONNECTION: lambda each: (_connection_value(each),),
+                BY_CONNECTION: lambda each: (_index_connection(each),),
             }
         },
         reads=(PipelineRevision,),
@@ -144,7 +144,7 @@ def pipeline_controller(
     )
 
 
-def connection_controller(sweeps: Connections) -> Controller[FleetConnection]:
+def build_connection_controller(sweeps: Connections) -> Controller[FleetConnection]:
     """The declaration of the FleetConnection controller."""
     return Controller(
         reconcile=sweeps.reconcile,
@@ -158,7 +158,7 @@ def connection_controller(sweeps: Connections) -> Controller[FleetConnection]:
     )
 
 
-def pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
+def build_pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
     """The declaration of the PipelineSet controller."""
     sets = PipelineSets(fleets)
     return Controller(
@@ -198,7 +198,7 @@ def sets_of_pipeline(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
 
 
 def rival_sets_of(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
-    """The other sets of a source: when the set that has it goes, the next one gets it."""
+    """The other sets of a source: when its owner is deleted, the next one gets the source."""
     for other in lookup.list(PipelineSet):
         if other.key != set_.key and source_of(other) == source_of(set_):
             yield other.key
@@ -211,20 +211,20 @@ def sets_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[
 
 
 def names_of(pipeline: Pipeline) -> tuple[str, ...]:
-    """The names an object wants or has: while a rename is under way these are two."""
+    """The desired name of an object and the name it holds: two during a rename."""
     held = pipeline.status.name if pipeline.status.id else ""
-    return tuple(dict.fromkeys(filter(None, (effective_name(pipeline), held))))
+    return tuple(dict.fromkeys(filter(None, (choose_name(pipeline), held))))
 
 
 def names_changed(event: Event) -> bool:
-    """Whether an object came, goes, or has or wants another name."""
+    """Whether an object was created or deleted, or its desired state or its names changed."""
     if desired_state_changed(event) or event.old is None:
         return True
     return names_of(event.new.typed(Pipeline)) != names_of(event.old.typed(Pipeline))
 
 
 def rivals_of(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
-    """The others who want the same name: when one goes, the next one gets it."""
+    """Other objects of the same name: when its owner is deleted, the next one gets the name."""
     for name in names_of(pipeline):
         for other in lookup.list(Pipeline, index=(BY_NAME, name)):
             if other.key != pipeline.key:
@@ -263,7 +263,7 @@ def connections_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
             yield connection.key
 
 
-def _connection_value(pipeline: Pipeline) -> str:
+def _index_connection(pipeline: Pipeline) -> str:
     reference = pipeline.spec.connection_ref
     name = reference.name if reference is not None else ""
     return f"{pipeline.metadata.namespace}/{name}"

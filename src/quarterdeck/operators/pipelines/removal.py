@@ -1,31 +1,31 @@
-"""Whether something that a list leaves out has left the server.
+"""Confirms that what is missing from a list was really deleted on the server.
 
-A list that answers half looks like a deletion of the other half. Objects that were discovered take
-pipelines and attributes along when they are deleted, and a sync deletes what it does not name: the
-server is asked for what is missing first.
+An incomplete list looks like a deletion of the rest. Deleting a discovered object would also delete
+its pipeline or attributes, and a sync deletes what it does not name. So the server is first asked
+for each missing id or name.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from quarterdeck.operators.pipelines.ports import CallFailed, FleetApi, Remote, RemoteCollector
 from quarterdeck.telemetry.fleet.codes import Code
 
 MAX_ASKED = 5
-"""How many pipelines are asked for before a sync: the first one that exists decides."""
+"""How many missing pipelines are looked up before a sync; one that exists stops the sync."""
 
 
 class Removal(NamedTuple):
-    """What becomes of an object whose origin is not found any more."""
+    """How to treat an object whose pipeline or collector is no longer listed."""
 
     is_deletion: bool
     """Whether the object is deleted; it is marked stale otherwise."""
     is_gone: Callable[[str], Awaitable[bool]]
-    """Whether the server says of an id that it does not know it."""
+    """Returns whether an id no longer exists on the server."""
 
 
 def confirm_pipelines(api: FleetApi, listed: Iterable[Remote], *, is_deletion: bool) -> Removal:
-    """Asks for pipelines that a list does not have."""
+    """Build a Removal that confirms by id that a pipeline missing from a list is gone."""
     ids = {each.id for each in listed}
 
     async def is_gone(identity: str) -> bool:
@@ -45,7 +45,7 @@ def confirm_pipelines(api: FleetApi, listed: Iterable[Remote], *, is_deletion: b
 def confirm_collectors(
     api: FleetApi, listed: Iterable[RemoteCollector], *, is_deletion: bool
 ) -> Removal:
-    """Asks for collectors that a list does not have."""
+    """Build a Removal that confirms by id that a collector missing from a list is gone."""
     ids = {each.id for each in listed}
 
     async def is_gone(identity: str) -> bool:
@@ -55,12 +55,12 @@ def confirm_collectors(
 
 
 async def find_left_out(
-    api: FleetApi, listed: Iterable[Remote], source: tuple[str, ...]
+    api: FleetApi, listed: Iterable[Remote], source: Mapping[str, str]
 ) -> str | None:
     """The name of a pipeline of a source that the server has and its list leaves out, if any.
 
-    A sync deletes what it does not name, and what is to be kept is known from the list alone. The
-    revisions are another witness; what they tell and the list does not is asked for by its name.
+    A sync deletes what it does not name, and what to keep is known from the list alone. The list of
+    revisions is used as a check: pipelines that only it contains are looked up by name.
 
     Raises:
         CallFailed, Paused: if the server cannot be read.
@@ -77,7 +77,7 @@ async def find_left_out(
         each.snapshot.name
         for each in newest.values()
         if not each.operation.endswith("DELETE")
-        and (each.snapshot.source_type, each.snapshot.source_namespace) == source
+        and each.snapshot.is_of(source)
         and each.snapshot.name not in names
     ]
     for name in sorted(absent)[:MAX_ASKED]:

@@ -1,4 +1,4 @@
-"""PipelineRevisions: the history of a pipeline on its server as objects, and the way back."""
+"""PipelineRevisions: the history of a pipeline on its server as objects, and rollbacks to it."""
 
 from collections.abc import Sequence
 
@@ -18,10 +18,10 @@ MAX_LABEL = 63
 
 
 async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
-    """Make an object for each of the newest revisions, and delete the objects of older ones.
+    """Create an object for each of the newest revisions, and delete the objects of older ones.
 
-    No call is made: the sweep has read the revisions of all pipelines, without contents. Those of
-    the newest one are known; a rollback to an older one asks the server.
+    No call is made: the sweep has read the revisions of all pipelines, without contents. The
+    contents of the newest one are known; a rollback to an older one reads them from the server.
     """
     limit, view = target.pipeline.spec.revision_history_limit, target.fleet.view
     identity = ctx.status.current.id
@@ -35,7 +35,7 @@ async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
             revision = revision._replace(snapshot=current)
         built = build_revision(target.pipeline, revision, is_secret=target.contents.is_secret)
         known[revision.id] = await ctx.apply(built)
-    for surplus in sorted(known.values(), key=_age)[: max(0, len(known) - limit)]:
+    for surplus in sorted(known.values(), key=_build_sort_key)[: max(0, len(known) - limit)]:
         await ctx.delete(surplus)
 
 
@@ -48,7 +48,7 @@ async def _list_revisions(target: SyncTarget, identity: str) -> Sequence[RemoteR
         raise
 
 
-def _age(revision: PipelineRevision) -> tuple[str, int, str]:
+def _build_sort_key(revision: PipelineRevision) -> tuple[str, int, str]:
     identity = revision.spec.revision_id
     return (revision.spec.created_at, int(identity) if identity.isdecimal() else 0, identity)
 
@@ -56,7 +56,7 @@ def _age(revision: PipelineRevision) -> tuple[str, int, str]:
 def build_revision(
     pipeline: Pipeline, revision: RemoteRevision, *, is_secret: bool
 ) -> PipelineRevision:
-    """The object of a revision; contents that came from a Secret stay out of it."""
+    """Build the object of a revision, without contents that came from a Secret."""
     snapshot = revision.snapshot
     operation = revision.operation.capitalize()
     if operation not in ("Insert", "Update", "Delete"):

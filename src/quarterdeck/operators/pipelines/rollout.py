@@ -1,9 +1,9 @@
-"""How far a rollout has come, and what to send next. Pure.
+"""Decides the next state of a rollout, and what to send. Pure.
 
-The state lives in the status of the Pipeline, the stable text on the server. Every decision can be
-made again from these two: whoever crashes after any step continues where the rollout stands. The
-one thing that must not be lost is a verdict, so a rollback is written to the status before the
-server is changed (`Decision.must_be_recorded`).
+The state is in the status of the Pipeline, the stable text on the server. Every decision can be
+made again from these two, so after a crash at any point the rollout continues where it was. Only a
+rollback must not be lost: it is written to the status before the server is changed
+(`Decision.must_be_recorded`).
 """
 
 import enum
@@ -18,12 +18,13 @@ from quarterdeck.kit.plural import count
 from quarterdeck.operators.pipelines.ports import PartDelivery
 
 _AT_ONCE_S = 0.001
+"""Delay of the reconcile that sends the stable configuration, once the failure is recorded."""
 POLL_S = 10.0
-"""How often reports of collectors are looked at while a step lasts."""
+"""Seconds between two checks of collectors' reports during a step."""
 
 
 class Send(enum.Enum):
-    """What the server should have."""
+    """Which texts are sent to the server, and to which collectors they go."""
 
     ALL = "the candidate for everybody"
     STEP = "the candidate for part of the collectors"
@@ -31,23 +32,23 @@ class Send(enum.Enum):
 
 
 class Observed(NamedTuple):
-    """Everything a decision depends on."""
+    """The input of a decision, besides the spec and the status."""
 
     candidate: str
-    """Hash of what the spec asks for."""
+    """Hash of the configuration in the spec."""
     stable: str
-    """Hash of what the server has for everybody; empty if it has nothing."""
+    """Hash of the stable configuration on the server; empty without one."""
     now: datetime
     reports: PartDelivery | None = None
-    """What collectors with the candidate report; None on a server that does not tell."""
+    """Reports of collectors with the candidate; None if the server does not support them."""
     doubt: str = ""
-    """Why the reports cannot be believed; no step ends on them."""
+    """Why the reports cannot be trusted, which keeps the step from ending; empty if they can."""
     approval: str = ""
     """The promote annotation."""
 
 
 class Decision(NamedTuple):
-    """What to send, what to say, and when to look again."""
+    """What to send, the new status, and when to decide again."""
 
     send: Send
     status: RolloutStatus | None
@@ -90,7 +91,7 @@ def _start(rollout: Rollout, before: RolloutStatus, seen: Observed) -> RolloutSt
 
 
 def _advance(rollout: Rollout, before: RolloutStatus, seen: Observed) -> Decision:
-    """Stay at a step, take the next one, or end the rollout either way."""
+    """Stay at the current step, start the next one, promote or roll back."""
     if seen.approval == seen.candidate:
         return _promote(rollout, before, seen)
     reports = seen.reports
@@ -110,7 +111,7 @@ def _advance(rollout: Rollout, before: RolloutStatus, seen: Observed) -> Decisio
 
 
 class _Position(NamedTuple):
-    """Where a rollout stands, and what is seen of it."""
+    """The position of a rollout, and what was observed."""
 
     rollout: Rollout
     before: RolloutStatus
@@ -119,12 +120,12 @@ class _Position(NamedTuple):
 
     @property
     def step(self) -> RolloutStep:
-        """The step it is at."""
+        """The current step of the spec."""
         return self.rollout.steps[self.number]
 
 
 def _find_wait(at: _Position) -> Decision | None:
-    """Why the step is not over; None if it is."""
+    """The decision to stay at the current step; None if the step is over."""
     rollout, seen, reports = at.rollout, at.seen, at.seen.reports
     if rollout.paused:
         return _stay(at, "Paused", "spec.rollout.paused is true")
@@ -133,7 +134,7 @@ def _find_wait(at: _Position) -> Decision | None:
     hint = f"annotate with promote={seen.candidate}:{at.number} to take the next step"
     if not at.step.duration:
         return _stay(at, "WaitingForApproval", hint)
-    left_s = _seconds(at.step.duration) - _elapsed_s(at.before, seen.now)
+    left_s = _parse_seconds(at.step.duration) - _compute_elapsed_s(at.before, seen.now)
     if left_s > 0:
         return _stay(at, "Progressing", f"the step ends in {left_s:.0f} s", left_s=left_s)
     if seen.doubt:
@@ -208,13 +209,13 @@ def to_status(reports: PartDelivery | None) -> Delivery | None:
     )
 
 
-def _elapsed_s(status: RolloutStatus, now: datetime) -> float:
+def _compute_elapsed_s(status: RolloutStatus, now: datetime) -> float:
     if not status.step_started_at:
         return 0.0
     return (now - rfc3339.parse(status.step_started_at)).total_seconds()
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     try:
         return duration.parse_seconds(text)
     except ValueError:

@@ -12,7 +12,7 @@ from quarterdeck.operators.pipelines.desired import (
     CONFIG_TYPES,
     SOURCE_TYPES,
     Desired,
-    effective_name,
+    choose_name,
     find_isolation_problems,
     find_problems,
     prepare_contents,
@@ -22,7 +22,7 @@ from quarterdeck.operators.pipelines.references import read_contents
 from quarterdeck.runtime import Context, Stalled
 
 MAX_SHOWN = 10
-"""Most names in a message."""
+"""Maximum number of names in a message."""
 
 
 class Member(NamedTuple):
@@ -34,13 +34,15 @@ class Member(NamedTuple):
 
 
 async def collect_members(set_: PipelineSet, ctx: Context[Any]) -> list[Member]:
-    """The pipelines of a set, each of them valid and named once.
+    """The pipelines of a set, all valid and with unique names.
 
     Raises:
         Stalled: naming what is wrong; nothing of the set is sent then.
     """
     members = (
-        _inline_members(set_) if set_.spec.selector is None else await _selected_members(set_, ctx)
+        _build_inline_members(set_)
+        if set_.spec.selector is None
+        else await _list_selected_members(set_, ctx)
     )
     problems, seen = [], set()
     for member, found in members:
@@ -59,7 +61,7 @@ async def collect_members(set_: PipelineSet, ctx: Context[Any]) -> list[Member]:
     return [member for member, _ in members]
 
 
-def _inline_members(set_: PipelineSet) -> list[tuple[Member, list[str]]]:
+def _build_inline_members(set_: PipelineSet) -> list[tuple[Member, list[str]]]:
     found: list[tuple[Member, list[str]]] = []
     for each in set_.spec.pipelines:
         desired = _build(set_, each, name=each.name, text=each.contents)
@@ -67,13 +69,15 @@ def _inline_members(set_: PipelineSet) -> list[tuple[Member, list[str]]]:
     return found
 
 
-async def _selected_members(set_: PipelineSet, ctx: Context[Any]) -> list[tuple[Member, list[str]]]:
+async def _list_selected_members(
+    set_: PipelineSet, ctx: Context[Any]
+) -> list[tuple[Member, list[str]]]:
     found = []
     for pipeline in await ctx.list(Pipeline, namespace=set_.metadata.namespace):
         if not is_member(pipeline, set_):
             continue
         contents = await read_contents(pipeline, ctx)
-        name = effective_name(pipeline)
+        name = choose_name(pipeline)
         desired = _build(set_, pipeline.spec, name=name, text=contents.text)
         member = Member(desired, str(pipeline.key), pipeline.metadata.uid)
         found.append((member, find_problems(pipeline, contents)))
@@ -81,7 +85,7 @@ async def _selected_members(set_: PipelineSet, ctx: Context[Any]) -> list[tuple[
 
 
 def _build(set_: PipelineSet, spec: PipelineSpec | SetMember, *, name: str, text: str) -> Desired:
-    """What the server should have of one pipeline of a set; the hash is that of the whole set."""
+    """The desired state of one pipeline of a set; without a hash, as a set has one for all."""
     source = source_of(set_)
     return Desired(
         name=name,
@@ -97,7 +101,7 @@ def _build(set_: PipelineSet, spec: PipelineSpec | SetMember, *, name: str, text
 
 
 def names_source(pipeline: Pipeline, source: Mapping[str, str]) -> bool:
-    """Whether a Pipeline says in its spec that it is of a source."""
+    """Whether the spec of a Pipeline names this source."""
     own = pipeline.spec.source
     return own is not None and source == {
         "type": SOURCE_TYPES.get(own.type, ""),

@@ -14,32 +14,44 @@ from quarterdeck.runtime import Stalled
 
 
 class SyncPlan(NamedTuple):
-    """What one call would do."""
+    """The effects of one sync."""
 
     members: tuple[Desired, ...]
     kept: tuple[Remote, ...]
-    """Pipelines of the source that are listed only so that they stay."""
+    """Pipelines of the source outside the set; they are sent unchanged, so that they stay."""
     deletions: tuple[Remote, ...]
     differing: tuple[str, ...]
 
     @property
     def is_needed(self) -> bool:
-        """Whether the server has something else than the set."""
+        """Whether the server differs from the set."""
         return bool(self.differing or self.deletions)
 
 
 def choose_owner(rivals: Sequence[PipelineSet]) -> PipelineSet:
-    """Who of several sets has their common source: whoever was synced to it, else the oldest.
+    """Choose the owner of a common source: the set that was synced to it, else the oldest.
 
-    A set whose spec has changed since may have been synced to another source.
+    A paused set that was never synced comes last, because it sends nothing.
     """
 
-    def rank(each: PipelineSet) -> tuple[bool, str, str]:
-        is_current = each.status.observed_generation == each.metadata.generation
-        holds = is_current and bool(each.status.applied_hash)
-        return (not holds, str(each.metadata.creation_timestamp or ""), str(each.key))
+    def rank(each: PipelineSet) -> tuple[bool, bool, str, str]:
+        age = str(each.metadata.creation_timestamp or "")
+        return (not holds_source(each), each.spec.paused, age, str(each.key))
 
     return min(rivals, key=rank)
+
+
+def holds_source(set_: PipelineSet) -> bool:
+    """Whether a set was synced to the source that it names now, paused or not."""
+    status = set_.status
+    if not status.applied_hash or status.applied_source:
+        return bool(status.applied_hash) and status.applied_source == describe_source(set_)
+    return status.observed_generation == set_.metadata.generation  # written by an older version
+
+
+def describe_source(set_: PipelineSet) -> str:
+    """The source of a set, as its status names it."""
+    return f"{set_.spec.source.type}/{set_.spec.source.namespace}"
 
 
 def plan_sync(
@@ -49,24 +61,24 @@ def plan_sync(
     *,
     claimed: Collection[str] = (),
 ) -> SyncPlan:
-    """What one sync would do to a server. Pure.
+    """Compute the effects of one sync on a server. Pure.
 
     `claimed` are names that Pipelines outside the set have: those stay, whatever their source.
 
     Raises:
         Stalled: if it would take over pipelines of others, or delete more than allowed.
     """
-    source = tuple(source_of(set_).values())
+    source = source_of(set_)
     by_name = {each.name: each for each in listed}
     owners = {set_.metadata.uid, *(member.uid for member in members if member.uid)}
     foreign, differing = [], []
     for member in members:
         remote = by_name.get(member.desired.name)
-        if remote is None or drift.differences(member.desired, remote):
+        if remote is None or drift.find_differences(member.desired, remote):
             differing.append(member.desired.name)
         if remote is None:
             continue
-        is_of_source = (remote.source_type, remote.source_namespace) == source
+        is_of_source = remote.is_of(source)
         if not is_of_source and remote.owner not in owners:
             foreign.append(f"{remote.name} (id {remote.id})")
         elif not is_of_source:
@@ -78,11 +90,7 @@ def plan_sync(
             f"{', '.join(foreign[:MAX_SHOWN])}; rename them, or delete them on the server",
         )
     names = {member.desired.name for member in members}
-    rest = tuple(
-        each
-        for each in listed
-        if (each.source_type, each.source_namespace) == source and each.name not in names
-    )
+    rest = tuple(each for each in listed if each.is_of(source) and each.name not in names)
     kept = tuple(each for each in rest if not set_.spec.prune or each.name in claimed)
     rest = tuple(each for each in rest if each not in kept)
     desired = tuple(member.desired for member in members)

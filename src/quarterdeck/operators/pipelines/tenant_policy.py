@@ -1,4 +1,4 @@
-"""The reconciler of TenantPolicy: says whether a policy can be enforced, and where it holds.
+"""The reconciler of TenantPolicy: reports whether and where a policy is enforced.
 
 The policy itself is enforced by admission (`admission`, `tenancy`).
 """
@@ -14,34 +14,34 @@ from quarterdeck.runtime import Context, Controller, Lookup, Stalled, Watch
 
 
 async def reconcile(policy: TenantPolicy, ctx: Context[TenantPolicy]) -> None:
-    """Count whom and where it binds; an invalid policy binds nobody and says so."""
+    """Count the subjects and namespaces of a policy; an invalid one stalls, and is not enforced."""
     problems = [each.text for each in validation.check(policy) if each.is_error]
     if problems:
         raise Stalled(Reason.VALIDATION_ERROR, "; ".join(problems))
     selector = policy.spec.namespace_selector
     namespaces = await ctx.list(Namespace)
-    bound = [each for each in namespaces if selector is None or selector.matches(_labels(each))]
+    bound = [each for each in namespaces if selector is None or selector.matches(_get_labels(each))]
     ctx.status.set(bound_subject_count=len(policy.spec.subjects), bound_namespaces=len(bound))
     ctx.status.set_condition(VALID, TRUE, Reason.VALID)
     text = f"applies to {count(len(bound), 'namespace')}"
     ctx.status.set_condition(READY, TRUE, Reason.VALID, text)
 
 
-def _labels(namespace: Namespace) -> dict[str, str]:
+def _get_labels(namespace: Namespace) -> dict[str, str]:
     return dict(namespace.metadata.labels)
 
 
-def all_policies(namespace: Namespace, lookup: Lookup) -> list[Key]:
-    """Every policy: a namespace that comes, goes or is labelled may concern each."""
+def list_policies(namespace: Namespace, lookup: Lookup) -> list[Key]:
+    """Every policy: a changed namespace may affect each."""
     return [policy.key for policy in lookup.list(TenantPolicy)]
 
 
-def tenant_policy_controller() -> Controller[TenantPolicy]:
+def build_tenant_policy_controller() -> Controller[TenantPolicy]:
     """The declaration of the TenantPolicy controller."""
     return Controller(
         reconcile=reconcile,
         for_=TenantPolicy,
-        watches=(Watch(Namespace, all_policies),),
+        watches=(Watch(Namespace, list_policies),),
         conditions=(READY, VALID),
         workers=1,
     )

@@ -1,7 +1,7 @@
 """Checks of every kind of the group: the same for the webhook and for `pipelines lint`. Pure.
 
-The schema of a kind says what a field may look like; here is what a schema cannot say: matchers
-that must parse, configurations that must be readable, durations, and how fields fit together.
+These are checks that a schema cannot express: matchers and configurations must parse, durations
+must be valid, and fields must fit together.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -64,32 +64,32 @@ def list_contents(obj: Object) -> list[tuple[str, ConfigType]]:
 
 
 def check_change(obj: Object, old: Object | None) -> list[Finding]:
-    """The same for a change; what an object had before is not held against it.
+    """Check a change of an object; an unchanged spec is not checked again.
 
-    An object that goes, or whose spec stays as it was, must stay writable: a finalizer has to
-    come off, whatever the rules have become.
+    An object that is being deleted, or whose spec does not change, must stay writable even if the
+    rules became stricter: its finalizer has to be removed.
     """
     if obj.is_deleting:
         return []
-    if old is not None and _spec(old) == _spec(obj):
+    if old is not None and _get_spec(old) == _get_spec(obj):
         return []
     if old is not None and isinstance(obj, PipelineRevision):
         return [Finding("spec: a revision is a record of the server and cannot be changed")]
     return check(obj)
 
 
-def _spec(obj: Object) -> object:
+def _get_spec(obj: Object) -> object:
     return getattr(obj, "spec", None)
 
 
 def _check_pipeline(pipeline: Pipeline) -> Iterator[Finding]:
     spec = pipeline.spec
     if spec.contents_from is not None:
-        yield from _errors(find_matcher_problems(spec.matchers))
-        yield from _errors(find_isolation_problems(spec))
+        yield from _build_errors(find_matcher_problems(spec.matchers))
+        yield from _build_errors(find_isolation_problems(spec))
     else:
-        yield from _errors(find_problems(pipeline, Contents(spec.contents)))
-        yield from _content_warnings(spec.contents, spec.config_type, "spec.contents")
+        yield from _build_errors(find_problems(pipeline, Contents(spec.contents)))
+        yield from _find_content_warnings(spec.contents, spec.config_type, "spec.contents")
     if not spec.matchers:
         yield Finding("spec.matchers: empty, no collector matches", is_error=False)
     if spec.source is not None and spec.source.type == "Kubernetes":
@@ -106,7 +106,7 @@ def _check_rollout(rollout: Rollout) -> Iterator[Finding]:
     before = 0
     for index, step in enumerate(rollout.steps):
         field = f"spec.rollout.steps[{index}]"
-        yield from _errors(find_matcher_problems(step.matchers, f"{field}.matchers"))
+        yield from _build_errors(find_matcher_problems(step.matchers, f"{field}.matchers"))
         if bool(step.weight) == bool(step.matchers):
             yield Finding(f"{field}: exactly one of weight and matchers must be set")
         elif step.weight and step.weight <= before:
@@ -133,15 +133,15 @@ def _check_connection(connection: FleetConnection) -> Iterator[Finding]:
 
 def _check_set(set_: PipelineSet) -> Iterator[Finding]:
     spec = set_.spec
-    yield from _errors(find_matcher_problems(spec.matchers))
+    yield from _build_errors(find_matcher_problems(spec.matchers))
     seen: set[str] = set()
     for index, member in enumerate(spec.pipelines):
         field = f"spec.pipelines[{index}]"
         if member.name in seen:
             yield Finding(f"{field}.name: {member.name!r} is used twice")
         seen.add(member.name)
-        yield from _errors(find_matcher_problems(member.matchers, f"{field}.matchers"))
-        yield from _errors(find_isolation_problems(member, field))
+        yield from _build_errors(find_matcher_problems(member.matchers, f"{field}.matchers"))
+        yield from _build_errors(find_isolation_problems(member, field))
         for each in checks.check(member.contents, ConfigType(member.config_type)):
             yield Finding(f"{field}.contents: {each}", each.severity is Severity.ERROR)
         if not member.matchers and not spec.matchers:
@@ -160,7 +160,7 @@ def _check_collector(collector: Collector) -> Iterator[Finding]:
 
 def _check_policy(policy: RemoteAttributePolicy) -> Iterator[Finding]:
     selector = policy.spec.selector
-    yield from _errors(find_matcher_problems(selector.matchers, "spec.selector.matchers"))
+    yield from _build_errors(find_matcher_problems(selector.matchers, "spec.selector.matchers"))
     if not selector.matchers and not selector.collector_ids:
         yield Finding("spec.selector: matchers or collectorIDs must be set")
     yield from _check_keys(policy.spec.attributes, "spec.attributes")
@@ -168,7 +168,7 @@ def _check_policy(policy: RemoteAttributePolicy) -> Iterator[Finding]:
 
 def _check_tenant(policy: TenantPolicy) -> Iterator[Finding]:
     spec = policy.spec
-    yield from _errors(find_matcher_problems(spec.required_matchers, "spec.requiredMatchers"))
+    yield from _build_errors(find_matcher_problems(spec.required_matchers, "spec.requiredMatchers"))
     for index, subject in enumerate(spec.subjects):
         if subject.kind == "ServiceAccount" and not subject.namespace:
             yield Finding(f"spec.subjects[{index}].namespace: required for a ServiceAccount")
@@ -184,13 +184,15 @@ def _check_pipeline_discovery(discovery: PipelineDiscovery) -> Iterator[Finding]
 def _check_collector_discovery(discovery: CollectorDiscovery) -> Iterator[Finding]:
     yield from _check_duration(discovery.spec.poll_interval, "spec.pollInterval")
     matchers = discovery.spec.selector.matchers
-    yield from _errors(find_matcher_problems(matchers, "spec.selector.matchers"))
+    yield from _build_errors(find_matcher_problems(matchers, "spec.selector.matchers"))
 
 
 def _check_external_sync(sync: ExternalAttributeSync) -> Iterator[Finding]:
     spec = sync.spec
     yield from _check_duration(spec.schedule, "spec.schedule")
-    yield from _errors(find_matcher_problems(spec.selector.matchers, "spec.selector.matchers"))
+    yield from _build_errors(
+        find_matcher_problems(spec.selector.matchers, "spec.selector.matchers")
+    )
     yield from _check_keys(spec.mapping.attribute_fields, "spec.mapping.attributeFields")
     for key in spec.mapping.required_keys:
         if key not in spec.mapping.attribute_fields:
@@ -213,11 +215,11 @@ CHECKS: dict[type[Object], Check] = {
 }
 
 
-def _errors(texts: Sequence[str]) -> Iterator[Finding]:
+def _build_errors(texts: Sequence[str]) -> Iterator[Finding]:
     return (Finding(text) for text in texts)
 
 
-def _content_warnings(text: str, config_type: str, field: str) -> Iterator[Finding]:
+def _find_content_warnings(text: str, config_type: str, field: str) -> Iterator[Finding]:
     for each in checks.check(text, ConfigType(config_type)):
         if each.severity is not Severity.ERROR:
             yield Finding(f"{field}: {each}", is_error=False)

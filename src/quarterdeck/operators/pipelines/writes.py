@@ -21,12 +21,12 @@ _UNDECIDED = (
     *(Code.UNAVAILABLE, Code.INTERNAL, Code.UNKNOWN, Code.DEADLINE_EXCEEDED),
     *(Code.CANCELED, Code.DATA_LOSS, Code.ABORTED),
 )
-"""Errors after which the write may have happened."""
+"""Error codes after which it is unknown whether the write took effect."""
 _TAKEN = (Code.ALREADY_EXISTS, Code.ABORTED)
 MAX_RECREATIONS = 3
 RECREATION_WINDOW_S = 600.0
 MANY_CORRECTIONS = 3
-"""Within the same time: then somebody else writes the pipeline too, or the server does not."""
+"""Corrections within RECREATION_WINDOW_S from which on a warning is reported."""
 
 
 class Written(NamedTuple):
@@ -135,7 +135,7 @@ class Writes:
         self._corrections.setdefault(ctx.key, []).append(ctx.clock.monotonic())
 
     def describe_corrections(self, ctx: Context[Pipeline]) -> str:
-        """What to say of a pipeline that is corrected again and again; empty if it is not."""
+        """A warning about a pipeline that is corrected repeatedly; empty if it is not."""
         now = ctx.clock.monotonic()
         recent = [at for at in self._corrections.get(ctx.key, ()) if now - at < RECREATION_WINDOW_S]
         self._corrections[ctx.key] = recent
@@ -180,7 +180,7 @@ async def _adopt_existing(target: SyncTarget, why: Reason, *, error: CallFailed)
     if existing is None:
         raise error  # deleted meanwhile; the retry creates it
     if not plan.may_adopt(pipeline, existing):
-        raise Stalled(Reason.ADOPTION_REFUSED, _refusal(pipeline, existing))
+        raise Stalled(Reason.ADOPTION_REFUSED, _describe_refusal(pipeline, existing))
     remote = await fleet.api.update(target.desired.message(existing.id))
     fleet.record_write(remote)
     return Written(remote, why if is_ours(pipeline, existing) else Reason.ADOPTED)
@@ -199,7 +199,7 @@ async def remove(identity: str, fleet: Fleet) -> bool:
     return True
 
 
-def _refusal(pipeline: Pipeline, existing: Remote) -> str:
+def _describe_refusal(pipeline: Pipeline, existing: Remote) -> str:
     source = existing.source_type.removeprefix("SOURCE_TYPE_").lower() or "unspecified"
     origin = f"{source} {existing.source_namespace}".strip()
     return (

@@ -161,7 +161,11 @@ class World(VirtualTime):
         self.manager = None
 
     async def _finish(self, manager: Manager) -> None:
-        """Let reconciles under way end: they may wait for time, which stands still from now on."""
+        """Let reconciles under way end: they may wait for time, which stands still from now on.
+
+        First what is ready runs: an event that is on its way may begin one.
+        """
+        await self.settle()
         while manager.next_work_s() == 0.0:
             await self._step(self.clock.monotonic() + 1.0)
 

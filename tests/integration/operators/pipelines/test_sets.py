@@ -250,6 +250,34 @@ async def test_a_source_belongs_to_one_set_and_the_next_one_gets_it(world: Any) 
         assert at.fleet.names == ["b"]
 
 
+async def test_a_paused_set_that_was_never_sent_holds_no_source(world: Any) -> None:
+    async with world() as at, at.operator():
+        await create(at, pipelines=[member("a")], paused=True)
+        await ready(at, "Suspended")
+        await at.advance(2)  # the next one is younger
+        await create(at, "another", pipelines=[member("b")])
+        await ready(at, "Synced", 1, name="another")
+        await patch(at, {"paused": False})
+        await ready(at, "NameConflict")
+        assert at.fleet.names == ["b"]
+        changed = {"spec": {"pipelines": [member("b"), member("c")]}}
+        resource = at.client.resource(PipelineSet.KIND.gvr)
+        await resource.patch("another", changed, namespace="default")
+        await ready(at, "Synced", 2, name="another")  # an edit does not lose the source
+        assert at.fleet.names == ["b", "c"]
+
+
+async def test_a_set_that_was_sent_keeps_its_source_while_it_is_paused(world: Any) -> None:
+    async with world() as at, at.operator():
+        await create(at, pipelines=[member("a")])
+        await ready(at, "Synced", 1)
+        await patch(at, {"paused": True})
+        await ready(at, "Suspended")
+        await create(at, "another", pipelines=[member("b")])
+        await ready(at, "NameConflict", name="another")
+        assert at.fleet.names == ["a"]
+
+
 async def test_a_pipeline_of_the_source_outside_the_set_stays(world: Any) -> None:
     async with world() as at, at.operator(interval_s=10.0):
         await at.create(source=SOURCE, contents=TEXT)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +104,7 @@ def test_a_pipeline_of_tomorrow_is_read() -> None:
     body=st.binary(max_size=200),
     media=st.sampled_from(["", "application/json", "text/html"]),
 )
-@settings(max_examples=200)
+@settings(max_examples=count_examples(200))
 def test_no_answer_breaks_the_reader(status: int, body: bytes, media: str) -> None:
     try:
         assert isinstance(read_answer(status, headers(media), body, now=NOW), dict)

@@ -5,7 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.kit import yaml
-from quarterdeck.operators.pipelines.importer import build_manifest, build_manifests, object_name
+from quarterdeck.operators.pipelines.importer import (
+    build_manifest,
+    build_manifests,
+    build_object_name,
+)
 from quarterdeck.operators.pipelines.lint import lint
 from quarterdeck.operators.pipelines.ports import Remote
 
@@ -29,12 +33,12 @@ spec:
     ],
 )
 def test_names_become_names_of_objects(name: str, expected: str) -> None:
-    assert object_name(name) == expected
+    assert build_object_name(name) == expected
 
 
 @given(st.text(min_size=1, max_size=100))
 def test_every_name_becomes_a_valid_one(name: str) -> None:
-    found = object_name(name)
+    found = build_object_name(name)
     assert len(found) <= 63
     assert found[0].isalnum() and found[-1].isalnum()
     assert set(found) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from quarterdeck.operators.pipelines.ports import Paused
     burst=st.integers(1, 10),
     gaps=st.lists(st.floats(0, 3), min_size=1, max_size=60),
 )
-@settings(max_examples=100)
+@settings(max_examples=count_examples(100))
 def test_no_window_sees_more_than_the_rate_and_one_burst(
     rate: float, burst: int, gaps: list[float]
 ) -> None:

@@ -22,7 +22,7 @@ from quarterdeck.operators.pipelines.desired import (
     find_problems,
     is_ours,
 )
-from quarterdeck.operators.pipelines.drift import differences, format_preview
+from quarterdeck.operators.pipelines.drift import find_differences, format_preview
 from quarterdeck.operators.pipelines.ports import Remote
 
 CONTENTS = 'prometheus.scrape "x" {\n  targets = []\n}\n'
@@ -170,7 +170,7 @@ def test_what_the_server_makes_of_our_words_is_no_drift() -> None:
 )
 def test_only_what_matters_differs(changes: dict[str, Any], fields: tuple[str, ...]) -> None:
     obj = pipeline()
-    assert differences(desire(obj), remote_of(obj, **changes)) == fields
+    assert find_differences(desire(obj), remote_of(obj, **changes)) == fields
 
 
 def test_a_preview_shows_lines_but_no_secret() -> None:

@@ -1,7 +1,7 @@
-"""Reading a server's answers: pipelines, errors, and how long to stay away. Pure.
+"""Parses a server's responses: pipelines, errors, and delays before a retry. Pure.
 
-Whatever stands between us and the server may answer instead of it, so nothing is taken for
-granted: an answer that is not Connect is an error that says so.
+A proxy may answer instead of the server, so everything is checked: a response that is not Connect
+is an error that says so.
 """
 
 import base64
@@ -34,7 +34,7 @@ _RETRY_INFO = "google.rpc.RetryInfo"
 def read_answer(
     status: int, headers: http.Headers, body: bytes, *, now: datetime, masker: Masker = _NO_SECRETS
 ) -> Message:
-    """The message of an answer; texts of errors are shown without the secrets of the masker.
+    """Decode the message of a response; error texts are masked by `masker`.
 
     Raises:
         CallFailed: for every other answer; an HTML page is never taken for `not_found`.
@@ -49,10 +49,10 @@ def read_answer(
             "the response is not Connect JSON, so this is not a fleet server; check the URL and "
             "proxies",
         )
-    raise _failure(status, headers, body, now=now, masker=masker)
+    raise _build_failure(status, headers, body, now=now, masker=masker)
 
 
-def _failure(
+def _build_failure(
     status: int, headers: http.Headers, body: bytes, *, now: datetime, masker: Masker
 ) -> CallFailed:
     document = _decode(body) if _is_json(headers) else None
@@ -70,27 +70,27 @@ def _failure(
 
 
 def read_pipeline(message: object, *, has_id: bool = True) -> Remote:
-    """A pipeline from a message; members we do not know are ignored.
+    """Decode a pipeline from a message; unknown members are ignored.
 
     Raises:
         CallFailed: if a member has another type, or the id is missing where there must be one.
     """
     if not isinstance(message, Mapping):
-        raise _wrong_shape("a pipeline is not an object")
-    source, metadata = _mapping(message.get("source")), _mapping(message.get("metadata"))
+        raise _build_shape_error("a pipeline is not an object")
+    source, metadata = _read_mapping(message.get("source")), _read_mapping(message.get("metadata"))
     return Remote(
-        id=read_id(message) if has_id else _text(message, "id"),
-        name=_text(message, "name"),
-        contents=_text(message, "contents"),
-        matchers=tuple(_texts(message, "matchers")),
+        id=read_id(message) if has_id else _read_text(message, "id"),
+        name=_read_text(message, "name"),
+        contents=_read_text(message, "contents"),
+        matchers=tuple(_read_texts(message, "matchers")),
         enabled=message.get("enabled") is not False,
-        config_type=_config_type(message.get("configType")),
+        config_type=_read_config_type(message.get("configType")),
         source_type=str(source.get("type") or ""),
         source_namespace=str(source.get("namespace") or ""),
         owner=str(metadata.get(OWNER) or ""),
-        created_at=_text(message, "createdAt"),
-        updated_at=_text(message, "updatedAt"),
-        rollout=_mapping(metadata.get(ROLLOUT)) or None,
+        created_at=_read_text(message, "createdAt"),
+        updated_at=_read_text(message, "updatedAt"),
+        rollout=_read_mapping(metadata.get(ROLLOUT)) or None,
     )
 
 
@@ -100,9 +100,9 @@ def read_id(message: Message) -> str:
     Raises:
         CallFailed: if there is none: nothing is known to be on the server then.
     """
-    identity = _text(message, "id")
+    identity = _read_text(message, "id")
     if not identity or len(identity) > MAX_ID:
-        raise _wrong_shape(f"its id has {len(identity)} characters, expected 1 to {MAX_ID}")
+        raise _build_shape_error(f"its id has {len(identity)} characters, expected 1 to {MAX_ID}")
     return identity
 
 
@@ -116,7 +116,7 @@ def read_list(message: Message, name: str) -> list[Message]:
     if entries is None:
         return []
     if not isinstance(entries, list) or not all(isinstance(each, Mapping) for each in entries):
-        raise _wrong_shape(f"{name} is not a list of objects")
+        raise _build_shape_error(f"{name} is not a list of objects")
     return entries
 
 
@@ -124,47 +124,51 @@ def read_revisions(message: Message) -> list[tuple[tuple[str, str, str], Message
     """The head (id, operation, time) and the snapshot of each revision, oldest first."""
     found = []
     for entry in read_list(message, "pipelineRevisions"):
-        revision = _text(entry, "revisionId")[:MAX_ID]
-        created = _text(entry, "createdAt")
+        revision = _read_text(entry, "revisionId")[:MAX_ID]
+        created = _read_text(entry, "createdAt")
         number = int(revision) if revision.isdecimal() and len(revision) <= MAX_DIGITS else 0
         operation = str(entry.get("operation") or "UNSPECIFIED")
         found.append(
-            ((created, number), (revision, operation, created), _mapping(entry.get("snapshot")))
+            (
+                (created, number),
+                (revision, operation, created),
+                _read_mapping(entry.get("snapshot")),
+            )
         )
     found.sort(key=lambda each: each[0])
     return [(head, snapshot) for _, head, snapshot in found]
 
 
-def _text(message: Message, name: str) -> str:
+def _read_text(message: Message, name: str) -> str:
     value = message.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _wrong_shape(f"{name} is a {type(value).__name__}, expected a string")
+        raise _build_shape_error(f"{name} is a {type(value).__name__}, expected a string")
     return value
 
 
-def _texts(message: Message, name: str) -> list[str]:
+def _read_texts(message: Message, name: str) -> list[str]:
     values = message.get(name)
     if values is None:
         return []
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise _wrong_shape(f"{name} is not a list of strings")
+        raise _build_shape_error(f"{name} is not a list of strings")
     return values
 
 
-def _wrong_shape(problem: str) -> CallFailed:
+def _build_shape_error(problem: str) -> CallFailed:
     return CallFailed(
         Code.INTERNAL, f"unexpected response of the fleet server: {problem}; check the URL"
     )
 
 
-def _config_type(value: object) -> str:
+def _read_config_type(value: object) -> str:
     """Unspecified and unknown ones read as Alloy, as the server treats them."""
     return "CONFIG_TYPE_OTEL" if value in ("CONFIG_TYPE_OTEL", 2) else "CONFIG_TYPE_ALLOY"
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _read_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
@@ -181,7 +185,7 @@ def _decode(body: bytes) -> object:
 
 
 def _retry_after(headers: http.Headers, now: datetime) -> float | None:
-    """Seconds, or a date."""
+    """The delay of the Retry-After header, given in seconds or as a date; None if it has none."""
     text = (headers.get("retry-after") or "").strip()
     if not text:
         return None
@@ -199,7 +203,7 @@ def _retry_after(headers: http.Headers, now: datetime) -> float | None:
 def _retry_info(details: object) -> float | None:
     """The delay of a RetryInfo detail: a Duration, field 1, of seconds and nanoseconds."""
     for detail in details if isinstance(details, list) else ():
-        entry = _mapping(detail)
+        entry = _read_mapping(detail)
         if not str(entry.get("type") or "").endswith(_RETRY_INFO):
             continue
         text = str(entry.get("value") or "")[:MAX_ID]
@@ -207,13 +211,13 @@ def _retry_info(details: object) -> float | None:
             data = base64.b64decode(text + "=" * (-len(text) % 4))
         except (binascii.Error, ValueError):
             continue
-        duration = _varints(data[2:]) if data[:1] == b"\x0a" else {}
+        duration = _read_varints(data[2:]) if data[:1] == b"\x0a" else {}
         seconds = min(duration.get(1, 0), int(MAX_RETRY_S))
         return min(seconds + min(duration.get(2, 0), 10**9) / 1e9, MAX_RETRY_S)
     return None
 
 
-def _varints(data: bytes) -> dict[int, int]:
+def _read_varints(data: bytes) -> dict[int, int]:
     """The integer fields of a small protobuf message."""
     found: dict[int, int] = {}
     numbers: list[int] = []

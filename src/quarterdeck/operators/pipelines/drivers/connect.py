@@ -1,7 +1,7 @@
 """The Connect client: every RPC of a fleet server, over pooled connections and one limiter.
 
-The time limit of a call starts when the limiter grants it, so that waiting in line never looks
-like an outage. Nothing is retried here: whoever calls knows what a repetition would mean.
+The time limit of a call starts when the limiter grants it, so that waiting for the limiter never
+looks like an outage. Nothing is retried here: only the caller can tell whether that is safe.
 """
 
 import base64
@@ -41,21 +41,20 @@ from quarterdeck.telemetry.fleet.codes import Code
 from quarterdeck.telemetry.fleet.messages import SERVICES
 
 PIPELINES = "pipeline.v1.PipelineService"
-COLLECTORS = "collector.v1.CollectorService"
 MAX_ANSWER = 8 * 1024 * 1024
-"""The memory of the operator is bounded, so are answers."""
+"""Largest response in bytes, to bound the memory of the operator."""
 MAX_COLLECTORS = 64 * 1024 * 1024
-"""The list of collectors has no pages."""
+"""Largest response of calls that list all collectors, in bytes; they have no pages."""
 DEFAULT_PAUSE_S = 10.0
-"""How long everybody stays away after a 429 that names no time."""
+"""How long all calls pause after a 429 that names no delay."""
 REFUSAL_S = 240.0
-"""How long credentials that were refused count as refused; new ones come with a new client."""
+"""How long rejected credentials are not tried again; new credentials get a new client."""
 _SCOPES = tuple({method.scope for methods in SERVICES.values() for method in methods.values()})
 _SERVICE_OF = {name: service for service, methods in SERVICES.items() for name in methods}
 
 
 class ConnectClient:
-    """A fleet server, as one user of it sees it."""
+    """Calls a fleet server with the credentials of one user."""
 
     def __init__(
         self,
@@ -83,15 +82,15 @@ class ConnectClient:
     async def call(
         self, operation: str, message: Message, *, max_answer: int = MAX_ANSWER
     ) -> Message:
-        """Any RPC by its name; the request and the answer have the names of proto JSON.
+        """Call an RPC by its name; request and response use the field names of proto JSON.
 
         Raises:
-            CallFailed: with Connect's code, whatever went wrong.
+            CallFailed: for every failure, with Connect's code.
             Paused: if the server had asked for a pause; nothing was sent.
         """
         service = _SERVICE_OF[operation]
         scope = SERVICES[service][operation].scope
-        self._check_refused_name(scope, operation)
+        self._check_refused_scope(scope, operation)
         body = json.encode(protojson.write(SERVICES[service][operation].request, dict(message)))
         waited_s = await self._limiter.acquire()
         self._metrics.observe_wait(waited_s)
@@ -142,7 +141,7 @@ class ConnectClient:
         )
 
     def _read_pipeline(self, message: object, *, has_id: bool = True) -> Remote:
-        """A pipeline whose short members, which are shown in status, repeat no secret."""
+        """Decode a pipeline; fails if a member that a status shows contains our credentials."""
         remote = read_pipeline(message, has_id=has_id)
         shown = (remote.id, remote.name, remote.source_namespace, remote.source_type)
         if not all(map(self._masker.is_clean, (*shown, remote.created_at, remote.updated_at))):
@@ -153,7 +152,7 @@ class ConnectClient:
         return remote
 
     def _pause_after(self, error: CallFailed, scope: str) -> None:
-        """A server that has had enough is left alone by everybody; so is one that refuses us."""
+        """Pause all calls after a 429, and calls of refused scopes after a 401 or 403."""
         if error.code is Code.RESOURCE_EXHAUSTED:
             if error.retry_after_s is None:
                 error.retry_after_s = DEFAULT_PAUSE_S
@@ -167,8 +166,8 @@ class ConnectClient:
         until = self._clock.monotonic() + REFUSAL_S
         self._refusals.update((scope, (error, until)) for scope in scopes)
 
-    def _check_refused_name(self, scope: str, operation: str) -> None:
-        """The same credentials are refused again: one call in a while finds out, not all."""
+    def _check_refused_scope(self, scope: str, operation: str) -> None:
+        """Fail without a call while a refusal is recent: the same credentials are refused again."""
         error, until = self._refusals.get(scope, (None, 0.0))
         if error is not None and self._clock.monotonic() < until:
             raise CallFailed(error.code, error.message, operation=operation)
@@ -194,7 +193,7 @@ class ConnectClient:
         return self._read_pipeline(answer, has_id=not validate_only)
 
     async def upsert(self, message: Message, *, validate_only: bool = False) -> Remote:
-        """UpsertPipeline: by name, silently taking over what is there."""
+        """UpsertPipeline: by name; replaces an existing pipeline without a check."""
         answer = await self.call(
             "UpsertPipeline", _with_switch(message, validate_only=validate_only)
         )
