@@ -4,6 +4,6 @@ Imports `runtime`, `apis`, `meta`, `kit`. Start at `application` (the steps), th
 should exist), `observed` and `conditions` (what is true).
 """
 
-from quarterdeck.operators.applications.application import controller, register
+from quarterdeck.operators.applications.application import build_controller, register
 
-__all__ = ["controller", "register"]
+__all__ = ["build_controller", "register"]

@@ -31,22 +31,22 @@ _BY_APPLICATION = "application"
 
 
 def register(manager: Manager, *, namespaces: Sequence[str] = (), workers: int = 8) -> None:
-    """Run the operator in a manager. Only what carries our label is cached, not the cluster."""
+    """Run the operator in a manager. Only objects with our label are cached."""
     scope = Scope(namespaces=tuple(namespaces), labels=plan.LABEL)
     for kind in CHILDREN:
         manager.set_scope(kind, scope)
     manager.set_scope(Pod, scope)
-    manager.add(controller(workers=workers))
+    manager.add(build_controller(workers=workers))
 
 
-def controller(*, workers: int = 8) -> Controller[Application]:
-    """The declaration of the operator."""
+def build_controller(*, workers: int = 8) -> Controller[Application]:
+    """The declaration of the Application controller."""
     return Controller(
         reconcile=reconcile,
         for_=Application,
         owns=CHILDREN,
-        watches=(Watches(Pod, applications_of, predicates=(problem_changed,)),),
-        indexes={Pod: {_BY_APPLICATION: _application_of}},
+        watches=(Watches(Pod, find_applications, predicates=(problem_changed,)),),
+        indexes={Pod: {_BY_APPLICATION: _find_application}},
         finalizers=(Finalizer(FINALIZER, delete_children),),
         on_error=report_error,
         ready=None,
@@ -59,11 +59,11 @@ async def reconcile(app: Application, ctx: Context[Application]) -> None:
     """Apply the children and report their state in the status."""
     if (bad := plan.check_names(app)) is not None:
         raise Stalled(Reason.INVALID_NAME, bad.message)
-    wanted = plan.children(app)
+    wanted = plan.plan_children(app)
     for child in wanted:
         await ensure_owned(child, ctx)
     applied = await ctx.apply_all(wanted, prune=CHILDREN)
-    assessment = assess(app, applied, await _pods(app, ctx))
+    assessment = assess(app, applied, await _list_pods(app, ctx))
     report(app, assessment, ctx)
 
 
@@ -105,7 +105,7 @@ def report(app: Application, assessment: Assessment, ctx: Context[Application]) 
         replicas=assessment.replicas,
         ready_replicas=assessment.ready,
         phase=assessment.phase,
-        label_selector=",".join(f"{k}={v}" for k, v in plan.selector(app).items()),
+        label_selector=",".join(f"{k}={v}" for k, v in plan.build_selector(app).items()),
     )
     status = TRUE if assessment.is_ready else FALSE
     put_condition(ctx, READY, status, assessment.reason, assessment.message)
@@ -160,7 +160,7 @@ def put_condition(
 
 
 async def delete_children(app: Application, ctx: Context[Application]) -> None:
-    """Delete the children, also without a garbage collector."""
+    """Delete the children explicitly, so that no garbage collector is needed."""
     for kind in CHILDREN:
         for child in await ctx.list_owned(kind):
             if not child.is_deleting:
@@ -170,18 +170,18 @@ async def delete_children(app: Application, ctx: Context[Application]) -> None:
 # --- pods: only their problems matter
 
 
-async def _pods(app: Application, ctx: Context[Application]) -> Sequence[Pod]:
-    value = f"{app.metadata.namespace}/{plan.label_value(app.metadata.name)}"
+async def _list_pods(app: Application, ctx: Context[Application]) -> Sequence[Pod]:
+    value = f"{app.metadata.namespace}/{plan.build_label_value(app.metadata.name)}"
     return await ctx.list(Pod, index=(_BY_APPLICATION, value))
 
 
-def _application_of(pod: Pod) -> Sequence[str]:
+def _find_application(pod: Pod) -> Sequence[str]:
     value = pod.metadata.labels.get(plan.LABEL, "")
     return (f"{pod.metadata.namespace}/{value}",) if value else ()
 
 
-def applications_of(pod: Pod, lookup: Lookup) -> Iterable[Key]:
-    """The application a pod belongs to; a long name stands shortened in its label."""
+def find_applications(pod: Pod, lookup: Lookup) -> Iterable[Key]:
+    """The application of a pod; a long name is shortened in its label."""
     value, namespace = pod.metadata.labels.get(plan.LABEL, ""), pod.metadata.namespace
     if not value:
         return
@@ -189,7 +189,7 @@ def applications_of(pod: Pod, lookup: Lookup) -> Iterable[Key]:
         yield Key(namespace, value)
         return
     for app in lookup.list(Application, namespace=namespace):
-        if plan.label_value(app.metadata.name) == value:
+        if plan.build_label_value(app.metadata.name) == value:
             yield app.key
 
 

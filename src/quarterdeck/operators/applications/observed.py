@@ -1,4 +1,4 @@
-"""From what is observed to what an Application's status says. Pure."""
+"""Computes the status of an Application from the observed objects. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -43,8 +43,10 @@ def assess_deployment(
     """The state of an application that runs continuously."""
     wanted = app.spec.replicas
     if deployment is None:
-        counted = _counted(wanted, replicas=0, ready=0, updated=0)
-        return _waiting(app, 0, 0, counted=counted, progress="the Deployment does not exist yet")
+        counted = _describe_missing(wanted, replicas=0, ready=0, updated=0)
+        return _build_waiting(
+            app, 0, 0, counted=counted, progress="the Deployment does not exist yet"
+        )
     status = deployment.status
     is_current = status.observed_generation >= deployment.metadata.generation
     replicas, ready = status.replicas, min(status.ready_replicas, status.replicas)
@@ -56,13 +58,13 @@ def assess_deployment(
             phase="Running",
             is_ready=True,
             reason=Reason.RECONCILIATION_SUCCEEDED,
-            message=_all_ready(wanted),
+            message=_describe_all_ready(wanted),
             is_progressing=False,
             progress="all replicas run the current spec",
         )
     problem = _find_deployment_problem(deployment.status.conditions) or find_pod_problem(pods)
     progress = f"{updated} of {wanted} replicas updated, {ready} ready"
-    counted = _counted(wanted, replicas=replicas, ready=ready, updated=updated)
+    counted = _describe_missing(wanted, replicas=replicas, ready=ready, updated=updated)
     if problem is not None:
         return Assessment(
             replicas=replicas,
@@ -74,10 +76,10 @@ def assess_deployment(
             is_progressing=problem.reason is not Reason.DEADLINE_EXCEEDED,
             progress=progress,
         )
-    return _waiting(app, replicas, ready, counted=counted, progress=progress)
+    return _build_waiting(app, replicas, ready, counted=counted, progress=progress)
 
 
-def _counted(wanted: int, *, replicas: int, ready: int, updated: int) -> str:
+def _describe_missing(wanted: int, *, replicas: int, ready: int, updated: int) -> str:
     """What is missing: ready replicas, replicas of the current spec, or the end of old ones."""
     if ready < wanted:
         return f"{ready} of {wanted} replicas are ready"
@@ -89,10 +91,10 @@ def _counted(wanted: int, *, replicas: int, ready: int, updated: int) -> str:
     return "waiting for the Deployment to observe the current spec"
 
 
-def _waiting(
+def _build_waiting(
     app: Application, replicas: int, ready: int, *, counted: str, progress: str
 ) -> Assessment:
-    """Not ready yet and without a problem; an application that served before stays Running."""
+    """The state without a problem while not ready; an application that was Running stays so."""
     was_running = app.status.phase == "Running" and ready > 0
     return Assessment(
         replicas=replicas,
@@ -106,7 +108,7 @@ def _waiting(
     )
 
 
-def _all_ready(wanted: int) -> str:
+def _describe_all_ready(wanted: int) -> str:
     if wanted == 0:
         return "scaled to zero"
     return "the replica is ready" if wanted == 1 else f"all {wanted} replicas are ready"
@@ -120,19 +122,21 @@ def assess_job(app: Application, job: Job | None, pods: Sequence[Pod]) -> Assess
     ready = (status.ready or 0) if status is not None else 0
     conditions = status.conditions if status is not None else ()
     counted = f"{done} of {app.spec.replicas} runs succeeded"
-    if _job_condition(conditions, "Complete") is not None:
-        return _job_assessment(active, ready, "Succeeded", Reason.JOB_SUCCEEDED, counted)
-    if (failed := _job_condition(conditions, "Failed")) is not None:
+    if _find_job_condition(conditions, "Complete") is not None:
+        return _build_job_assessment(active, ready, "Succeeded", Reason.JOB_SUCCEEDED, counted)
+    if (failed := _find_job_condition(conditions, "Failed")) is not None:
         why = failed.message or failed.reason or "the Job failed"
-        return _job_assessment(active, ready, "Failed", Reason.JOB_FAILED, f"{counted}: {why}")
+        return _build_job_assessment(
+            active, ready, "Failed", Reason.JOB_FAILED, f"{counted}: {why}"
+        )
     if (problem := find_pod_problem(pods)) is not None:
         text = f"{counted}: {problem.message}"
-        return _job_assessment(active, ready, "Failed", problem.reason, text)
+        return _build_job_assessment(active, ready, "Failed", problem.reason, text)
     phase: Phase = "Running" if active else "Pending"
-    return _job_assessment(active, ready, phase, Reason.JOB_RUNNING, counted)
+    return _build_job_assessment(active, ready, phase, Reason.JOB_RUNNING, counted)
 
 
-def _job_assessment(
+def _build_job_assessment(
     active: int, ready: int, phase: Phase, reason: Reason, message: str
 ) -> Assessment:
     has_ended = reason in (Reason.JOB_SUCCEEDED, Reason.JOB_FAILED)
@@ -148,7 +152,7 @@ def _job_assessment(
     )
 
 
-def _job_condition(conditions: Iterable[JobCondition], type_: str) -> JobCondition | None:
+def _find_job_condition(conditions: Iterable[JobCondition], type_: str) -> JobCondition | None:
     return next((c for c in conditions if c.type == type_ and c.status == "True"), None)
 
 
@@ -166,19 +170,19 @@ def _find_deployment_problem(conditions: Iterable[DeploymentCondition]) -> Probl
 
 
 def find_pod_problem(pods: Iterable[Pod]) -> Problem | None:
-    """The first thing that keeps a replica from running, of pods in order of their names."""
+    """The first problem that keeps a replica from running; pods are checked by name."""
     for pod in sorted(pods, key=lambda each: each.metadata.name):
         if pod.is_deleting:
             continue
         for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-            if (problem := _container_problem(status)) is not None:
+            if (problem := _find_container_problem(status)) is not None:
                 return problem
-        if (problem := _scheduling_problem(pod)) is not None:
+        if (problem := _find_scheduling_problem(pod)) is not None:
             return problem
     return None
 
 
-def _container_problem(status: ContainerStatus) -> Problem | None:
+def _find_container_problem(status: ContainerStatus) -> Problem | None:
     waiting = status.state.waiting
     if waiting is None:
         return None
@@ -189,13 +193,13 @@ def _container_problem(status: ContainerStatus) -> Problem | None:
             f"image {status.image} cannot be pulled ({text}); check spec.image",
         )
     if waiting.reason == "CrashLoopBackOff":
-        return Problem(Reason.CRASH_LOOP, _crash(status))
+        return Problem(Reason.CRASH_LOOP, _describe_crash(status))
     if waiting.reason in _STARTING:
         return Problem(Reason.CANNOT_START, waiting.message or waiting.reason)
     return None
 
 
-def _crash(status: ContainerStatus) -> str:
+def _describe_crash(status: ContainerStatus) -> str:
     ended = status.last_state.terminated
     times = f"the container ended {status.restart_count} times"
     if ended is None:
@@ -206,7 +210,7 @@ def _crash(status: ContainerStatus) -> str:
     return f"{times}, last with {how}; see its log"
 
 
-def _scheduling_problem(pod: Pod) -> Problem | None:
+def _find_scheduling_problem(pod: Pod) -> Problem | None:
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.reason == "Unschedulable":
             return Problem(

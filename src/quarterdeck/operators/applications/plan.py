@@ -1,7 +1,7 @@
-"""From an Application to the objects that make it real. Pure.
+"""Builds the child objects of an Application. Pure.
 
-Everything is named after the application and carries its label. A Job cannot be changed, so its
-name carries a digest of what it runs: another content is another Job.
+All of them have the name of the application and its label. A Job cannot be changed, so its name
+also has a digest of what it runs: a change creates another Job.
 """
 
 import hashlib
@@ -29,9 +29,9 @@ from quarterdeck.meta.objects import Object, ObjectMeta
 from quarterdeck.meta.selectors import LabelSelector
 
 LABEL = f"{GROUP}/application"
-"""On everything made for an application; its value names the application."""
+"""Label of all child objects; its value is the name of the application."""
 CONFIG_HASH = f"{GROUP}/config-hash"
-"""On pods: another configuration is another template, which rolls them."""
+"""Annotation of pods: a changed configuration changes the template, which rolls the pods."""
 MANAGED_BY = "app.kubernetes.io/managed-by"
 NAME = "app.kubernetes.io/name"
 CONTAINER = "application"
@@ -43,36 +43,36 @@ _MAX_JOB_NAME = 63
 
 
 class BadName(NamedTuple):
-    """Why a child cannot have the name it would need."""
+    """The reason why the name of a child object is invalid."""
 
     message: str
 
 
-def children(app: Application) -> list[Object]:
-    """What should exist, in the order in which to apply it."""
+def plan_children(app: Application) -> list[Object]:
+    """The desired child objects, in the order in which to apply them."""
     found: list[Object] = []
     if app.spec.config:
-        found.append(_config_map(app))
-    found.append(_job(app) if app.spec.run_policy == "Once" else _deployment(app))
+        found.append(_build_config_map(app))
+    found.append(_build_job(app) if app.spec.run_policy == "Once" else _build_deployment(app))
     if app.spec.ports:
-        found.append(_service(app))
+        found.append(_build_service(app))
     return found
 
 
-def selector(app: Application) -> dict[str, str]:
-    """The labels by which the replicas are found."""
-    return {LABEL: label_value(app.metadata.name)}
+def build_selector(app: Application) -> dict[str, str]:
+    """The label selector of the replicas."""
+    return {LABEL: build_label_value(app.metadata.name)}
 
 
-def label_value(name: str) -> str:
-    """A name as a label value: those are shorter, so a long name keeps its start and a digest."""
+def build_label_value(name: str) -> str:
+    """A name as a label value; a name that is too long is cut and gets a digest."""
     if len(name) <= _MAX_LABEL:
         return name
     return f"{name[: _MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{_digest(name.encode())}"
 
 
 def check_names(app: Application) -> BadName | None:
-    """Whether Kubernetes would accept the names of the children."""
+    """Check that Kubernetes accepts the names of the children; None if it does."""
     name = app.metadata.name
     if app.spec.ports and (len(name) > 63 or "." in name or not name[:1].isalpha()):
         return BadName(
@@ -84,71 +84,73 @@ def check_names(app: Application) -> BadName | None:
     return None
 
 
-def config_hash(config: Mapping[str, str]) -> str:
+def hash_config(config: Mapping[str, str]) -> str:
     """A digest of the configuration, the same for the same content."""
     return _digest(msgspec.json.encode(sorted(config.items())))
 
 
-def _config_map(app: Application) -> ConfigMap:
-    return ConfigMap(metadata=_metadata(app), data=app.spec.config)
+def _build_config_map(app: Application) -> ConfigMap:
+    return ConfigMap(metadata=_build_metadata(app), data=app.spec.config)
 
 
-def _deployment(app: Application) -> Deployment:
+def _build_deployment(app: Application) -> Deployment:
     return Deployment(
-        metadata=_metadata(app),
+        metadata=_build_metadata(app),
         spec=DeploymentSpec(
             replicas=app.spec.replicas,
-            selector=LabelSelector(match_labels=selector(app)),
+            selector=LabelSelector(match_labels=build_selector(app)),
             strategy=DeploymentStrategy(type=app.spec.strategy),
-            template=_template(app),
+            template=_build_template(app),
         ),
     )
 
 
-def _job(app: Application) -> Job:
-    template = _template(app, restart_policy="OnFailure")
+def _build_job(app: Application) -> Job:
+    template = _build_template(app, restart_policy="OnFailure")
     content = _digest(msgspec.json.encode((app.spec.replicas, template)))
     name = f"{app.metadata.name[: _MAX_JOB_NAME - _DIGEST - 1].rstrip('-.')}-{content}"
     return Job(
-        metadata=_metadata(app, name=name),
+        metadata=_build_metadata(app, name=name),
         spec=JobSpec(
             completions=app.spec.replicas, parallelism=app.spec.replicas, template=template
         ),
     )
 
 
-def _service(app: Application) -> Service:
+def _build_service(app: Application) -> Service:
     ports = tuple(
         ServicePort(
-            name=_port_name(port),
+            name=_choose_port_name(port),
             port=port.port,
             protocol=port.protocol,
             target_port=port.target_port or port.port,
         )
         for port in app.spec.ports
     )
-    return Service(metadata=_metadata(app), spec=ServiceSpec(selector=selector(app), ports=ports))
-
-
-def _metadata(app: Application, name: str = "") -> ObjectMeta:
-    return ObjectMeta(
-        name=name or app.metadata.name, namespace=app.metadata.namespace, labels=_labels(app)
+    return Service(
+        metadata=_build_metadata(app), spec=ServiceSpec(selector=build_selector(app), ports=ports)
     )
 
 
-def _labels(app: Application) -> dict[str, str]:
-    value = label_value(app.metadata.name)
+def _build_metadata(app: Application, name: str = "") -> ObjectMeta:
+    return ObjectMeta(
+        name=name or app.metadata.name, namespace=app.metadata.namespace, labels=_build_labels(app)
+    )
+
+
+def _build_labels(app: Application) -> dict[str, str]:
+    value = build_label_value(app.metadata.name)
     return {LABEL: value, NAME: value, MANAGED_BY: "quarterdeck"}
 
 
-def _template(app: Application, restart_policy: str = "") -> PodTemplateSpec:
+def _build_template(app: Application, restart_policy: str = "") -> PodTemplateSpec:
     config = app.spec.config
-    annotations = {CONFIG_HASH: config_hash(config)} if config else {}
+    annotations = {CONFIG_HASH: hash_config(config)} if config else {}
     volume = Volume(name="config", config_map=ConfigMapVolumeSource(name=app.metadata.name))
     return PodTemplateSpec(
-        metadata=ObjectMeta(labels=_labels(app), annotations=annotations),
+        metadata=ObjectMeta(labels=_build_labels(app), annotations=annotations),
         spec=PodSpec(
-            containers=(_container(app),),
+            containers=(_build_container(app),),
             volumes=(volume,) if config else (),
             restart_policy=restart_policy,
             image_pull_secrets=app.spec.image_pull_secrets,
@@ -156,7 +158,7 @@ def _template(app: Application, restart_policy: str = "") -> PodTemplateSpec:
     )
 
 
-def _container(app: Application) -> Container:
+def _build_container(app: Application) -> Container:
     config = app.spec.config
     source = EnvFromSource(config_map_ref=EnvSource(name=app.metadata.name))
     mount = VolumeMount(name="config", mount_path=CONFIG_FOLDER, read_only=True)
@@ -165,35 +167,37 @@ def _container(app: Application) -> Container:
         image=app.spec.image,
         env_from=(source,) if config else (),
         volume_mounts=(mount,) if config else (),
-        ports=_container_ports(app),
-        resources=_resources(app),
+        ports=_build_container_ports(app),
+        resources=_build_resources(app),
         liveness_probe=app.spec.liveness_probe,
         readiness_probe=app.spec.readiness_probe,
         startup_probe=app.spec.startup_probe,
     )
 
 
-def _container_ports(app: Application) -> tuple[ContainerPort, ...]:
-    """Several ports of the Service may lead to one of the container."""
+def _build_container_ports(app: Application) -> tuple[ContainerPort, ...]:
+    """The container's ports; one for all Service ports with the same target and protocol."""
     targets = {(port.target_port or port.port, port.protocol): port for port in app.spec.ports}
     return tuple(
-        ContainerPort(container_port=number, name=_port_name(port), protocol=protocol)
+        ContainerPort(container_port=number, name=_choose_port_name(port), protocol=protocol)
         for (number, protocol), port in targets.items()
     )
 
 
-def _port_name(port: ApplicationPort) -> str:
+def _choose_port_name(port: ApplicationPort) -> str:
     return port.name or f"{port.protocol.lower()}-{port.port}"
 
 
-def _resources(app: Application) -> ResourceRequirements:
+def _build_resources(app: Application) -> ResourceRequirements:
     wanted = app.spec.resources
     if wanted is None:
         return ResourceRequirements()
-    return ResourceRequirements(requests=_amounts(wanted.requests), limits=_amounts(wanted.limits))
+    return ResourceRequirements(
+        requests=_format_amounts(wanted.requests), limits=_format_amounts(wanted.limits)
+    )
 
 
-def _amounts(amounts: ResourceAmounts | None) -> dict[str, str]:
+def _format_amounts(amounts: ResourceAmounts | None) -> dict[str, str]:
     if amounts is None:
         return {}
     both = {"cpu": amounts.cpu, "memory": amounts.memory}

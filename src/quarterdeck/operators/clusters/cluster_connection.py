@@ -1,7 +1,7 @@
 """The reconciler of ClusterConnection: one visit to one cluster, as a short list of steps.
 
-A visit never raises for what the cluster does: it becomes conditions, and the next visit is
-planned. What was known before stays known, with its age.
+Failures of the cluster do not make a visit raise: they become conditions, and the next visit is
+planned. The last successful reading is kept, with its age.
 """
 
 import msgspec
@@ -60,7 +60,7 @@ class Clusters:
         self._alerts = Alerts(hub)
 
     async def reconcile(self, connection: ClusterConnection, ctx: ClusterContext) -> RequeueAfter:
-        """Visit the cluster, keep what was found, and say how it fares."""
+        """Read the cluster, store the result, and set its health in the status."""
         await self._ensure_only_one(connection, ctx)
         uid = connection.metadata.uid
         self._uids[connection.key] = uid
@@ -104,7 +104,7 @@ class Clusters:
         await self._hub.pool.remove(uid)
 
     async def forget(self, key: Key) -> None:
-        """Drop what was remembered of an object that is gone, or is another replica's."""
+        """Drop the state of an object that was deleted, or that another replica owns now."""
         uid = self._uids.pop(key, "")
         if self._hub.seen.pop(uid, None) is not None:
             self._hub.metrics.forget_cluster(key.name)
@@ -131,8 +131,8 @@ class Clusters:
     async def _visit(
         self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext
     ) -> Exception | None:
-        """Read the cluster; returns why it could not be read."""
-        if await self._find_pushed(connection, seen):
+        """Read the cluster; returns the error if it could not be read."""
+        if await self._use_pushed(connection, seen):
             return None
         try:
             access = await self._connector.connect(connection, seen, ctx)
@@ -154,8 +154,8 @@ class Clusters:
         seen.failure, seen.failure_reason = "", Reason.CONNECTED
         return None
 
-    async def _find_pushed(self, connection: ClusterConnection, seen: Seen) -> bool:
-        """Take what the collector has pushed; False if the hub must read the cluster itself."""
+    async def _use_pushed(self, connection: ClusterConnection, seen: Seen) -> bool:
+        """Use what the collector pushed; False if there is nothing, and the hub has to read."""
         seen.lease, seen.is_pushed = None, False
         if connection.spec.collection_mode != PUSH:
             return False
@@ -232,7 +232,7 @@ class Clusters:
 
     def _judge(self, connection: ClusterConnection, seen: Seen, interval_s: int) -> Verdict:
         last = seen.collected
-        age_s = self._age_s(connection, seen)
+        age_s = self._compute_age_s(connection, seen)
         return judge(
             Observation(
                 failure=seen.failure,
@@ -254,7 +254,7 @@ class Clusters:
         problem: StoreProblem | None,
         ctx: ClusterContext,
     ) -> None:
-        """Status, conditions, events and metrics of a visit."""
+        """Set status and conditions, and record events and metrics, after a visit."""
         access = self._hub.pool.find(connection.metadata.uid)
         breaker = access.breaker.state if access is not None else State.CLOSED
         self._hub.metrics.observe_health(connection.metadata.name, verdict.health, breaker)
@@ -265,7 +265,7 @@ class Clusters:
 
     # --- smaller things
 
-    def _age_s(self, connection: ClusterConnection, seen: Seen) -> float | None:
+    def _compute_age_s(self, connection: ClusterConnection, seen: Seen) -> float | None:
         now = self._hub.clock.now()
         if seen.collected is not None:
             return (now - seen.collected.at).total_seconds()
@@ -280,7 +280,7 @@ class Clusters:
 
 
 def report_error(ctx: ClusterContext, error: Exception) -> None:
-    """A visit that could not even begin says why."""
+    """Report why a visit could not begin."""
     if isinstance(error, Stalled | Waiting):
         ctx.status.set(phase="Error", message=error.message)
         ctx.status.set_condition("Ready", FALSE, error.reason, error.message)

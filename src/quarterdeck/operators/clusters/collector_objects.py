@@ -32,14 +32,14 @@ Document = dict[str, Any]
 
 
 class CollectorPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is different from cluster to cluster."""
+    """The settings of the collector of one cluster."""
 
     cluster: str
     image: str
     ingester_address: str
     token: Secret[str]
     authority: str = ""
-    """PEM of whom the collector trusts; empty means the system's store."""
+    """CA certificates in PEM that the collector trusts; empty means the system's store."""
     server_name: str = ""
     tls: bool = True
     client_secret: str = ""
@@ -47,9 +47,9 @@ class CollectorPlan(msgspec.Struct, frozen=True, kw_only=True):
     interval_s: int = 0
     """COLLECT_INTERVAL; 0 leaves it to the collector."""
     scan_interval_s: int = 0
-    """OPERATOR_SCAN_INTERVAL, likewise."""
+    """OPERATOR_SCAN_INTERVAL; 0 leaves it to the collector."""
     sources: tuple[GVR, ...] = ()
-    """What MetricSources read."""
+    """Resources that MetricSources read; the collector's role allows them."""
 
 
 def choose_image(image: str, version: str, *, default: str) -> str:
@@ -68,7 +68,7 @@ def choose_image(image: str, version: str, *, default: str) -> str:
 
 
 def find_resources(sources: Iterable[MetricSource]) -> Iterator[GVR]:
-    """What MetricSources read: the resource they name, else the plural of the kind."""
+    """The resources that MetricSources read: the one they name, else the plural of the kind."""
     for each in sources:
         target = Target.from_spec(each.spec.source)
         yield GVR(target.group, target.version, target.resource or guess_resource(target.kind))
@@ -81,20 +81,20 @@ def hash_plan(plan: CollectorPlan) -> str:
 
 
 def build_objects(plan: CollectorPlan) -> list[Document]:
-    """Everything, in the order it is applied."""
+    """The manifests of the collector, in the order in which they are applied."""
     return [
         {
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": NAMESPACE, "labels": {_PART_OF: LABELS[_PART_OF]}},
         },
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(NAME)},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _build_metadata(NAME)},
         build_role(plan.sources),
         _build_binding(),
         {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": _metadata(TOKEN_SECRET),
+            "metadata": _build_metadata(TOKEN_SECRET),
             "type": "Opaque",
             "data": {"token": base64.b64encode(plan.token.reveal().encode()).decode()},
         },
@@ -104,7 +104,7 @@ def build_objects(plan: CollectorPlan) -> list[Document]:
 
 
 def build_role(sources: Iterable[GVR]) -> Document:
-    """Read what is collected, and nothing else."""
+    """The ClusterRole of the collector: it may read what it collects, and nothing else."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRole",
@@ -127,7 +127,7 @@ def _build_authority(plan: CollectorPlan) -> list[Document]:
     if not plan.tls or not plan.authority:
         return []
     data = {AUTHORITY_KEY: plan.authority}
-    metadata = _metadata(AUTHORITY)
+    metadata = _build_metadata(AUTHORITY)
     return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}]
 
 
@@ -150,7 +150,7 @@ def _build_deployment(plan: CollectorPlan) -> Document:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": _metadata(NAME),
+        "metadata": _build_metadata(NAME),
         "spec": {
             "replicas": 1,
             "strategy": {"type": "Recreate"},
@@ -219,5 +219,5 @@ def _build_volumes(plan: CollectorPlan) -> list[Document]:
     return volumes
 
 
-def _metadata(name: str) -> Document:
+def _build_metadata(name: str) -> Document:
     return {"name": name, "namespace": NAMESPACE, "labels": LABELS}

@@ -1,4 +1,4 @@
-"""How the hub reaches a cluster: the client of its address and of the Secret it names."""
+"""Connects to a managed cluster, with the credentials in the Secret of its connection."""
 
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.client.config.cluster import ClusterConfig
@@ -26,7 +26,7 @@ class ClusterConnector:
     async def connect(
         self, connection: ClusterConnection, seen: Seen, ctx: Context[ClusterConnection]
     ) -> ClusterAccess:
-        """The pooled client; the Secret is read only when it changed.
+        """The pooled client of a cluster; the Secret is read only when it or the spec changed.
 
         Raises:
             CredentialsUnavailable: if the endpoint or the Secret cannot be used.
@@ -35,14 +35,14 @@ class ClusterConnector:
         assert key is not None
         version = f"{connection.metadata.generation}/{await read_secret_version(key, ctx)}"
         access = self._hub.pool.find(connection.metadata.uid)
-        if access is not None and version == seen.read_secret_version and not version.endswith("/"):
+        if access is not None and version == seen.secret_version and not version.endswith("/"):
             access.used_at = self._hub.clock.monotonic()
             return access
         config = await self._read_config(connection, key, ctx)
         status, reason, message = describe_tls(config)
         ctx.status.set_condition("TLSVerified", status, reason, message)
         access = await self._hub.pool.get(connection.metadata.uid, config)
-        seen.read_secret_version = version
+        seen.secret_version = version
         return access
 
     async def _read_config(

@@ -1,7 +1,7 @@
-"""From a Secret to a client's configuration: a token with an authority, or a kubeconfig.
+"""Builds a client's configuration from a Secret: a token with a CA certificate, or a kubeconfig.
 
-Secrets are watched by their metadata and read when that changes: no Secret lies in our memory, and
-a rotation is noticed at once.
+Secrets are watched by their metadata and read when that changes, so that no cache holds them and a
+rotation is noticed at once.
 """
 
 from collections.abc import Mapping
@@ -29,11 +29,11 @@ AUTHORITY = "ca.crt"
 KUBECONFIG = "kubeconfig"
 HEADS_ONLY = Scope(form=Form.METADATA)
 _CONNECTIONS = 2
-"""Of one cluster: a TLS connection has a buffer of 256 KB."""
+"""Connections to one cluster; few, because a TLS connection has a buffer of 256 KB."""
 _MAX_BODY = 64 * 1024 * 1024
-"""Of one page: a cluster that never ends must not fill our memory."""
+"""Largest response body in bytes, so that one cluster cannot fill the memory of the hub."""
 _IDLE_S = 75.0
-"""Longer than the usual interval, so that a visit needs no new handshake; servers keep 90 s."""
+"""How long idle connections stay open: longer than the usual interval, to save handshakes."""
 
 
 class SecretHead(Object, frozen=True, kw_only=True):
@@ -42,11 +42,11 @@ class SecretHead(Object, frozen=True, kw_only=True):
     KIND = SecretObject.KIND
 
     def __post_init__(self) -> None:
-        """Metadata alone comes under the name of another kind."""
+        """Skip the check of the kind: metadata alone has the kind PartialObjectMetadata."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How hard one cluster may be asked."""
+    """Limits on requests to one cluster."""
 
     timeout_s: float = 30.0
     requests_per_s: float = 100.0
@@ -54,7 +54,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_secret_key(obj: ClusterConnection | RegistryConnection) -> Key | None:
-    """The Secret an object names."""
+    """The key of the Secret that an object names; None if it names none."""
     reference = obj.spec.credentials_ref
     if reference is None:
         return None
@@ -70,9 +70,9 @@ def build_config(
         CredentialsUnavailable: naming the key that is missing or wrong.
     """
     base = (
-        _from_kubeconfig(values[KUBECONFIG], origin)
+        _parse_kubeconfig(values[KUBECONFIG], origin)
         if KUBECONFIG in values
-        else _from_token(values, origin)
+        else _parse_token(values, origin)
     )
     is_insecure = connection.spec.insecure_skip_tls_verify or base.insecure_skip_tls_verify
     return msgspec.structs.replace(
@@ -92,7 +92,7 @@ def build_config(
 
 
 def describe_tls(config: ClusterConfig) -> tuple[Status, Reason, str]:
-    """What the condition TLSVerified says."""
+    """Status, reason and message of the condition TLSVerified."""
     if config.server.startswith("http://"):
         return FALSE, Reason.PLAIN_HTTP, "spec.endpoint is http: the connection is not encrypted"
     if config.insecure_skip_tls_verify:
@@ -132,7 +132,7 @@ def hash_identity(config: ClusterConfig) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _from_token(values: Mapping[str, bytes], origin: str) -> ClusterConfig:
+def _parse_token(values: Mapping[str, bytes], origin: str) -> ClusterConfig:
     token = values.get(TOKEN, b"").decode(errors="replace").strip()
     if not token:
         raise CredentialsUnavailable(f"{origin} has no key {TOKEN!r} and no key {KUBECONFIG!r}")
@@ -146,7 +146,7 @@ def _from_token(values: Mapping[str, bytes], origin: str) -> ClusterConfig:
     )
 
 
-def _from_kubeconfig(text: bytes, origin: str) -> ClusterConfig:
+def _parse_kubeconfig(text: bytes, origin: str) -> ClusterConfig:
     try:
         parsed = kubeconfig.parse_inline(text, origin=f"the key {KUBECONFIG!r} of {origin}")
         return kubeconfig.resolve(parsed)

@@ -1,4 +1,4 @@
-"""What the reconcilers share: the store, the history, the clients, and what was last seen."""
+"""What the reconcilers share: store, history, clients, and the state of each cluster."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -27,44 +27,44 @@ PUSH = "push"
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Why something is not as it should be, for a condition."""
+    """Reason and message of a failure, for a condition."""
 
     reason: Reason
     message: str
 
 
 class Seen(msgspec.Struct):
-    """What is remembered of one cluster between two visits."""
+    """State of one cluster that is kept in memory between two visits."""
 
     name: str = ""
     key: Key | None = None
     collected: Collected | None = None
     """The last complete reading."""
     nodes: frozenset[str] | None = None
-    """Nodes that the store has; None until it was asked."""
+    """Names of the nodes in the store; None until they were read."""
     stored_at: float = 0.0
     scanned_at: float | None = None
     """When operators were last read, on the monotonic clock."""
     due_at: float | None = None
     since: dict[str, Since] = msgspec.field(default_factory=dict)
-    """By condition: from when on it has had its health."""
+    """By condition type: its health, and since when it has been so."""
     failure: str = ""
     """Why the last visit failed; empty if it did not."""
     failure_reason: Reason = Reason.CONNECTED
-    read_secret_version: str = ""
+    secret_version: str = ""
     lease: CollectorLease | None = None
     """The collector that is connected, in push mode."""
     is_pushed: bool = False
     """Whether the last reading came from the collector."""
     deployed_hash: str = ""
-    """What was last deployed as its collector."""
+    """Hash of the collector's plan that was deployed last."""
     deployed_image: str = ""
     deployed_at: float | None = None
-    """When that was last tried, on the monotonic clock."""
+    """Time of the last attempt to deploy, on the monotonic clock."""
     collector_problem: Problem | None = None
     """Why the collector could not be deployed."""
     pod_problem: str = ""
-    """Why the pod of a collector that is deployed does not run."""
+    """Why the pod of the deployed collector does not run; empty if that is not known."""
     is_token_revoked: bool = False
     """In pull mode: whether the store is known to have no token."""
 
@@ -74,7 +74,7 @@ StoreProblem = Problem
 
 
 class Hub:
-    """Everything one hub process has."""
+    """What the reconcilers of one hub process share."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Hub:
         """Which clusters, registries, sources and policies this replica works on."""
         self.is_shared = False
         self.push_wanted = asyncio.Event()
-        """Set when the first ClusterConnection in push mode is met."""
+        """Set once there is a ClusterConnection in push mode; the ingester starts then."""
         self.ingester_problem = ""
         """Why the ingester of this process cannot listen; empty if it can."""
         self.seen: dict[str, Seen] = {}
@@ -107,17 +107,17 @@ class Hub:
         self.ownership, self.is_shared = ownership, True
 
     def find_ownership(self) -> Ownership | None:
-        """What limits the controllers; None in a hub that shares with nobody."""
+        """The ownership that limits the controllers; None without sharding."""
         return self.ownership if self.is_shared else None
 
     def note_push(self, connection: ClusterConnection, _: Lookup) -> tuple[Key, ...]:
-        """Let every replica serve collectors once a cluster pushes, whoever has the cluster."""
+        """Start the ingester for a cluster in push mode, also in replicas that do not own it."""
         if self.is_shared and connection.spec.collection_mode == PUSH:
             self.push_wanted.set()
         return ()
 
     async def store(self, writes: Iterable[Write]) -> StoreProblem | None:
-        """Commit; what went wrong if something did: a store that is gone stops nobody."""
+        """Commit the writes; returns the problem, if any: a failed store stops no reconcile."""
         wanted: Sequence[Write] = list(writes)
         try:
             await self.state.commit(wanted)
@@ -130,5 +130,5 @@ class Hub:
         return None
 
     def record(self, samples: Iterable[Sample]) -> None:
-        """Hand samples to the history."""
+        """Queue samples for the history."""
         self.history.add(samples)

@@ -1,8 +1,8 @@
 """The reconciler of MetricSource: compile, collect from every connected cluster, keep, report.
 
-Each cluster has its own schedule: a visit collects from those that are due. One that takes longer
-than the interval goes on in the background and is not asked again meanwhile, so a slow cluster
-delays nobody.
+Each cluster has its own schedule: a reconcile collects from those that are due. A collection that
+takes longer than the interval continues in the background, and no second one starts meanwhile, so
+a slow cluster does not delay the others.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Sources:
         self._log = get_logger("clusters")
 
     async def run(self) -> None:
-        """Own the collections that run in the background; ends with the manager."""
+        """Supervise the collections that run in the background, until cancelled."""
         async with Supervisor("collections") as tasks:
             self._tasks = tasks
             try:
@@ -58,7 +58,7 @@ class Sources:
                 self._tasks = None
 
     async def reconcile(self, source: MetricSource, ctx: SourceContext) -> RequeueAfter:
-        """Collect from the clusters that are due, and say what came of it."""
+        """Collect from the clusters that are due, and report the outcomes in the status."""
         is_ours = self._is_ours(source, ctx)
         known = self._compile(source, ctx)
         known.problem = await self._store_definition(source, known, ctx) if is_ours else None
@@ -77,7 +77,7 @@ class Sources:
             everyone = await ctx.list(MetricSource)
             source_report.set_source_status(source, outcomes, ctx, took_s=took_s, others=everyone)
             report.set_stored(known.problem, ctx)
-        return RequeueAfter(self._next(source, known))
+        return RequeueAfter(self._compute_delay_s(source, known))
 
     async def delete(self, source: MetricSource, ctx: SourceContext) -> None:
         """The finalizer: remove the definition and everything it collected."""
@@ -105,7 +105,7 @@ class Sources:
         self._hub.metrics.unexport(identity)
 
     async def forget(self, key: Key) -> None:
-        """Drop what was remembered of an object that vanished."""
+        """Drop the state and the series of a deleted object, and cancel its collections."""
         known = self._known.pop(key, None)
         for task in known.running.values() if known is not None else ():
             task.cancel()
@@ -126,7 +126,7 @@ class Sources:
     async def _read_outcomes(
         self, source: MetricSource, clusters: Collection[str]
     ) -> list[Outcome]:
-        """What other replicas collected, as the store has it."""
+        """Outcomes of collections by other replicas, read from the store."""
         if not clusters:
             return []
         identity = keys.source_id(*source.key)
@@ -139,7 +139,7 @@ class Sources:
         return [source_report.read_outcome(data) for data in found if data is not None]
 
     def _compile(self, source: MetricSource, ctx: SourceContext) -> Collections:
-        """The compiled source; compiled anew only when the spec changed.
+        """The compiled source; compiled again only when the spec changed.
 
         Raises:
             Stalled: with every problem of the spec, which the status lists field by field.
@@ -205,7 +205,7 @@ class Sources:
     async def _drop_gone(
         self, source: MetricSource, known: Collections, connected: dict[str, ClusterConnection]
     ) -> None:
-        """Forget clusters that are not connected: what was collected from them stays stored."""
+        """Drop outcomes and series of clusters that are not connected; stored data stays."""
         identity = keys.source_id(*source.key)
         for name in [name for name in known.outcomes if name not in connected]:
             del known.outcomes[name]
@@ -214,7 +214,7 @@ class Sources:
     async def _take_pushed(
         self, source: MetricSource, known: Collections, clusters: Sequence[str]
     ) -> None:
-        """Count and export what collectors have stored; they collect on their own."""
+        """Export and report what the collectors of clusters in push mode have stored."""
         identity, hub = keys.source_id(*source.key), self._hub
         try:
             found = await read_summaries(hub.state, identity, clusters)
@@ -268,8 +268,8 @@ class Sources:
         finally:
             known.running.pop(name, None)
 
-    def _next(self, source: MetricSource, known: Collections) -> float:
-        """When the next cluster is due."""
+    def _compute_delay_s(self, source: MetricSource, known: Collections) -> float:
+        """Seconds until the next cluster is due."""
         if known.problem is not None:
             return _RETRY_S
         now = self._hub.clock.monotonic()

@@ -15,12 +15,12 @@ _LABELS = ("cluster", "source", GROUP)
 
 
 class HubMetrics:
-    """Declared once; in a registry of its own unless one is given."""
+    """The metrics of the hub; registered in a registry of their own unless one is given."""
 
     def __init__(self, registry: Registry | None = None) -> None:
         self._registry = r = registry if registry is not None else Registry()
         self.on_lag: Callable[[float], None] | None = None
-        """Called with each lag too, where quantiles must be exact."""
+        """Called with each lag, for benchmarks: a histogram gives only approximate quantiles."""
         self._clusters: dict[str, str] = {}
         self._health = r.gauge("clusterpulse_hub_clusters", "Clusters by health", ("health",))
         self._collections = r.histogram(
@@ -60,7 +60,7 @@ class HubMetrics:
         r.add_collector(self._count)
 
     def follow_history(self, writer: HistoryWriter) -> None:
-        """Show how the history keeps up."""
+        """Export how many samples of the history are waiting, written and dropped."""
 
         def read() -> None:
             self._history.labels("waiting").value = writer.waiting
@@ -70,56 +70,56 @@ class HubMetrics:
         self._registry.add_collector(read)
 
     def observe_health(self, cluster: str, health: str, breaker: State) -> None:
-        """A cluster was visited."""
+        """Record the health of a cluster and the state of its circuit breaker after a visit."""
         self._clusters[cluster] = health
         self._breakers.labels(cluster).value = float(breaker is not State.CLOSED)
 
     def forget_cluster(self, cluster: str) -> None:
-        """A cluster is gone."""
+        """Remove the series of a cluster that was deleted or is now another replica's."""
         self._clusters.pop(cluster, None)
         self._breakers.remove(cluster)
         for source, name in [each for each in self._exported if each[1] == cluster]:
             self.unexport(source, name)
 
     def observe_collection(self, kind: str, took_s: float) -> None:
-        """Something was read."""
+        """Record how long one read took; `kind` is cluster, source or registry."""
         self._collections.labels(kind).observe(took_s)
 
     def observe_lag(self, seconds: float) -> None:
-        """A visit began so long after it was due."""
+        """Record by how many seconds a visit to a cluster was late."""
         self._lag.labels().observe(max(0.0, seconds))
         if self.on_lag is not None:
             self.on_lag(seconds)
 
     def count_failure(self, kind: str, reason: str) -> None:
-        """Something could not be read."""
+        """Count a failed read; `kind` is cluster, source or registry."""
         self._failures.labels(kind, reason).value += 1
 
     def count_store_failure(self, reason: str) -> None:
-        """A commit failed."""
+        """Count a commit that the store rejected or did not acknowledge."""
         self._store_failures.labels(reason).value += 1
 
     # --- aggregations of MetricSources
 
     def export(self, source: str, cluster: str, samples: Iterable[Sample]) -> None:
-        """Show the newest values of a source on a cluster, and no older ones."""
+        """Export the aggregations of a source on a cluster; remove series it no longer has."""
         now: set[tuple[str, tuple[str, ...]]] = set()
         for sample in samples:
             labels = dict(sample.labels)
             values = tuple(labels.get(name, "") for name in _LABELS)
-            self._family(sample.name).labels(*values).value = sample.value
+            self._ensure_family(sample.name).labels(*values).value = sample.value
             now.add((sample.name, values))
         for name, values in self._exported.get((source, cluster), set()) - now:
             self._aggregations[name].remove(*values)
         self._exported[(source, cluster)] = now
 
     def unexport(self, source: str, cluster: str | None = None) -> None:
-        """Forget a source, on one cluster or on all."""
+        """Remove the series of a source, on one cluster or on all."""
         for key in [k for k in self._exported if k[0] == source and cluster in (None, k[1])]:
             for name, values in self._exported.pop(key):
                 self._aggregations[name].remove(*values)
 
-    def _family(self, name: str) -> Family[Gauge]:
+    def _ensure_family(self, name: str) -> Family[Gauge]:
         if name not in self._aggregations:
             text = f"Aggregation {name.removeprefix(CUSTOM)} of MetricSources"
             self._aggregations[name] = self._registry.gauge(

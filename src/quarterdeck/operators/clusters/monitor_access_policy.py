@@ -1,7 +1,7 @@
-"""The reconciler of MonitorAccessPolicy: judge, keep for the hub that enforces it, and say so.
+"""The reconciler of MonitorAccessPolicy: computes its state and stores the compiled policy.
 
-States: an unreadable time or pattern is Error, and the policy counts for nothing; then notBefore,
-notAfter and enabled are looked at, in this order.
+The hub API enforces what is stored. A policy with an invalid time or pattern is in state Error and
+is ignored; otherwise notBefore, notAfter and enabled decide the state, in this order.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ PolicyContext = Context[MonitorAccessPolicy]
 
 
 class State(msgspec.Struct, frozen=True):
-    """Whether a policy is in force, and when that changes."""
+    """The state of a policy, and when it changes by time."""
 
     state: str
     message: str
@@ -54,7 +54,7 @@ class Policies:
         """Hash and state that the store has, by uid."""
 
     async def reconcile(self, policy: MonitorAccessPolicy, ctx: PolicyContext) -> RequeueAfter:
-        """Judge a policy, and come back when its state changes by time."""
+        """Store the policy and set its status; requeue for when validity begins or ends."""
         spec, now = policy.spec, ctx.now()
         state = judge_policy(spec, now)
         types = list_custom_types(spec)
@@ -72,7 +72,7 @@ class Policies:
             affected_groups=len(subjects.groups),
             affected_service_accounts=len(subjects.service_accounts),
             custom_resource_types=len(types),
-            custom_resource_warnings=lint_policy(spec, known_types(sources)),
+            custom_resource_warnings=lint_policy(spec, list_known_types(sources)),
         )
         problem = await self._store(policy, state, ctx)
         self._report(state, ctx)
@@ -101,7 +101,7 @@ class Policies:
     async def _store(
         self, policy: MonitorAccessPolicy, state: State, ctx: PolicyContext
     ) -> StoreProblem | None:
-        """Keep the policy, if the store does not have it as it is."""
+        """Store the policy, unless the store already has this hash and state."""
         now = (ctx.status.current.hash, state.state)
         if self._stored.get(policy.metadata.uid) == now:
             return None
@@ -148,14 +148,14 @@ class Policies:
             ctx.event(state.state, state.message, warning=state.state in ("Error", Reason.EXPIRED))
 
     def _warn(self, policy: MonitorAccessPolicy, ctx: PolicyContext) -> None:
-        """Record probable mistakes when they change: the columns of the policy show none."""
+        """Record an event when probable mistakes change: `kubectl get` does not show them."""
         found = ctx.status.current.custom_resource_warnings
         if found and found != policy.status.custom_resource_warnings:
             ctx.event(Reason.PROBABLE_MISTAKE, "; ".join(found), warning=True)
 
 
 def judge_policy(spec: MonitorAccessPolicySpec, now: datetime) -> State:
-    """Whether a policy is in force."""
+    """The state of a policy: Error, Inactive, Expired or Active."""
     problems = find_problems(spec)
     if problems:
         return State("Error", "; ".join(problems))
@@ -172,7 +172,7 @@ def judge_policy(spec: MonitorAccessPolicySpec, now: datetime) -> State:
 
 
 def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
-    """What makes a policy count for nothing."""
+    """Everything invalid in a policy; with any problem the policy is ignored."""
     found = []
     validity = spec.lifecycle.validity if spec.lifecycle is not None else None
     for name in ("not_before", "not_after"):
@@ -181,7 +181,7 @@ def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
             if text:
                 rfc3339.parse(text)
         except rfc3339.TimeError as error:
-            found.append(f"spec.lifecycle.validity.{_camel(name)}: {error}")
+            found.append(f"spec.lifecycle.validity.{_to_camel(name)}: {error}")
     if not found and validity and validity.not_before and validity.not_after:
         start, end = rfc3339.parse(validity.not_before), rfc3339.parse(validity.not_after)
         if end <= start:
@@ -197,8 +197,8 @@ def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
     return found
 
 
-def known_types(sources: Sequence[MetricSource]) -> dict[str, KnownType]:
-    """What the MetricSources offer to policies, by resourceTypeName."""
+def list_known_types(sources: Sequence[MetricSource]) -> dict[str, KnownType]:
+    """The types that policies can name, by resourceTypeName, with fields and aggregations."""
     found = {}
     for each in sources:
         spec = each.spec
@@ -217,6 +217,6 @@ def hash_policy(spec: MonitorAccessPolicySpec) -> str:
     return sha256(plain).hexdigest()[:16]
 
 
-def _camel(name: str) -> str:
+def _to_camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)

@@ -1,4 +1,4 @@
-"""Puts the operator into a manager: four controllers, and what wakes them."""
+"""Registers the operator with a manager: four controllers and their watches."""
 
 import contextlib
 import functools
@@ -68,7 +68,7 @@ def register(
     registry: Registry | None = None,
     shared: Shared | None = None,
 ) -> Hub:
-    """Run the operator in a manager; whoever opened the store and the history closes them.
+    """Run the operator in a manager; the caller closes the store and the history.
 
     With `shared`, replicas that use the same store share the clusters.
     """
@@ -84,7 +84,7 @@ def register(
     manager.set_scope(SecretHead, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces)))
     manager.set_scope(AuthorityMap, build_scope(hub.options.collector.authority_map))
     sources = Sources(hub)
-    for each in _controllers(hub, sources, registry or DockerRegistry()):
+    for each in _build_controllers(hub, sources, registry or DockerRegistry()):
         manager.add(each)
 
     async def run() -> None:
@@ -101,7 +101,7 @@ def register(
 
 
 def controllers() -> tuple[Controller[Any], ...]:
-    """The declarations alone, for the permissions they need."""
+    """The declarations of the controllers, from which permissions are derived; they never run."""
     clock = SystemClock()
     hub = Hub(
         state=open_embedded(None, clock=clock),
@@ -111,7 +111,7 @@ def controllers() -> tuple[Controller[Any], ...]:
         metrics=HubMetrics(),
         clock=clock,
     )
-    return _controllers(hub, Sources(hub), DockerRegistry())
+    return _build_controllers(hub, Sources(hub), DockerRegistry())
 
 
 def _make_hub(
@@ -135,16 +135,18 @@ def _make_hub(
     )
 
 
-def _controllers(hub: Hub, sources: Sources, registry: Registry) -> tuple[Controller[Any], ...]:
+def _build_controllers(
+    hub: Hub, sources: Sources, registry: Registry
+) -> tuple[Controller[Any], ...]:
     return (
-        cluster_controller(hub),
-        registry_controller(hub, registry),
-        source_controller(hub, sources),
-        policy_controller(hub),
+        build_cluster_controller(hub),
+        build_registry_controller(hub, registry),
+        build_source_controller(hub, sources),
+        build_policy_controller(hub),
     )
 
 
-def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
+def build_cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
     """The declaration of the ClusterConnection controller."""
     clusters = Clusters(hub)
     return Controller(
@@ -153,8 +155,8 @@ def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         watches=(
             Watch(SecretHead, clusters_of_secret),
             Watch(ClusterConnection, clusters_of_name, predicates=(generation_changed,)),
-            Watch(AuthorityMap, every_pushed_cluster),
-            Watch(MetricSource, every_pushed_cluster, predicates=(generation_changed,)),
+            Watch(AuthorityMap, list_pushed_clusters),
+            Watch(MetricSource, list_pushed_clusters, predicates=(generation_changed,)),
             Watch(ClusterConnection, hub.note_push, predicates=(generation_changed,)),
         ),
         indexes={
@@ -176,7 +178,7 @@ def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
     )
 
 
-def registry_controller(hub: Hub, registry: Registry) -> Controller[RegistryConnection]:
+def build_registry_controller(hub: Hub, registry: Registry) -> Controller[RegistryConnection]:
     """The declaration of the RegistryConnection controller."""
     registries = Registries(hub, registry)
     return Controller(
@@ -194,12 +196,12 @@ def registry_controller(hub: Hub, registry: Registry) -> Controller[RegistryConn
     )
 
 
-def source_controller(hub: Hub, sources: Sources) -> Controller[MetricSource]:
+def build_source_controller(hub: Hub, sources: Sources) -> Controller[MetricSource]:
     """The declaration of the MetricSource controller."""
     return Controller(
         reconcile=sources.reconcile,
         for_=MetricSource,
-        watches=(Watch(ClusterConnection, every_source, predicates=(phase_changed,)),),
+        watches=(Watch(ClusterConnection, list_sources, predicates=(phase_changed,)),),
         finalizers=(Finalizer(FINALIZER, sources.delete),),
         on_deleted=sources.forget,
         on_error=source_report.report_error,
@@ -212,13 +214,13 @@ def source_controller(hub: Hub, sources: Sources) -> Controller[MetricSource]:
     )
 
 
-def policy_controller(hub: Hub) -> Controller[MonitorAccessPolicy]:
+def build_policy_controller(hub: Hub) -> Controller[MonitorAccessPolicy]:
     """The declaration of the MonitorAccessPolicy controller."""
     policies = Policies(hub)
     return Controller(
         reconcile=policies.reconcile,
         for_=MonitorAccessPolicy,
-        watches=(Watch(MetricSource, every_policy, predicates=(generation_changed,)),),
+        watches=(Watch(MetricSource, list_policies, predicates=(generation_changed,)),),
         finalizers=(Finalizer(FINALIZER, policies.delete),),
         ready=None,
         conditions=(READY, STORED),
@@ -229,7 +231,7 @@ def policy_controller(hub: Hub) -> Controller[MonitorAccessPolicy]:
     )
 
 
-# --- what wakes whom
+# --- mapping functions of the watches
 
 
 def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
@@ -239,14 +241,14 @@ def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
 
 
 def clusters_of_name(connection: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
-    """The other connections of the same name: when one goes, the next one gets it."""
+    """The other connections of a name: when its owner is deleted, the next one gets the name."""
     for each in lookup.list(ClusterConnection, index=(BY_NAME, connection.metadata.name)):
         if each.key != connection.key:
             yield each.key
 
 
-def every_pushed_cluster(_: AuthorityMap | MetricSource, lookup: Lookup) -> Iterable[Key]:
-    """The clusters in push mode: what their collectors trust or may read has changed."""
+def list_pushed_clusters(_: AuthorityMap | MetricSource, lookup: Lookup) -> Iterable[Key]:
+    """The clusters in push mode: their collectors need the new CA or the new permissions."""
     for each in lookup.list(ClusterConnection):
         if each.spec.collection_mode == PUSH:
             yield each.key
@@ -258,20 +260,20 @@ def registries_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
         yield each.key
 
 
-def every_source(_: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
-    """Every MetricSource: a cluster came or went."""
+def list_sources(_: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
+    """Every MetricSource, when a cluster was connected or lost."""
     for each in lookup.list(MetricSource):
         yield each.key
 
 
-def every_policy(_: MetricSource, lookup: Lookup) -> Iterable[Key]:
-    """Every policy: a type of resources came, went or has other fields."""
+def list_policies(_: MetricSource, lookup: Lookup) -> Iterable[Key]:
+    """Every policy, when a MetricSource changed: warnings depend on its type and fields."""
     for each in lookup.list(MonitorAccessPolicy):
         yield each.key
 
 
 def phase_changed(event: Event) -> bool:
-    """Whether a cluster was connected or lost."""
+    """Whether the phase of a ClusterConnection changed."""
     if event.old is None:
         return True
     before = event.old.typed(ClusterConnection).status.phase

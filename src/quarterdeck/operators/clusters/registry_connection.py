@@ -1,4 +1,4 @@
-"""The reconciler of RegistryConnection: check, keep, report, come back."""
+"""The reconciler of RegistryConnection: checks a registry, stores and reports the result."""
 
 import base64
 from typing import Any
@@ -35,7 +35,7 @@ _ERROR_S = 60.0
 _SLOW_MS = 2000
 _DOCKER_CONFIG = ".dockerconfigjson"
 _DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")
-"""`docker login` writes one of its names, images another."""
+"""Hosts that mean docker.io: `docker login` writes one of them, images name another."""
 _RETRY_DELETION_S = 10.0
 
 RegistryContext = Context[RegistryConnection]
@@ -49,10 +49,10 @@ class Registries:
         self._registry = registry
 
     async def reconcile(self, connection: RegistryConnection, ctx: RegistryContext) -> RequeueAfter:
-        """Check the registry, keep what was found, and say how it fares."""
+        """Check the registry, store the result, and set its health in the status."""
         monitoring = connection.spec.monitoring
         interval_s = plan.get_interval(monitoring.interval, 60)
-        address, note = await self._address(connection, ctx)
+        address, note = await self._resolve_address(connection, ctx)
         limit = (monitoring.max_catalog_entries or _CATALOG) if monitoring.check_catalog else None
         wanted = RegistryCheck(
             paths=connection.spec.health_check_paths or HEALTH_CHECK_PATHS,
@@ -84,7 +84,7 @@ class Registries:
             raise Waiting(reason, str(error), after_s=_RETRY_DELETION_S) from error
 
     async def _check(self, address: RegistryAddress, wanted: RegistryCheck) -> RegistryReport:
-        """Ask the registry, if the spec names nothing else."""
+        """Check the registry; nothing is sent if its address or a health check path is invalid."""
         problem = find_endpoint_problem(address.url) or find_path_problem(wanted.paths)
         if problem:
             return RegistryReport(
@@ -92,10 +92,10 @@ class Registries:
             )
         return await self._registry.check(address, wanted)
 
-    async def _address(
+    async def _resolve_address(
         self, connection: RegistryConnection, ctx: RegistryContext
     ) -> tuple[RegistryAddress, str]:
-        """Where the registry is, and what is missing of the credentials; it goes on without."""
+        """Resolve the address; the text names missing credentials, which do not stop the check."""
         spec = connection.spec
         url = build_url(spec.endpoint, insecure=spec.insecure)
         address = RegistryAddress(url=url, skip_tls_verify=spec.skip_tls_verify)
@@ -143,7 +143,7 @@ class Registries:
         note: str,
         ctx: RegistryContext,
     ) -> None:
-        """The status; response times and counts only when they differ enough."""
+        """Set the status; response time and counts only if they changed enough."""
         before = ctx.obj.status
         reason, message = explain(found, facts, health)
         if note:
@@ -158,7 +158,7 @@ class Registries:
         is_new = any(getattr(before, name) != value for name, value in values.items())
         is_new = is_new or plan.is_time_changed(before.response_time, facts.response_time)
         is_new = is_new or plan.is_count_changed(before.repository_count, facts.repository_count)
-        if is_new or _without_time(before.message) != _without_time(message):
+        if is_new or _drop_time(before.message) != _drop_time(message):
             values["message"] = message
             values["response_time"] = facts.response_time
             values["repository_count"] = facts.repository_count
@@ -203,14 +203,14 @@ def read_credentials(values: dict[str, bytes], url: str) -> tuple[str, str]:
 def _get_host(address: str) -> str:
     """Host and port of an address with or without scheme and path.
 
-    An entry is for one host alone: the password of another must not be sent here.
+    Entries of Docker's configuration are matched by it, so that a password goes only to its host.
     """
     host = address.rpartition("://")[2].partition("/")[0].lower()
     return "docker.io" if host in _DOCKER_HUB else host
 
 
 def explain(found: RegistryReport, facts: RegistryFacts, health: Health) -> tuple[Reason, str]:
-    """Why a registry fares as it does."""
+    """Reason and message of the condition Ready."""
     took = f"(response time: {facts.response_time}ms)"
     if not facts.available:
         return Reason.UNAVAILABLE, f"Registry unavailable: {facts.error}"
@@ -223,13 +223,13 @@ def explain(found: RegistryReport, facts: RegistryFacts, health: Health) -> tupl
     return Reason.HEALTHY, f"Registry is healthy {took}{count}{note}"
 
 
-def _without_time(message: str) -> str:
+def _drop_time(message: str) -> str:
     head, _, rest = message.partition("(response time:")
     return head + rest.partition(")")[2]
 
 
 def build_spec(connection: RegistryConnection) -> RegistrySpec:
-    """What a user declared, as the store keeps it."""
+    """The declared spec in the shape that the store keeps."""
     spec, monitoring = connection.spec, connection.spec.monitoring
     reference = spec.credentials_ref
     return RegistrySpec(

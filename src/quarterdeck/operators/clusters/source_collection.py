@@ -1,4 +1,4 @@
-"""One MetricSource on one cluster: read, store, and say what came of it."""
+"""Collects one MetricSource from one cluster, and stores the result."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Collections:
-    """What is remembered of one source."""
+    """State of one source that is kept in memory between two reconciles."""
 
     def __init__(self, source: "CompiledSource") -> None:
         self.source = source
@@ -44,7 +44,7 @@ class SourceCollection:
     async def collect(
         self, source: MetricSource, known: Collections, connection: ClusterConnection
     ) -> Outcome:
-        """One cluster, within its time limit; a failure is an outcome."""
+        """Collect from one cluster within the time limit; a failure is returned as an outcome."""
         hub, limits = self._hub, source.spec.collection
         began = hub.clock.monotonic()
         access = hub.pool.find(connection.metadata.uid)
@@ -69,7 +69,9 @@ class SourceCollection:
     ) -> Outcome:
         identity = keys.source_id(*source.key)
         interval_s = source.spec.collection.interval_seconds
-        writes = collection_records.plan_collection(identity, cluster, result, self._ttl_s(source))
+        writes = collection_records.plan_collection(
+            identity, cluster, result, self._compute_ttl_s(source)
+        )
         problem = await self._hub.store(writes)
         if problem is not None:
             known.problem = problem
@@ -90,18 +92,18 @@ class SourceCollection:
         )
 
     async def store_failure(self, source: MetricSource, cluster: str, text: str) -> Outcome:
-        """A cluster that could not be read: its rows stay, and its meta says why."""
+        """Record that a cluster could not be read: its rows stay, and its meta has the cause."""
         write = collection_records.plan_failure(
             keys.source_id(*source.key),
             cluster,
             text,
             at=self._hub.clock.now(),
-            ttl_s=self._ttl_s(source),
+            ttl_s=self._compute_ttl_s(source),
         )
         await self._hub.store([write])
         delay_s = plan.plan_collection_delay(source.spec.collection.interval_seconds, errors=True)
         due_at = self._hub.clock.monotonic() + delay_s
         return Outcome(errors=1, problem=f"{cluster}: {text}", due_at=due_at)
 
-    def _ttl_s(self, source: MetricSource) -> int:
+    def _compute_ttl_s(self, source: MetricSource) -> int:
         return self._hub.options.lifetimes.cached(source.spec.collection.interval_seconds)

@@ -1,4 +1,4 @@
-"""Experiments that the original operator began: what it made is marked as ours, not made again.
+"""Takes over experiments that the original operator began: labels its objects as ours.
 
 The original labels less than we do: a claim and Argo CD's Secret name their cluster, Applications
 and Workflows name the experiment without its namespace. Its names are those that we derive for
@@ -29,7 +29,7 @@ from quarterdeck.wire.status import NotFound
 
 
 class Made(NamedTuple):
-    """An object that the original makes, and the label by which it is known as made by it."""
+    """An object that the original creates, and the label by which it is recognized."""
 
     kind: type[Object]
     key: Key
@@ -39,17 +39,17 @@ class Made(NamedTuple):
 
 
 def is_foreign(status: ExperimentStatus) -> bool:
-    """Whether another operator wrote the status: ours counts the targets before anything else."""
+    """Whether another operator wrote the status: ours sets `targetCount` first of all."""
     return bool(status.phase) and not status.target_count
 
 
 def is_adoptable(run: Run) -> bool:
-    """Whether our names are those of the original."""
+    """Whether our names of objects equal those of the original, as only in `naming.HOME`."""
     return run.ctx.key.namespace == naming.HOME
 
 
 def refuse(run: Run) -> str:
-    """Say in the status why the experiment is left alone."""
+    """Report in the status why the experiment is not taken over; returns the message."""
     message = (
         f"this experiment was started by another operator in namespace {run.ctx.key.namespace}; "
         "only "
@@ -61,7 +61,7 @@ def refuse(run: Run) -> str:
 
 
 async def adopt(run: Run) -> None:
-    """Mark what the original made, then check the experiment again unless it has ended."""
+    """Label what the original created, then start again at Pending unless the run has ended."""
     found = await mark_objects(run)
     run.set(target_count=len(run.targets))
     shown = ", ".join(f"{each.kind.KIND.kind} {each.key}" for each in found)
@@ -75,7 +75,7 @@ async def adopt(run: Run) -> None:
 
 
 def _begin_target(run: Run, name: str, found: Sequence[Made]) -> TargetStatus:
-    """The status of a target before its first phase, with the names that the original gave."""
+    """Build the initial status of a target, with the names that the original chose."""
     apps = [each.key.name for each in found if each.kind is ArgoApplication and each.target == name]
     division: AdoptedApplications = ""
     if apps:
@@ -89,14 +89,14 @@ def _begin_target(run: Run, name: str, found: Sequence[Made]) -> TargetStatus:
 
 
 def _keep_results(run: Run) -> None:
-    """What the original has stored is not collected again."""
+    """Mark results that the original has stored, so that they are not collected again."""
     if run.status.results_url:
         message = "stored by the operator that started the experiment"
         run.condition(RESULTS_COLLECTED, TRUE, Reason.COLLECTED, message)
 
 
 async def mark_objects(run: Run) -> list[Made]:
-    """Label everything that the original made for the experiment, and return it."""
+    """Label the objects that the original created for the experiment, and return them."""
     found = []
     for made in _list_made(run):
         try:
@@ -105,7 +105,7 @@ async def mark_objects(run: Run) -> list[Made]:
             continue
         if not _is_made(current.metadata.labels, made):
             continue
-        labels = naming.labels(run.ctx.obj, target=made.target)
+        labels = naming.build_labels(run.ctx.obj, target=made.target)
         await run.ctx.api.merge(made.kind, made.key, {"metadata": {"labels": labels}})
         found.append(made)
     return found
@@ -116,7 +116,7 @@ def _is_made(labels: Mapping[str, str], made: Made) -> bool:
 
 
 def _list_made(run: Run) -> Iterator[Made]:
-    """What the original makes, whether or not it is there."""
+    """Every object that the original may have created, whether or not it exists."""
     name, settings = run.ctx.key.name, run.settings
     for target in run.targets:
         base = f"{name}-{target.name}"
@@ -125,12 +125,14 @@ def _list_made(run: Run) -> Iterator[Made]:
         if adapter.kind is not None:
             place = Key(adapter.namespace(run.ctx.obj), cluster)
             yield Made(adapter.kind, place, naming.LABEL_CLUSTER, cluster, target.name)
-            secret = Key(settings.argocd_namespace, naming.cluster_secret_name(cluster))
+            secret = Key(settings.argocd_namespace, naming.build_cluster_secret_name(cluster))
             yield Made(OwnSecretHead, secret, naming.LABEL_CLUSTER, cluster, target.name)
         for app in (base, *(f"{base}-{layer}" for layer in LAYERS)):
             place = Key(settings.argocd_namespace, app)
             yield Made(ArgoApplication, place, naming.LABEL_EXPERIMENT, name, target.name)
-        copy = Key(run.ctx.key.namespace, naming.kubeconfig_secret_name(run.ctx.obj, target.name))
+        copy = Key(
+            run.ctx.key.namespace, naming.build_kubeconfig_secret_name(run.ctx.obj, target.name)
+        )
         yield Made(OwnSecretHead, copy, naming.LABEL_EXPERIMENT, name, target.name)
-    workflow = Key(settings.workflow_namespace, naming.workflow_name(run.ctx.obj))
+    workflow = Key(settings.workflow_namespace, naming.build_workflow_name(run.ctx.obj))
     yield Made(ArgoWorkflow, workflow, naming.LABEL_EXPERIMENT, name)

@@ -18,7 +18,7 @@ from quarterdeck.operators.experiments.substitution import Scope
 IN_CLUSTER = "https://kubernetes.default.svc"
 RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io"
 DIGEST = f"{GROUP}/digest"
-"""Annotation of Secrets we write: a digest of what they hold, so that it need not be read."""
+"""Annotation of our Secrets with a digest of the data, which need not be read then."""
 LAYERS: tuple[Layer, ...] = ("infra", "obs", "workload")
 _RETRY = {"limit": 5, "backoff": {"duration": "5s", "factor": 2, "maxDuration": "3m"}}
 _NAMESPACE_LABELS = {
@@ -27,23 +27,23 @@ _NAMESPACE_LABELS = {
 }
 
 
-def cluster_secret(
+def build_cluster_secret(
     experiment: Experiment, target: str, cluster: str, connection: Connection, *, namespace: str
 ) -> dict[str, Any]:
-    """The Secret by which Argo CD knows a cluster."""
+    """The Secret that registers a cluster with Argo CD."""
     data = {
         "name": cluster,
         "server": connection.server,
-        "config": msgspec.json.encode(_config(connection), order="sorted").decode(),
+        "config": msgspec.json.encode(_build_config(connection), order="sorted").decode(),
     }
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
-            "name": naming.cluster_secret_name(cluster),
+            "name": naming.build_cluster_secret_name(cluster),
             "namespace": namespace,
             "labels": {
-                **naming.labels(experiment, target=target),
+                **naming.build_labels(experiment, target=target),
                 "argocd.argoproj.io/secret-type": "cluster",
                 naming.LABEL_CLUSTER: cluster,
             },
@@ -54,7 +54,7 @@ def cluster_secret(
     }
 
 
-def _config(connection: Connection) -> dict[str, Any]:
+def _build_config(connection: Connection) -> dict[str, Any]:
     tls: dict[str, Any] = {
         "caData": "" if connection.insecure else connection.ca_data,
         "certData": connection.cert_data,
@@ -79,7 +79,7 @@ def digest(data: Mapping[str, str]) -> str:
 
 
 class App(NamedTuple):
-    """One Application to be, before references are replaced."""
+    """A planned Application, before references are replaced."""
 
     name: str
     layer: Layer
@@ -91,8 +91,8 @@ class App(NamedTuple):
 def plan_apps(experiment: Experiment, target: Target, status: TargetStatus) -> list[App]:
     """The Applications of a target, in the order of layers and of the spec.
 
-    Components are those recorded when the run began, not those of today. Applications that another
-    operator made stay divided as they are.
+    Components are those recorded when the run began, not the current ones. Applications that
+    another operator created keep their division.
     """
     mode = status.adopted_applications or target.applications
     recorded = sorted(status.resolved_components, key=lambda each: LAYERS.index(each.layer))
@@ -111,7 +111,7 @@ def plan_apps(experiment: Experiment, target: Target, status: TargetStatus) -> l
             continue
         params = {each.name: each.params}
         if mode == "PerComponent":
-            name = naming.application_name(experiment, target.name, each.name)
+            name = naming.build_application_name(experiment, target.name, each.name)
             found.append(App(name, each.layer, (component,), params))
         elif found and (mode == "Single" or found[-1].layer == each.layer):
             last = found[-1]
@@ -121,12 +121,12 @@ def plan_apps(experiment: Experiment, target: Target, status: TargetStatus) -> l
         else:
             layered = mode != "Single" and any(other.layer != "workload" for other in recorded)
             part = each.layer if layered else ""
-            name = naming.application_name(experiment, target.name, part)
+            name = naming.build_application_name(experiment, target.name, part)
             found.append(App(name, each.layer, (component,), params))
     return found
 
 
-def application(
+def build_application(
     experiment: Experiment,
     target: Target,
     app: App,
@@ -135,12 +135,12 @@ def application(
     scope: Scope,
     settings: Settings,
 ) -> dict[str, Any]:
-    """The Application. Raises `SubstitutionError`, `NotYet` while a reference is not known."""
+    """Build the Application. Raises `SubstitutionError`; `NotYet` if a value is not known yet."""
     sources: list[Mapping[str, Any]] = []
     for component in app.components:
         sources += build_sources(component, app.params[component.name], scope)
-    labels = naming.labels(experiment, target=target.name, layer=app.layer)
-    namespace = naming.base_name(experiment)
+    labels = naming.build_labels(experiment, target=target.name, layer=app.layer)
+    namespace = naming.build_base_name(experiment)
     metadata: dict[str, Any] = {
         "name": app.name,
         "namespace": settings.argocd_namespace,
@@ -160,7 +160,7 @@ def application(
                 "automated": {"prune": True, "selfHeal": True},
                 "syncOptions": ["CreateNamespace=true", "ServerSideApply=true"],
                 "managedNamespaceMetadata": {
-                    "labels": {**_NAMESPACE_LABELS, **naming.labels(experiment)}
+                    "labels": {**_NAMESPACE_LABELS, **naming.build_labels(experiment)}
                 },
                 "retry": _RETRY,
             },
@@ -169,13 +169,14 @@ def application(
 
 
 def keeps_cluster(target: Target) -> bool:
-    """Whether the cluster outlives the experiment, so that Argo CD must remove what it installed.
+    """Whether Argo CD must remove what it installed when the Application is deleted.
 
-    A virtual cluster shares the hub's volumes and load balancers: it is emptied as well.
+    Some clusters outlive the experiment. A virtual cluster is deleted with it, but shares the
+    hub's volumes and load balancers.
     """
     return target.cluster.type in ("hub", "existing", "vcluster", "talos")
 
 
 def describe_installed(resources: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Objects of Applications as the status lists them: Kind/name, sorted, each once."""
+    """Objects of Applications in the form of the status: Kind/name, sorted, without duplicates."""
     return tuple(sorted({f"{kind}/{name}" for kind, name in resources}))

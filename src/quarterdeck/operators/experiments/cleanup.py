@@ -1,8 +1,8 @@
-"""Clean-up: everything that was made for an experiment goes, in reverse order.
+"""Clean-up: deletes everything that was created for an experiment, in reverse order.
 
-What exists is found by labels, not by the status: also what a crash left unrecorded is found. Each
-step begins when the one before is done; absent is done. Nothing here waits: a pass deletes what it
-can and names what is left, and events bring the next pass.
+Objects are found by labels, not by the status, so that those are found too that a crash left
+unrecorded. Each step begins when the one before is done. Nothing here blocks: a reconcile deletes
+what it can and names what is left, and events trigger the next one.
 """
 
 from typing import Any
@@ -24,11 +24,11 @@ from quarterdeck.operators.experiments.run import Run
 from quarterdeck.wire.status import NotFound
 
 _CHECK_S = 5.0
-"""How often to look for objects that cannot be watched: composite resources."""
+"""Seconds between checks for composite resources, which are not watched."""
 
 
 async def clean_up(run: Run, *, elapsed_s: float) -> list[str]:
-    """Delete what can be deleted now; what is left, in words. Empty when all is gone."""
+    """Delete what can be deleted now; returns a description of each object that is left."""
     for remove in (
         _stop_workflows,
         _delete_applications,
@@ -45,7 +45,7 @@ async def clean_up(run: Run, *, elapsed_s: float) -> list[str]:
 
 
 async def _stop_workflows(run: Run, elapsed_s: float) -> list[str]:
-    """Terminate what runs; a workflow that does not stop is deleted in the end."""
+    """Terminate running workflows; one that does not stop in time is deleted later anyway."""
     left: list[str] = []
     for workflow in await list_own(run, ArgoWorkflow):
         phase = workflow.status.phase
@@ -61,9 +61,9 @@ async def _stop_workflows(run: Run, elapsed_s: float) -> list[str]:
 
 
 async def _delete_applications(run: Run, elapsed_s: float) -> list[str]:
-    """Targets that nobody depends on first, one level after the other."""
+    """Delete Applications level by level, those of targets without dependents first."""
     apps = await list_own(run, ArgoApplication)
-    levels = plan.deletion_order(run.ctx.obj)
+    levels = plan.order_deletion(run.ctx.obj)
     known = {name for level in levels for name in level}
     level_of = {name: index for index, level in enumerate(levels) for name in level}
     by_level: dict[int, list[ArgoApplication]] = {}
@@ -78,7 +78,10 @@ async def _delete_applications(run: Run, elapsed_s: float) -> list[str]:
 
 
 async def _delete_application(run: Run, app: ArgoApplication, elapsed_s: float) -> bool:
-    """Whether the Application is gone; finalizers that nobody serves any more are removed."""
+    """Delete an Application; returns whether it is gone.
+
+    Finalizers that no controller removes in time are removed here, so that the clean-up goes on.
+    """
     if not app.is_deleting:
         await run.ctx.delete(app)
         return not app.metadata.finalizers
@@ -101,7 +104,7 @@ async def _delete_datasource(run: Run, elapsed_s: float) -> list[str]:
 
 
 async def _delete_secrets(run: Run, elapsed_s: float) -> list[str]:
-    """Argo CD's Secrets and copies of kubeconfigs."""
+    """Delete Argo CD's cluster Secrets and copies of kubeconfigs."""
     for head in await list_own(run, OwnSecretHead):
         if not head.is_deleting:
             await run.ctx.delete(head)
@@ -124,7 +127,7 @@ async def _is_there(run: Run, kind: type[ClusterRequest], key: Key) -> bool:
 
 
 async def _await_composites(run: Run, elapsed_s: float) -> list[str]:
-    """The resources behind the claims, and their kubeconfigs, must be gone too."""
+    """Wait until composite resources and connection Secrets are gone too."""
     left: list[str] = []
     for target in run.targets:
         status, adapter = run.target(target.name), run.means.adapters[target.cluster.type]
@@ -152,7 +155,7 @@ async def _exists(run: Run, kind: type[Any], key: Key) -> bool:
 
 
 async def _delete_namespaces(run: Run, elapsed_s: float) -> list[str]:
-    """Namespaces that Argo CD made on the hub for this experiment."""
+    """Delete namespaces that Argo CD created on the hub for this experiment."""
     left: list[str] = []
     for head in await list_own(run, OwnNamespaceHead):
         if not head.is_deleting:
@@ -163,7 +166,7 @@ async def _delete_namespaces(run: Run, elapsed_s: float) -> list[str]:
 
 
 async def _delete_workflows(run: Run, elapsed_s: float) -> list[str]:
-    """Last, so that steps and outputs can be read until everything else is gone."""
+    """Delete workflows last, so that steps and outputs can be read until then."""
     left: list[str] = []
     for workflow in await list_own(run, ArgoWorkflow):
         if not workflow.is_deleting:

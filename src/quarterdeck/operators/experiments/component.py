@@ -5,12 +5,12 @@ from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.field import FieldError, duplicate
 from quarterdeck.operators.experiments.components import check_sources
 from quarterdeck.operators.experiments.conditions import VALID, Reason
-from quarterdeck.operators.experiments.substitution import SubstitutionError, references
+from quarterdeck.operators.experiments.substitution import SubstitutionError, find_references
 from quarterdeck.runtime import Context
 
 
 async def reconcile(component: Component, ctx: Context[Component]) -> None:
-    """Check it on its own, so that its author learns what is wrong before an experiment does."""
+    """Validate a Component, so that mistakes are reported before an experiment uses it."""
     problems = check(component)
     ctx.status.set(sources=len(component.spec.sources))
     if problems:
@@ -21,7 +21,7 @@ async def reconcile(component: Component, ctx: Context[Component]) -> None:
 
 
 def check(component: Component) -> list[str]:
-    """What is wrong with a component, whoever uses it."""
+    """Find problems of a component that do not depend on the experiments that use it."""
     spec = component.spec
     problems: list[FieldError] = list(check_sources(spec.sources, path="spec.sources"))
     seen: set[str] = set()
@@ -33,7 +33,7 @@ def check(component: Component) -> list[str]:
     for index, source in enumerate(spec.sources):
         for text in (source.repo_url, source.path, source.helm.values if source.helm else ""):
             try:
-                list(references(text))
+                list(find_references(text))
             except SubstitutionError as error:
                 found.append(f"spec.sources[{index}]: {error}")
     return found

@@ -1,4 +1,4 @@
-"""From a component reference to the sources of an Argo CD Application. Pure.
+"""Resolves component references to the sources of Argo CD Applications. Pure.
 
 Order of resolution: a source given in the reference, the Component object, a built-in component,
 the directory convention where the experiment allows it. Parameters: the Component's defaults are
@@ -26,7 +26,7 @@ from quarterdeck.operators.experiments.substitution import (
     NotYet,
     Scope,
     SubstitutionError,
-    references,
+    find_references,
     substitute,
 )
 
@@ -35,7 +35,7 @@ _VALUES = "$values/"
 
 
 class Problem(NamedTuple):
-    """One error of a spec: where, what, and which reason it gives the experiment."""
+    """An error of a spec, and the reason that the experiment gets from it."""
 
     reason: Reason
     error: FieldError
@@ -45,7 +45,7 @@ class Problem(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """What a reference stands for."""
+    """The resolved component of a reference."""
 
     name: str
     kind: str
@@ -80,7 +80,7 @@ KINDS = ("app", "workflow", "config")
 def resolve(
     ref: ComponentRef, components: Mapping[str, Component], *, path: str, by_convention: bool
 ) -> Resolved | Problem:
-    """What a reference stands for, or what is wrong with it."""
+    """Resolve a reference; returns the component, or why the reference is invalid."""
     try:
         kind, name = kind_of(ref)
     except ValueError as error:
@@ -103,7 +103,7 @@ def resolve(
             return Resolved(
                 name, kind, "Convention", (catalogue.build_source_by_convention(name, kind),)
             )
-        detail = _not_found(name, kind, components)
+        detail = _describe_missing(name, kind, components)
         return Problem(Reason.COMPONENT_NOT_FOUND, field.invalid(f"{path}.{kind}", name, detail))
     if component.spec.type != kind:
         detail = (
@@ -122,7 +122,7 @@ def resolve(
 
 
 def check_sources(sources: Sequence[ComponentSource], *, path: str) -> Iterator[FieldError]:
-    """What is wrong with the sources of a component."""
+    """Find errors in the sources of a component."""
     has_values = _uses_values(sources)
     for index, source in enumerate(sources):
         where = f"{path}[{index}]"
@@ -138,16 +138,16 @@ def check_sources(sources: Sequence[ComponentSource], *, path: str) -> Iterator[
 
 
 def check_params(resolved: Resolved, params: Mapping[str, str], *, path: str) -> Iterator[Problem]:
-    """Missing, unknown and wrongly typed parameters of one reference."""
+    """Find missing, unknown and wrongly typed parameters of one reference."""
     declared = {parameter.name: parameter for parameter in resolved.parameters}
     takes_any = any(is_helm(source) for source in resolved.sources)
     for name, parameter in declared.items():
         value = params.get(name, parameter.default)
         if parameter.required and not value:
             detail = f"parameter {name} of component {resolved.name} must be set"
-            yield _bad_parameter(field.required(f"{path}.{name}", detail))
-        elif value and (problem := _type_problem(parameter, value)):
-            yield _bad_parameter(field.type_invalid(f"{path}.{name}", value, problem))
+            yield _build_parameter_problem(field.required(f"{path}.{name}", detail))
+        elif value and (problem := _find_type_problem(parameter, value)):
+            yield _build_parameter_problem(field.type_invalid(f"{path}.{name}", value, problem))
     for name in params:
         if name not in declared and not takes_any:
             known = ", ".join(sorted(declared)) or "none"
@@ -155,13 +155,13 @@ def check_params(resolved: Resolved, params: Mapping[str, str], *, path: str) ->
                 f"component {resolved.name} has no such parameter and no Helm chart that could "
                 f"take it; parameters: {known}"
             )
-            yield _bad_parameter(field.forbidden(f"{path}.{name}", detail))
+            yield _build_parameter_problem(field.forbidden(f"{path}.{name}", detail))
 
 
 def merge_params(
     resolved: Resolved, params: Mapping[str, str], scope: Scope
 ) -> tuple[dict[str, str], Scope]:
-    """The reference's parameters with their references replaced, and the scope of its sources."""
+    """Replace references in the given parameters; also returns the scope for the sources."""
     given = {name: substitute(value, scope) for name, value in params.items()}
     defaults = {parameter.name: parameter.default for parameter in resolved.parameters}
     return given, scope._replace(params={**defaults, **given})
@@ -170,10 +170,10 @@ def merge_params(
 def build_sources(
     resolved: Resolved, params: Mapping[str, str], scope: Scope
 ) -> list[dict[str, Any]]:
-    """The `sources` of an Application. Raises `SubstitutionError`."""
+    """Build the `sources` of an Application. Raises `SubstitutionError`."""
     given, inner = merge_params(resolved, params, scope)
     has_values = _uses_values(resolved.sources)
-    used = set(_used_names(resolved.sources))
+    used = set(_list_used_names(resolved.sources))
     found = []
     for source in resolved.sources:
         built: dict[str, Any] = {
@@ -200,24 +200,24 @@ def is_helm(source: ComponentSource) -> bool:
 def check_texts(
     resolved: Resolved, params: Mapping[str, str], scope: Scope, *, path: str
 ) -> Iterator[Problem]:
-    """References in parameters and sources that can never be replaced."""
+    """Find references in parameters and sources that can never be replaced."""
     values: dict[str, str] = {}
     for name, value in params.items():
         try:
             values[name] = substitute(value, scope)
         except SubstitutionError as error:
             if not isinstance(error, NotYet):
-                yield _bad_parameter(field.invalid(f"{path}.{name}", value, str(error)))
+                yield _build_parameter_problem(field.invalid(f"{path}.{name}", value, str(error)))
             values[name] = "late"
     defaults = {parameter.name: parameter.default for parameter in resolved.parameters}
     inner = scope._replace(params={**defaults, **values})
-    for text in _texts(resolved.sources):
+    for text in _list_texts(resolved.sources):
         try:
             substitute(text, inner)
         except SubstitutionError as error:
             if not isinstance(error, NotYet):
                 detail = f"component {resolved.name}: {error}"
-                yield _bad_parameter(field.invalid(path, text, detail))
+                yield _build_parameter_problem(field.invalid(path, text, detail))
 
 
 def _build_helm(
@@ -251,7 +251,7 @@ def _build_helm(
     return built
 
 
-def _texts(sources: Sequence[ComponentSource]) -> Iterator[str]:
+def _list_texts(sources: Sequence[ComponentSource]) -> Iterator[str]:
     """Every text of the sources in which references are replaced."""
     for source in sources:
         yield from (source.repo_url, source.target_revision, source.path, source.chart)
@@ -260,9 +260,9 @@ def _texts(sources: Sequence[ComponentSource]) -> Iterator[str]:
             yield from (parameter.value for parameter in helm.parameters)
 
 
-def _used_names(sources: Sequence[ComponentSource]) -> Iterator[str]:
-    for text in _texts(sources):
-        for reference in references(text):
+def _list_used_names(sources: Sequence[ComponentSource]) -> Iterator[str]:
+    for text in _list_texts(sources):
+        for reference in find_references(text):
             yield reference.name.removeprefix("params.")
 
 
@@ -275,7 +275,7 @@ def _uses_values(sources: Sequence[ComponentSource]) -> bool:
     )
 
 
-def _type_problem(parameter: ComponentParameter, value: str) -> str:
+def _find_type_problem(parameter: ComponentParameter, value: str) -> str:
     if "${" in value:
         return ""
     if parameter.type == "int" and not _INTEGER.fullmatch(value):
@@ -285,14 +285,14 @@ def _type_problem(parameter: ComponentParameter, value: str) -> str:
     return ""
 
 
-def _not_found(name: str, kind: str, components: Mapping[str, Component]) -> str:
+def _describe_missing(name: str, kind: str, components: Mapping[str, Component]) -> str:
     names = [each.metadata.name for each in components.values() if each.spec.type == kind]
     near = difflib.get_close_matches(name, names, n=3)
     hint = f"; similar names: {', '.join(near)}" if near else ""
     return f"Component {name} of type {kind} not found{hint}; create it, or correct the name"
 
 
-def _bad_parameter(error: FieldError) -> Problem:
+def _build_parameter_problem(error: FieldError) -> Problem:
     return Problem(Reason.PARAMETER_INVALID, error)
 
 

@@ -1,4 +1,4 @@
-"""The Grafana datasource of an experiment, by whichever back end is installed."""
+"""Creates and deletes the Grafana datasource of an experiment, by the configured back end."""
 
 from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.meta.conditions import FALSE, TRUE
@@ -12,8 +12,8 @@ from quarterdeck.wire.status import NotFound
 
 
 async def ensure(run: Run) -> None:
-    """Create the datasource once; a Grafana that does not answer never stops an experiment."""
-    source = observability.datasource(run.ctx.obj, run.settings)
+    """Create the datasource once; a failure of Grafana does not stop the experiment."""
+    source = observability.build_datasource(run.ctx.obj, run.settings)
     if source is None or run.settings.grafana == "none":
         return
     if run.is_true(OBSERVABILITY_READY):
@@ -30,7 +30,7 @@ async def ensure(run: Run) -> None:
 
 
 async def delete(run: Run) -> list[str]:
-    """Remove the datasource; what could not be removed."""
+    """Remove the datasource; returns a description of what could not be removed."""
     if run.spec.retain_datasource:
         return []
     for kind in (GrafanaDatasource, OwnConfigMapHead):
@@ -57,7 +57,7 @@ async def _write(run: Run, source: Datasource) -> None:
             document = observability.grafana_datasource(experiment, source, settings)
             await run.ctx.api.apply(GrafanaDatasource, document)
         case "sidecar":
-            document = observability.sidecar_config_map(experiment, source, settings)
+            document = observability.build_sidecar_config_map(experiment, source, settings)
             await run.ctx.api.apply(ConfigMap, document)
         case "none":
             return

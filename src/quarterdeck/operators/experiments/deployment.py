@@ -24,7 +24,7 @@ _RETRY_S = 5.0
 
 
 async def ensure_applications(run: Run) -> None:
-    """Create and judge the Applications of every target whose turn it is.
+    """Create and check the Applications of every target whose dependencies are ready.
 
     Raises:
         ExperimentFailed: if an Application can never become ready.
@@ -86,7 +86,7 @@ async def _ensure_target(run: Run, target: Target) -> None:
         return
     apps = argocd.plan_apps(run.ctx.obj, target, status)
     verdict, found, layers = READY, [], []
-    for stage in _stages(apps):
+    for stage in _group_stages(apps):
         try:
             pairs = [(app, await _ensure_app(run, target, app)) for app in stage]
         except NotYet as error:
@@ -104,7 +104,7 @@ async def _ensure_target(run: Run, target: Target) -> None:
     run.set_target(
         target.name,
         components=argocd.describe_installed(resources),
-        deployed_layers=_layers(layers),
+        deployed_layers=_order_layers(layers),
         apps_created=len(found) == len(apps),
         apps_ready=verdict.state is State.READY,
         reason="" if verdict.state is State.READY else str(verdict.reason),
@@ -127,7 +127,7 @@ def _consider(run: Run, target: Target, verdict: Judged) -> None:
 
 
 def _fail_dependents(run: Run, name: str) -> None:
-    """Say of those who depend on a failed target why they never came."""
+    """Mark the targets that depend on a failed target as failed too."""
     for target in run.targets:
         if name in target.depends and run.target(target.name).phase != "Failed":
             run.set_target(
@@ -139,15 +139,15 @@ def _fail_dependents(run: Run, name: str) -> None:
             _fail_dependents(run, target.name)
 
 
-def _stages(apps: Sequence[App]) -> list[list[App]]:
-    """What may be created at once: the layers below the workload, then the workload."""
+def _group_stages(apps: Sequence[App]) -> list[list[App]]:
+    """Group Applications into stages: the layers below the workload, then the workload."""
     below = [app for app in apps if app.layer != "workload"]
     workload = [app for app in apps if app.layer == "workload"]
     return [stage for stage in (below, workload) if stage]
 
 
 async def _ensure_app(run: Run, target: Target, app: App) -> ArgoApplication | None:
-    """The Application, created if need be; None while an earlier one of its name goes."""
+    """Create or update an Application; None while an earlier one of its name is being deleted."""
     key = Key(run.settings.argocd_namespace, app.name)
     before = await find_own(run, ArgoApplication, key)
     if before is not None and is_stale(before, run.ctx.obj):
@@ -157,7 +157,7 @@ async def _ensure_app(run: Run, target: Target, app: App) -> ArgoApplication | N
     if before is not None and before.is_deleting:
         return None
     try:
-        document = argocd.application(
+        document = argocd.build_application(
             run.ctx.obj,
             target,
             app,
@@ -178,7 +178,7 @@ async def _ensure_app(run: Run, target: Target, app: App) -> ArgoApplication | N
     return applied
 
 
-def _layers(found: Sequence[Layer]) -> tuple[Layer, ...]:
+def _order_layers(found: Sequence[Layer]) -> tuple[Layer, ...]:
     return tuple(layer for layer in argocd.LAYERS if layer in found)
 
 

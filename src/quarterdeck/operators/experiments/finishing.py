@@ -1,4 +1,4 @@
-"""Complete and Failed: results, the Job after the run, clean-up, and the end of the object."""
+"""Phases Complete and Failed: results, the Job after the run, clean-up, and expiry."""
 
 import msgspec
 
@@ -29,25 +29,25 @@ from quarterdeck.operators.experiments.run import ExperimentFailed, Run, seconds
 from quarterdeck.runtime.reconcile import finalizer
 
 _COLLECTION_S = 600.0
-"""How long collecting results is tried before the clusters go without."""
+"""How long to try to collect results before the clusters are deleted without them."""
 _ORPHAN_CHECK_S = 600.0
 _AT_ONCE_S = 0.001
 
 
 async def step(run: Run) -> None:
-    """One step further towards an experiment that needs nothing any more."""
+    """Continue after the end of a run: results, Job, clean-up, finalizer, and expiry."""
     if not run.status.resources_cleaned and not await _finish_results_and_cleanup(run):
         return
     if FINALIZER in run.ctx.obj.metadata.finalizers and run.status.resources_cleaned:
         if not run.ctx.obj.status.resources_cleaned:
-            run.wake_in(_AT_ONCE_S)  # the finalizer stands until the status says that all is gone
+            run.wake_in(_AT_ONCE_S)  # the finalizer stays until `resources_cleaned` is stored
             return
         await finalizer.remove(run.ctx.obj, run.ctx.api, FINALIZER)
     await _expire(run)
 
 
 async def _finish_results_and_cleanup(run: Run) -> bool:
-    """Whether results, the Job and the clean-up need no more work now."""
+    """Continue results, the Job and the clean-up; returns whether all of them are done."""
     return await _collect(run) and await _run_job(run) and await _clean(run)
 
 
@@ -55,7 +55,7 @@ async def _finish_results_and_cleanup(run: Run) -> bool:
 
 
 async def _collect(run: Run) -> bool:
-    """Whether results need no more work."""
+    """Collect results; returns whether that is done."""
     if run.condition_of(RESULTS_COLLECTED) is not None and run.status.results_url:
         return True
     if not any(each.cluster_name for each in run.status.targets):
@@ -63,13 +63,13 @@ async def _collect(run: Run) -> bool:
         run.condition(RESULTS_COLLECTED, FALSE, Reason.NOT_REQUESTED, "nothing was run")
         return True
     try:
-        found = await run.means.results.collect(await _finished_run(run))
+        found = await run.means.results.collect(await _build_finished_run(run))
     except ResultsUnavailable as error:
         return _try_again(run, str(error))
     return _note_results(run, found)
 
 
-async def _finished_run(run: Run) -> FinishedRun:
+async def _build_finished_run(run: Run) -> FinishedRun:
     targets = []
     for target in run.targets:
         status, text = run.target(target.name), None
@@ -90,7 +90,7 @@ async def _finished_run(run: Run) -> FinishedRun:
                 name=target.name,
                 cluster_type=target.cluster.type,
                 cluster_name=status.cluster_name,
-                namespace=naming.base_name(run.ctx.obj),
+                namespace=naming.build_base_name(run.ctx.obj),
                 kubeconfig=text,
             )
         )
@@ -134,7 +134,7 @@ def _note_results(run: Run, found: Collected) -> bool:
 
 
 async def _run_job(run: Run) -> bool:
-    """Whether the Job has ended or there is none; its failure never changes the outcome."""
+    """Run the Job after the run; returns whether it is done. Its failure changes no outcome."""
     if run.status.analysis_phase in ("Succeeded", "Failed", "Skipped"):
         return True
     document = plan.post_run_job(
@@ -186,13 +186,13 @@ def _note_job(run: Run, job: PostRunJob) -> bool:
 
 
 def keeps_resources(experiment: Experiment) -> bool:
-    """Whether the policy leaves everything in place after the run."""
+    """Whether the clean-up policy keeps all objects after the run."""
     policy = experiment.spec.cleanup_policy
     return policy == "Never" or (policy == "OnSuccess" and experiment.status.phase == "Failed")
 
 
 async def _clean(run: Run) -> bool:
-    """Whether clean-up needs no more work now."""
+    """Clean up; returns whether that is done, or the policy keeps the objects."""
     if keeps_resources(run.experiment):
         message = f"cleanupPolicy is {run.spec.cleanup_policy}; delete the experiment to clean up"
         run.condition(RESOURCES_CLEANED, FALSE, Reason.RETAINED, message)
@@ -212,7 +212,7 @@ async def _clean(run: Run) -> bool:
 
 
 def finish_cleanup(run: Run) -> None:
-    """Write down that nothing is left; a workflow that still ran was stopped by that."""
+    """Record that nothing is left; a workflow that was still running is recorded as stopped."""
     run.set(resources_cleaned=True, cleaned_at=run.stamp(run.now))
     last = run.status.workflow_status
     if last is not None and not workflows.is_terminal(last.phase):
@@ -226,7 +226,7 @@ def finish_cleanup(run: Run) -> None:
 
 
 def note_leftovers(run: Run, left: list[str], *, elapsed_s: float) -> bool:
-    """Say what is still there; True when time is up for it."""
+    """Report the objects that are left; True if `spec.timeouts.cleanup` is over."""
     limit_s = seconds_of(run.spec.timeouts.cleanup)
     names = ", ".join(left)
     if elapsed_s < limit_s:
@@ -244,7 +244,7 @@ def note_leftovers(run: Run, left: list[str], *, elapsed_s: float) -> bool:
 
 
 async def _expire(run: Run) -> None:
-    """Delete the object when its time after the end is over."""
+    """Delete the experiment after `spec.ttlSecondsAfterFinished`."""
     ttl_s = run.spec.ttl_seconds_after_finished
     if ttl_s is None or not run.status.completed_at:
         return

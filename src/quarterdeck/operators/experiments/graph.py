@@ -18,19 +18,19 @@ class Edge(NamedTuple):
 
 
 class GraphError(NamedTuple):
-    """One thing wrong with the dependencies."""
+    """An error in the dependencies of targets."""
 
     reason: Reason
     target: str
     """The target whose `depends` is wrong."""
     entry: int | None
-    """Position in that target's `depends`; None if the target itself is meant."""
+    """Index in that target's `depends`; None if the error is in the target itself."""
     value: str
     message: str
 
 
-def levels(targets: Sequence[Edge]) -> list[list[str]]:
-    """Targets by level: those of a level depend only on those of earlier ones.
+def group_levels(targets: Sequence[Edge]) -> list[list[str]]:
+    """Group targets into levels, each of which depends only on earlier ones.
 
     Raises:
         ValueError: if `check` finds errors.
@@ -41,8 +41,8 @@ def levels(targets: Sequence[Edge]) -> list[list[str]]:
 
 
 def check(targets: Sequence[Edge]) -> list[GraphError]:
-    """Every error: duplicate targets, unknown, self and duplicate dependencies, and cycles."""
-    errors = [*_duplicate_targets(targets), *_bad_edges(targets)]
+    """Find all errors: duplicate targets, unknown, self and duplicate dependencies, cycles."""
+    errors = [*_duplicate_targets(targets), *_find_bad_edges(targets)]
     names = {target.name for target in targets}
     sane = [
         Edge(each.name, tuple(d for d in dict.fromkeys(each.depends) if d in names - {each.name}))
@@ -57,7 +57,7 @@ def check(targets: Sequence[Edge]) -> list[GraphError]:
     return errors
 
 
-def ancestors(targets: Sequence[Edge]) -> dict[str, frozenset[str]]:
+def find_ancestors(targets: Sequence[Edge]) -> dict[str, frozenset[str]]:
     """For each target everything it depends on, directly or not; cycles are tolerated."""
     direct = {target.name: target.depends for target in targets}
     found: dict[str, frozenset[str]] = {}
@@ -74,7 +74,7 @@ def ancestors(targets: Sequence[Edge]) -> dict[str, frozenset[str]]:
 
 
 def find_cycle(stuck: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """A cycle among targets that all wait for one another; it starts where the spec does."""
+    """Find a cycle among targets left without a level; it starts with the first of the spec."""
     order = list(stuck)
     position = {name: index for index, name in enumerate(order)}
     walk: dict[str, int] = {}
@@ -88,7 +88,7 @@ def find_cycle(stuck: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _split_levels(targets: Sequence[Edge]) -> tuple[list[list[str]], dict[str, tuple[str, ...]]]:
-    """The levels that can be reached, and the targets that are left with what they wait for."""
+    """Group targets into levels; also returns targets in or behind cycles, with their `depends`."""
     waiting = {target.name: target.depends for target in targets}
     done: set[str] = set()
     found: list[list[str]] = []
@@ -112,7 +112,7 @@ def _duplicate_targets(targets: Sequence[Edge]) -> Iterable[GraphError]:
         seen.add(target.name)
 
 
-def _bad_edges(targets: Sequence[Edge]) -> Iterable[GraphError]:
+def _find_bad_edges(targets: Sequence[Edge]) -> Iterable[GraphError]:
     names = {target.name for target in targets}
     for target in targets:
         for index, name in enumerate(target.depends):

@@ -1,4 +1,4 @@
-"""Whether an Application is ready, will be, or never will be. Pure.
+"""Decides whether an Application is ready, may become ready, or has failed. Pure.
 
 Argo CD calls an Application without resources Healthy, also when it could not render it. So health
 alone never counts: an error condition wins over it.
@@ -21,7 +21,7 @@ _ORDER = ("Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown
 
 
 class State(enum.Enum):
-    """What follows from an Application's status."""
+    """Whether an Application is ready, may become ready, or has failed."""
 
     READY = "ready"
     WAITING = "waiting"
@@ -29,20 +29,20 @@ class State(enum.Enum):
 
 
 class Judged(NamedTuple):
-    """A verdict over one Application, or over several."""
+    """The verdict on one Application, or on several."""
 
     state: State
     message: str = ""
     reason: Reason = Reason.DEPLOYING
     again_s: float | None = None
-    """Time alone may change the verdict after this long."""
+    """Seconds after which time alone may change the verdict; None if it cannot."""
 
 
 READY = Judged(State.READY)
 
 
 def judge(app: ArgoApplication | None, target: Target, *, now: datetime, grace_s: float) -> Judged:
-    """Judge one Application by the readiness that its target asks for."""
+    """Evaluate one Application by the readiness that its target requires."""
     if app is None:
         return Judged(State.WAITING, "the Application does not exist yet")
     name, status = app.metadata.name, app.status
@@ -56,25 +56,25 @@ def judge(app: ArgoApplication | None, target: Target, *, now: datetime, grace_s
                 if condition.type == "SyncError"
                 else Reason.APP_COMPARISON_ERROR
             )
-            return _after_grace(message, reason, since, now=now, grace_s=grace_s)
+            return _judge_after_grace(message, reason, since, now=now, grace_s=grace_s)
     operation = status.operation_state
     if operation.phase in ("Failed", "Error"):
         message = f"Application {name}: sync {operation.phase}: {operation.message}"
-        return _after_grace(
+        return _judge_after_grace(
             message, Reason.APP_SYNC_FAILED, operation.finished_at, now=now, grace_s=grace_s
         )
     shown = f"Application {name} is {health or 'not reported'} and {sync or 'not compared'}"
     reason = Reason.APP_DEGRADED if health == "Degraded" else Reason.DEPLOYING
     if not _is_acceptable(health, sync, target):
         return Judged(State.WAITING, shown, reason)
-    left_s = _left_s(status.health.last_transition_time, target.min_healthy_seconds, now)
+    left_s = _compute_left_s(status.health.last_transition_time, target.min_healthy_seconds, now)
     if left_s > 0:
         return Judged(State.WAITING, f"{shown} for a short time only", reason, left_s)
     return READY
 
 
 def combine(verdicts: Iterable[Judged]) -> Judged:
-    """The verdict over several Applications: failed if one is, ready if all are."""
+    """Combine verdicts: failed if one is, ready if all are."""
     found = list(verdicts)
     for state in (State.FAILED, State.WAITING):
         matching = [each for each in found if each.state is state]
@@ -94,17 +94,17 @@ def _is_acceptable(health: str, sync: str, target: Target) -> bool:
     return bool(sync) and health in ("Healthy", "Suspended", "Progressing", "Degraded")
 
 
-def _after_grace(
+def _judge_after_grace(
     message: str, reason: Reason, since: str, *, now: datetime, grace_s: float
 ) -> Judged:
-    left_s = _left_s(since, grace_s, now)
+    left_s = _compute_left_s(since, grace_s, now)
     if left_s > 0:
         return Judged(State.WAITING, message, reason, left_s)
     return Judged(State.FAILED, message, reason)
 
 
-def _left_s(since: str, seconds: float, now: datetime) -> float:
-    """Seconds until `seconds` have passed since a moment; a missing moment is long ago."""
+def _compute_left_s(since: str, seconds: float, now: datetime) -> float:
+    """Seconds left of `seconds` since a time; 0 if the time is missing or invalid."""
     if not since:
         return 0.0
     try:

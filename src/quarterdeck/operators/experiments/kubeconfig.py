@@ -1,4 +1,4 @@
-"""From a kubeconfig to what Argo CD's cluster Secret needs. Pure.
+"""Reads kubeconfigs for Argo CD's cluster Secrets. Pure.
 
 Only credentials that are in the kubeconfig by value are accepted: a file, a command or a plugin
 exists neither in Argo CD nor here.
@@ -20,7 +20,7 @@ class KubeconfigError(ValueError):
 
 
 class Connection(NamedTuple):
-    """How a cluster is reached; certificates are PEM in base64."""
+    """Address and credentials of a cluster; certificates are PEM in base64."""
 
     server: str
     ca_data: str = ""
@@ -36,11 +36,11 @@ class Connection(NamedTuple):
         return f"Connection(server={self.server!r})"
 
 
-def from_secret(data: Mapping[str, str], *, key: str = "") -> bytes:
-    """The kubeconfig in a Secret's `data`.
+def read_secret(data: Mapping[str, str], *, key: str = "") -> bytes:
+    """Read the kubeconfig in a Secret's `data`.
 
     Raises:
-        KubeconfigError: if there is none.
+        KubeconfigError: if there is none, or it is not base64.
     """
     for name in (key,) if key else KEYS:
         if name in data:
@@ -53,10 +53,10 @@ def from_secret(data: Mapping[str, str], *, key: str = "") -> bytes:
 
 
 def parse(text: bytes) -> Connection:
-    """The current context of a kubeconfig.
+    """Parse the current context of a kubeconfig.
 
     Raises:
-        KubeconfigError: saying what is missing or not supported.
+        KubeconfigError: naming what is missing or not supported.
     """
     try:
         document = yaml.load(text)
@@ -67,10 +67,10 @@ def parse(text: bytes) -> Connection:
     current = document.get("current-context")
     if not current or not isinstance(current, str):
         raise KubeconfigError("the kubeconfig has no current-context")
-    context = _named(document, "contexts", current, "context")
-    cluster = _named(document, "clusters", str(context.get("cluster") or ""), "cluster")
-    user = _named(document, "users", str(context.get("user") or ""), "user")
-    return _connection(cluster, user)
+    context = _find_named(document, "contexts", current, "context")
+    cluster = _find_named(document, "clusters", str(context.get("cluster") or ""), "cluster")
+    user = _find_named(document, "users", str(context.get("user") or ""), "user")
+    return _build_connection(cluster, user)
 
 
 def build(connection: Connection) -> bytes:
@@ -103,7 +103,7 @@ def _drop_empty(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value}
 
 
-def _connection(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Connection:
+def _build_connection(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Connection:
     server = str(cluster.get("server") or "")
     if not server.startswith(("https://", "http://")):
         raise KubeconfigError("the kubeconfig's cluster has no server address")
@@ -126,9 +126,9 @@ def _connection(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Connecti
     insecure = bool(cluster.get("insecure-skip-tls-verify"))
     return Connection(
         server=server.rstrip("/"),
-        ca_data="" if insecure else _base64(cluster, "certificate-authority-data"),
-        cert_data=_base64(user, "client-certificate-data"),
-        key_data=_base64(user, "client-key-data"),
+        ca_data="" if insecure else _read_base64(cluster, "certificate-authority-data"),
+        cert_data=_read_base64(user, "client-certificate-data"),
+        key_data=_read_base64(user, "client-key-data"),
         token=str(user.get("token") or ""),
         username=str(user.get("username") or ""),
         password=str(user.get("password") or ""),
@@ -137,7 +137,7 @@ def _connection(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Connecti
     )
 
 
-def _base64(entry: Mapping[str, Any], member: str) -> str:
+def _read_base64(entry: Mapping[str, Any], member: str) -> str:
     text = str(entry.get(member) or "")
     try:
         base64.b64decode(text, validate=True)
@@ -146,7 +146,9 @@ def _base64(entry: Mapping[str, Any], member: str) -> str:
     return text
 
 
-def _named(document: Mapping[str, Any], section: str, name: str, member: str) -> Mapping[str, Any]:
+def _find_named(
+    document: Mapping[str, Any], section: str, name: str, member: str
+) -> Mapping[str, Any]:
     entries = document.get(section)
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and entry.get("name") == name:

@@ -1,4 +1,4 @@
-"""What ends an experiment from outside its course: a person, its time to live, its budget. Pure."""
+"""Limits that end an experiment early: `spec.terminate`, time to live, budget. Pure."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -13,16 +13,16 @@ _DAY_S = 24 * 3600.0
 
 
 class Stop(NamedTuple):
-    """A reason to end now."""
+    """Why an experiment is stopped now."""
 
     reason: Reason
     message: str
     is_success: bool = False
-    """In manual mode the end of time is the end of the lesson, not a failure."""
+    """Whether it counts as success: in manual mode, the end of the time to live does."""
 
 
 def ttl_s(experiment: Experiment, settings: Settings) -> float:
-    """How long an experiment may be active."""
+    """The time to live of an experiment, in seconds."""
     spec = experiment.spec
     if spec.ttl_seconds_active is not None:
         return float(spec.ttl_seconds_active)
@@ -32,23 +32,23 @@ def ttl_s(experiment: Experiment, settings: Settings) -> float:
 
 
 def expires_at(experiment: Experiment, settings: Settings) -> datetime:
-    """When an experiment is stopped."""
+    """When the time to live of an experiment ends."""
     created = rfc3339.parse(experiment.metadata.creation_timestamp or "1970-01-01T00:00:00Z")
     return created + timedelta(seconds=ttl_s(experiment, settings))
 
 
 def is_manual(experiment: Experiment) -> bool:
-    """Whether a person ends the experiment."""
+    """Whether the completion mode is manual: a user ends the experiment."""
     return experiment.spec.workflow.completion.mode == "manual"
 
 
 def is_resumed(experiment: Experiment) -> bool:
-    """Whether a person has ended it."""
+    """Whether a user has ended a manual experiment by the annotation."""
     return experiment.metadata.annotations.get(RESUME) == "true"
 
 
 def check(experiment: Experiment, *, now: datetime, settings: Settings) -> Stop | None:
-    """The reason to stop an experiment now, if there is one."""
+    """Check the limits; None if the experiment may continue."""
     is_lesson = is_manual(experiment) and experiment.status.phase == "Running"
     if experiment.spec.terminate:
         return Stop(Reason.TERMINATED, "spec.terminate is set")
@@ -57,7 +57,7 @@ def check(experiment: Experiment, *, now: datetime, settings: Settings) -> Stop 
         message = f"the experiment has existed for {limit:.0f} s, its time to live"
         return Stop(Reason.DEADLINE_EXCEEDED, message, is_success=is_lesson)
     if (budget := experiment.spec.budget) is not None:
-        spent = prices.spent_usd(experiment, now=now)
+        spent = prices.compute_spent_usd(experiment, now=now)
         if spent >= float(budget.max_usd):
             message = (
                 f"the budget is used up: the clusters have cost {spent:.4f} USD of "
@@ -71,8 +71,8 @@ def next_check_s(experiment: Experiment, *, now: datetime, settings: Settings) -
     """Seconds until `check` may find a reason by time alone."""
     left = (expires_at(experiment, settings) - now).total_seconds()
     if (budget := experiment.spec.budget) is not None:
-        burn = prices.burn_usd(experiment)
+        burn = prices.compute_burn_usd(experiment)
         if burn > 0:
-            rest = float(budget.max_usd) - prices.spent_usd(experiment, now=now)
+            rest = float(budget.max_usd) - prices.compute_spent_usd(experiment, now=now)
             left = min(left, rest / burn * 3600)
     return max(left, 0.001)

@@ -42,38 +42,38 @@ class ExperimentMetrics:
         self._cost.labels()
 
     def observe_phase(self, phase: str, seconds: float) -> None:
-        """An experiment has left a phase."""
+        """Record how long an experiment was in a phase."""
         self._durations.labels(phase).observe(max(0.0, seconds))
 
     def observe_cluster(self, type_: str, seconds: float) -> None:
-        """A cluster is ready and registered."""
+        """Record how long it took until a cluster was ready and registered."""
         self._clusters.labels(type_).observe(max(0.0, seconds))
 
     def count_failure(self, reason: str) -> None:
-        """An experiment has failed."""
+        """Count a failed experiment."""
         self._failures.labels(str(reason)).inc()
 
     def refresh(
         self, experiments: Sequence[Experiment], objects: Iterable[Object], *, now: datetime
     ) -> None:
-        """Set the gauges from what the caches hold."""
+        """Set the gauges from the objects in the caches."""
         phases: Counter[tuple[str, ...]] = Counter(
             (each.metadata.namespace, each.status.phase or "Pending") for each in experiments
         )
         _set_all(self._phases, phases)
         active = (each for each in experiments if not each.status.resources_cleaned)
-        self._cost.labels().set(sum(prices.burn_usd(each) for each in active))
+        self._cost.labels().set(sum(prices.compute_burn_usd(each) for each in active))
         orphans = find_orphans(experiments, objects)
         _set_all(self._orphans, Counter((each.KIND.kind,) for each in orphans))
 
 
 def _set_all(gauge: Family[Gauge], counted: Counter[tuple[str, ...]]) -> None:
-    """Set a gauge from counts; what was counted before and is gone becomes 0."""
+    """Set a gauge from counts; series without a count become 0."""
     for values in {*counted, *gauge.series()}:
         gauge.labels(*values).set(float(counted[values]))
 
 
 def find_orphans(experiments: Iterable[Experiment], objects: Iterable[Object]) -> list[Object]:
-    """Objects that carry the label of an experiment that does not exist: the leak detector."""
+    """Find objects with the label of an experiment that does not exist, which are leaks."""
     known = {each.metadata.uid for each in experiments}
     return [each for each in objects if each.metadata.labels.get(naming.LABEL_UID, "") not in known]

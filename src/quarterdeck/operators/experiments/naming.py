@@ -1,6 +1,6 @@
 """Names of everything an experiment creates, and their limits. Pure.
 
-Names are derived, never random: whoever restarts finds what was created before. An experiment in
+Names are derived, never random: after a restart the objects are found again. An experiment in
 the namespace `experiments` keeps the plain names of existing manifests. In any other namespace the
 namespace goes into an 8-digit hash, so that two experiments of one name never share an object. A
 name that would be too long is cut and gets the same hash.
@@ -32,7 +32,7 @@ XR_SUFFIX = 6
 _HASH = 8
 
 
-def base_name(experiment: Experiment) -> str:
+def build_base_name(experiment: Experiment) -> str:
     """The prefix of all names of an experiment."""
     namespace, name = experiment.key
     if namespace == HOME:
@@ -40,53 +40,53 @@ def base_name(experiment: Experiment) -> str:
     return _with_hash(name, MAX_BASE, salt=f"{namespace}/{name}")
 
 
-def cluster_name(experiment: Experiment, target: str, *, limit: int, attempt: int = 0) -> str:
+def build_cluster_name(experiment: Experiment, target: str, *, limit: int, attempt: int = 0) -> str:
     """The name of a target's cluster; `attempt` counts the clusters that failed before it."""
     suffix = f"-r{attempt}" if attempt else ""
-    plain = f"{base_name(experiment)}-{target}"
+    plain = f"{build_base_name(experiment)}-{target}"
     namespace, name = experiment.key
     return shorten(plain, limit - len(suffix), salt=f"{namespace}/{name}/{target}") + suffix
 
 
-def application_name(experiment: Experiment, target: str, part: str = "") -> str:
+def build_application_name(experiment: Experiment, target: str, part: str = "") -> str:
     """The name of an Application; `part` is a component or a layer."""
-    plain = "-".join(filter(None, (base_name(experiment), target, part)))
+    plain = "-".join(filter(None, (build_base_name(experiment), target, part)))
     namespace, name = experiment.key
     return shorten(plain, MAX_LABEL, salt=f"{namespace}/{name}/{target}/{part}")
 
 
-def workflow_name(experiment: Experiment, *, repeat: int = 0, attempt: int = 0) -> str:
+def build_workflow_name(experiment: Experiment, *, repeat: int = 0, attempt: int = 0) -> str:
     """The name of a Workflow; the first one of an experiment has no number."""
     number = f"-{repeat + 1}" if repeat else ""
     again = f"-r{attempt}" if attempt else ""
-    plain = f"{base_name(experiment)}-validation{number}{again}"
+    plain = f"{build_base_name(experiment)}-validation{number}{again}"
     return shorten(plain, MAX_LABEL, salt="/".join(experiment.key))
 
 
-def cluster_secret_name(cluster: str) -> str:
+def build_cluster_secret_name(cluster: str) -> str:
     """The name of Argo CD's Secret for a cluster."""
     return f"cluster-{cluster}"
 
 
-def kubeconfig_secret_name(experiment: Experiment, target: str) -> str:
+def build_kubeconfig_secret_name(experiment: Experiment, target: str) -> str:
     """The name of a copy of a target's kubeconfig, next to the experiment."""
     return f"{experiment.metadata.name}-{target}-kubeconfig"
 
 
-def job_name(experiment: Experiment) -> str:
+def build_job_name(experiment: Experiment) -> str:
     """The name of the Job after the run."""
     plain = f"{experiment.metadata.name}-post-run"
     return shorten(plain, MAX_LABEL, salt="/".join(experiment.key))
 
 
-def datasource_uid(experiment: Experiment, tenant: str) -> str:
+def build_datasource_uid(experiment: Experiment, tenant: str) -> str:
     """The uid of the Grafana datasource; at most 40 characters."""
     namespace, name = experiment.key
     return "exp-" + hashlib.sha256(f"{namespace}/{name}/{tenant}".encode()).hexdigest()[:16]
 
 
-def labels(experiment: Experiment, *, target: str = "", layer: str = "") -> dict[str, str]:
-    """The labels of everything an experiment creates; events find their way back by them."""
+def build_labels(experiment: Experiment, *, target: str = "", layer: str = "") -> dict[str, str]:
+    """The labels of every object that an experiment creates; watches map objects by them."""
     found = {
         MANAGED_BY: OPERATOR,
         LABEL_EXPERIMENT: experiment.metadata.name,
@@ -107,7 +107,7 @@ def gke_name_length(experiment_name: str, target: str) -> int:
 
 
 def shorten(name: str, limit: int, *, salt: str) -> str:
-    """The name if it fits, else its beginning and a hash of `salt`."""
+    """Shorten a name that is too long to its beginning and a hash of `salt`."""
     return name if len(name) <= limit else _with_hash(name, limit, salt=salt)
 
 

@@ -1,4 +1,4 @@
-"""What observability adds: components on targets, and a Grafana datasource. Pure."""
+"""Observability of an experiment: injected components, and a Grafana datasource. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from quarterdeck.operators.experiments.ports import Datasource
 from quarterdeck.operators.experiments.settings import Settings
 
 TAILNET_URL = "http://vm-hub.observability.svc:8428"
-"""The metrics store as targets on a tailnet see it, through the egress Service."""
+"""URL of the metrics store on targets of a tailnet, by the egress Service."""
 WRITE_PATH = "/api/v1/write"
 
 
@@ -34,7 +34,7 @@ def tenant_of(experiment: Experiment, target: Target) -> str:
 def list_injected(
     experiment: Experiment, target: Target, settings: Settings
 ) -> Iterator[tuple[ComponentRef, Layer]]:
-    """Components that a target gets besides its own; the hub has its agent already."""
+    """Components to add to a target's own; none on the hub, which has an agent already."""
     observability = target.observability
     if observability is None or not observability.enabled or target.cluster.type == "hub":
         return
@@ -59,7 +59,7 @@ def list_injected(
 def resolve_injected(
     experiment: Experiment, target: Target, components: Mapping[str, Component], settings: Settings
 ) -> tuple[list[tuple[Resolved, Mapping[str, str]]], list[Problem]]:
-    """The injected components with their parameters, and what is wrong with them."""
+    """Resolve the injected components with their parameters; also returns the errors."""
     found: list[tuple[Resolved, Mapping[str, str]]] = []
     problems: list[Problem] = []
     for ref, layer in list_injected(experiment, target, settings):
@@ -77,14 +77,14 @@ def resolve_injected(
     return found, problems
 
 
-def datasource(experiment: Experiment, settings: Settings) -> Datasource | None:
+def build_datasource(experiment: Experiment, settings: Settings) -> Datasource | None:
     """The Grafana datasource of an experiment; None if no target has metrics."""
     for target in experiment.spec.targets:
         if is_enabled(target):
             tenant = tenant_of(experiment, target)
             return Datasource(
-                uid=naming.datasource_uid(experiment, tenant),
-                name=f"{naming.base_name(experiment)} ({tenant})",
+                uid=naming.build_datasource_uid(experiment, tenant),
+                name=f"{naming.build_base_name(experiment)} ({tenant})",
                 url=settings.metrics_url,
                 tenant=tenant,
                 experiment=experiment.metadata.name,
@@ -93,7 +93,7 @@ def datasource(experiment: Experiment, settings: Settings) -> Datasource | None:
 
 
 def describe(source: Datasource) -> dict[str, Any]:
-    """The datasource as Grafana's HTTP API, its operator and its provisioning files all take it."""
+    """Build the document that Grafana's API, operator and provisioning files all accept."""
     return {
         "name": source.name,
         "uid": source.uid,
@@ -123,7 +123,7 @@ def grafana_datasource(
         "metadata": {
             "name": source.uid,
             "namespace": settings.observability_namespace,
-            "labels": naming.labels(experiment),
+            "labels": naming.build_labels(experiment),
         },
         "spec": {
             "uid": source.uid,
@@ -134,7 +134,7 @@ def grafana_datasource(
     }
 
 
-def sidecar_config_map(
+def build_sidecar_config_map(
     experiment: Experiment, source: Datasource, settings: Settings
 ) -> dict[str, Any]:
     """The datasource as a ConfigMap that Grafana's sidecar loads."""
@@ -145,7 +145,7 @@ def sidecar_config_map(
         "metadata": {
             "name": f"grafana-datasource-{source.uid}",
             "namespace": settings.observability_namespace,
-            "labels": {**naming.labels(experiment), "grafana_datasource": "1"},
+            "labels": {**naming.build_labels(experiment), "grafana_datasource": "1"},
         },
         "data": {f"{source.uid}.yaml": yaml.dump(document)},
     }

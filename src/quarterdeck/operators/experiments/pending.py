@@ -10,7 +10,7 @@ from quarterdeck.operators.experiments.validation import validate
 
 
 async def begin(run: Run) -> None:
-    """Write down the targets; the first thing that happens to an experiment."""
+    """Record the targets in the status: the first step of an experiment."""
     run.set(
         targets=tuple(TargetStatus(name=target.name, phase="Pending") for target in run.targets),
         target_count=len(run.targets),
@@ -19,7 +19,7 @@ async def begin(run: Run) -> None:
 
 
 async def step(run: Run) -> None:
-    """Validate; then the clusters may be created.
+    """Validate the experiment, record its components, and enter Provisioning.
 
     Raises:
         ExperimentFailed: with every error of the spec.
@@ -27,7 +27,7 @@ async def step(run: Run) -> None:
     if run.spec.suspend:
         run.note(Reason.SUSPENDED, "spec.suspend is set: the experiment is not started")
         return
-    components = plan.components_by_name(await run.ctx.list(Component))
+    components = plan.index_components(await run.ctx.list(Component))
     checked = validate(run.experiment, components)
     recorded = {}
     problems = list(checked.problems)
@@ -50,7 +50,7 @@ async def step(run: Run) -> None:
 
 
 def _report(run: Run, reason: Reason, message: str, *, can_wait: bool) -> None:
-    """Fail, or wait a moment for Components that may be applied together with the experiment."""
+    """Fail, or wait for Components that may be applied shortly after the experiment."""
     left_s = run.settings.missing_grace_s - run.elapsed_s(run.status.phase_started_at)
     if not can_wait or left_s <= 0:
         raise ExperimentFailed(reason, message, condition=SPEC_VALID)

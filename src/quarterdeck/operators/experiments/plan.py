@@ -1,4 +1,4 @@
-"""What should exist for an experiment, from its spec and what is known. Pure."""
+"""Plans the objects of an experiment from its spec and its status. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,17 +12,22 @@ from quarterdeck.operators.experiments.argocd import IN_CLUSTER
 from quarterdeck.operators.experiments.components import Problem
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.substitution import Scope, substitute
-from quarterdeck.operators.experiments.validation import Checked, edges, outputs_of, static_scope
+from quarterdeck.operators.experiments.validation import (
+    Checked,
+    build_static_scope,
+    list_edges,
+    outputs_of,
+)
 
 _USER = 65532
 
 
 def with_labels(document: Mapping[str, Any], experiment: Experiment, target: str) -> dict[str, Any]:
-    """A request for a cluster with the labels that lead back to the experiment."""
+    """Add the labels that name the experiment and the target to a cluster request."""
     metadata = document["metadata"]
     own = {
         **metadata.get("labels", {}),
-        **naming.labels(experiment, target=target),
+        **naming.build_labels(experiment, target=target),
         naming.LABEL_CLUSTER: metadata["name"],
     }
     return {**document, "metadata": {**metadata, "labels": own}}
@@ -35,7 +40,7 @@ def record_components(
     components: Mapping[str, Component],
     settings: Settings,
 ) -> tuple[tuple[ResolvedComponent, ...], list[Problem]]:
-    """The components of a target as its status records them, injected ones first."""
+    """Build the status entries of a target's components, injected ones first; also errors."""
     extra, problems = observability.resolve_injected(experiment, target, components, settings)
     own = zip(checked.resolved[target.name], (ref.params for ref in target.components), strict=True)
     return (
@@ -60,10 +65,10 @@ def record_components(
 def scope_of(
     experiment: Experiment, target: Target | None, statuses: Mapping[str, TargetStatus]
 ) -> Scope:
-    """What references stand for now; targets that are not ready are pending."""
-    static = static_scope(experiment, target)
+    """Build the current values of references; those of targets that are not ready are pending."""
+    static = build_static_scope(experiment, target)
     values = {
-        name: {**outputs_of(experiment, name), **_values(statuses[name])}
+        name: {**outputs_of(experiment, name), **_build_values(statuses[name])}
         for name in static.targets
         if name in statuses
     }
@@ -77,8 +82,8 @@ def scope_of(
     own: Mapping[str, str] = {}
     if target is not None:
         own = {
-            **_values(statuses[target.name]),
-            "namespace": naming.base_name(experiment),
+            **_build_values(statuses[target.name]),
+            "namespace": naming.build_base_name(experiment),
             "tenant": observability.tenant_of(experiment, target),
         }
     return static._replace(target=own, targets=values, pending=pending)
@@ -89,7 +94,7 @@ def server_of(status: TargetStatus) -> str:
     return IN_CLUSTER if status.cluster_name == naming.HUB else status.server
 
 
-def _values(status: TargetStatus) -> dict[str, str]:
+def _build_values(status: TargetStatus) -> dict[str, str]:
     return {
         "name": status.name,
         "cluster": status.cluster_name,
@@ -98,18 +103,18 @@ def _values(status: TargetStatus) -> dict[str, str]:
     }
 
 
-def deletion_order(experiment: Experiment) -> list[list[str]]:
-    """Targets by level, those that others depend on last; one level if the spec is wrong."""
-    found = edges(experiment)
+def order_deletion(experiment: Experiment) -> list[list[str]]:
+    """Group targets into levels for deletion, dependents first; one if the spec is invalid."""
+    found = list_edges(experiment)
     if graph.check(found):
         return [[edge.name for edge in reversed(found)]]
-    return [list(reversed(level)) for level in reversed(graph.levels(found))]
+    return [list(reversed(level)) for level in reversed(graph.group_levels(found))]
 
 
 def post_run_job(
     experiment: Experiment, *, results_url: str, settings: Settings
 ) -> dict[str, Any] | None:
-    """The Job after the run; None if there is none to run."""
+    """Build the Job after the run; None if the experiment has none."""
     spec, name = experiment.spec, experiment.metadata.name
     environment = {
         "EXPERIMENT_NAME": name,
@@ -118,7 +123,7 @@ def post_run_job(
     }
     container: dict[str, Any] = {"name": "post-run"}
     account, deadline = "", 900
-    scope = static_scope(experiment, None)
+    scope = build_static_scope(experiment, None)
     if (job := spec.post_run) is not None:
         container["image"] = job.image
         if job.command:
@@ -138,19 +143,19 @@ def post_run_job(
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
     }
-    return _job(experiment, container, account=account, deadline=deadline)
+    return _build_job(experiment, container, account=account, deadline=deadline)
 
 
 def _wants_analysis(experiment: Experiment) -> bool:
-    """An empty list of sections means that no analysis is made."""
+    """Whether analysis is wanted; an empty list of sections disables it."""
     config = experiment.spec.analyzer_config
     return config is None or bool(config.sections)
 
 
-def _job(
+def _build_job(
     experiment: Experiment, container: Mapping[str, Any], *, account: str, deadline: int
 ) -> dict[str, Any]:
-    labels = naming.labels(experiment)
+    labels = naming.build_labels(experiment)
     pod: dict[str, Any] = {
         "restartPolicy": "Never",
         "securityContext": {
@@ -166,7 +171,7 @@ def _job(
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": naming.job_name(experiment),
+            "name": naming.build_job_name(experiment),
             "namespace": experiment.metadata.namespace,
             "labels": labels,
         },
@@ -178,6 +183,6 @@ def _job(
     }
 
 
-def components_by_name(components: Sequence[Component]) -> dict[str, Component]:
-    """Components as `validate` wants them."""
+def index_components(components: Sequence[Component]) -> dict[str, Component]:
+    """Components by name, as `validate` takes them."""
     return {each.metadata.name: each for each in components}

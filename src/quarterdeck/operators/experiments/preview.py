@@ -1,4 +1,4 @@
-"""What an experiment would create and cost, before anything exists. Pure.
+"""Previews what an experiment would create and cost. Pure.
 
 Addresses of clusters are known only when the clusters are ready; in a preview they are shown as
 `<address of NAME>`.
@@ -23,7 +23,7 @@ from quarterdeck.operators.experiments import argocd, graph, limits, naming, pla
 from quarterdeck.operators.experiments.clusters import adapters
 from quarterdeck.operators.experiments.components import Problem
 from quarterdeck.operators.experiments.settings import Settings
-from quarterdeck.operators.experiments.validation import Checked, edges, validate
+from quarterdeck.operators.experiments.validation import Checked, list_edges, validate
 
 Document = Mapping[str, Any]
 
@@ -40,13 +40,13 @@ class PlannedTarget(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """The plan of an experiment."""
+    """The planned objects of an experiment, or its errors."""
 
     experiment: Experiment
     problems: tuple[Problem, ...]
     warnings: tuple[str, ...]
     levels: tuple[tuple[PlannedTarget, ...], ...] = ()
-    """Targets that are installed together; each level needs the ones before it."""
+    """Levels of targets; each level is installed after those before it."""
     workflow: Document = MappingProxyType({})
 
     @property
@@ -56,7 +56,7 @@ class Preview(NamedTuple):
 
     @property
     def documents(self) -> list[Document]:
-        """Every object, in the order of creation. Secrets with credentials are not among them."""
+        """Every object in the order of creation, without Secrets that hold credentials."""
         clusters = [each.cluster for each in self.targets if each.cluster is not None]
         apps = [app for each in self.targets for app in each.applications]
         return [*clusters, *apps, self.workflow]
@@ -70,13 +70,13 @@ class Preview(NamedTuple):
 def preview(
     experiment: Experiment, components: Mapping[str, Component], settings: Settings
 ) -> Preview:
-    """The plan, or everything that is wrong with the experiment."""
+    """Plan the objects of an experiment, or find its errors."""
     checked = validate(experiment, components)
     problems = list(checked.problems)
     statuses: dict[str, TargetStatus] = {}
     if not problems:
         for target in experiment.spec.targets:
-            statuses[target.name], wrong = _status(
+            statuses[target.name], wrong = _predict_status(
                 experiment, target, checked, components, settings
             )
             problems += wrong
@@ -88,17 +88,18 @@ def preview(
         for target in experiment.spec.targets
     }
     levels = tuple(
-        tuple(planned[name] for name in level) for level in graph.levels(edges(experiment))
+        tuple(planned[name] for name in level)
+        for level in graph.group_levels(list_edges(experiment))
     )
     scope = plan.scope_of(experiment, None, statuses)
-    arguments = workflows.parameters(experiment, list(statuses.values()), scope)
-    name = naming.workflow_name(experiment)
+    arguments = workflows.build_parameters(experiment, list(statuses.values()), scope)
+    name = naming.build_workflow_name(experiment)
     workflow = workflows.build(experiment, name, arguments, settings)
     return Preview(experiment, (), checked.warnings, levels, workflow)
 
 
 def _assume_addresses(experiment: Experiment) -> Experiment:
-    """The experiment as if every Service of its tutorial had an address."""
+    """Fill in placeholder addresses for the Services of the tutorial."""
     tutorial = experiment.spec.tutorial
     services = tuple(
         TutorialServiceStatus(name=each.name, endpoint=f"<address of {each.name}>", ready=True)
@@ -108,20 +109,22 @@ def _assume_addresses(experiment: Experiment) -> Experiment:
     return msgspec.structs.replace(experiment, status=status)
 
 
-def _status(
+def _predict_status(
     experiment: Experiment,
     target: Target,
     checked: Checked,
     components: Mapping[str, Component],
     settings: Settings,
 ) -> tuple[TargetStatus, list[Problem]]:
-    """The status a target will have once it is ready."""
+    """Build the status that a target will have when it is ready; also errors."""
     adapter = adapters(settings)[target.cluster.type]
     recorded, wrong = plan.record_components(experiment, target, checked, components, settings)
     shape = adapter.shape(target.cluster)
     is_hub = target.cluster.type == "hub"
     limit = adapter.max_name
-    cluster = naming.HUB if is_hub else naming.cluster_name(experiment, target.name, limit=limit)
+    cluster = (
+        naming.HUB if is_hub else naming.build_cluster_name(experiment, target.name, limit=limit)
+    )
     return (
         TargetStatus(
             name=target.name,
@@ -152,7 +155,7 @@ def _plan_target(
         cluster = plan.with_labels(request, experiment, target.name)
     scope = plan.scope_of(experiment, target, statuses)
     applications = tuple(
-        argocd.application(
+        argocd.build_application(
             experiment,
             target,
             app,
@@ -162,16 +165,18 @@ def _plan_target(
         )
         for app in argocd.plan_apps(experiment, target, status)
     )
-    return PlannedTarget(target, status, cluster, applications, prices.hourly_usd(target, status))
+    return PlannedTarget(
+        target, status, cluster, applications, prices.compute_hourly_usd(target, status)
+    )
 
 
-def longest_hours(experiment: Experiment, settings: Settings) -> float:
+def compute_longest_hours(experiment: Experiment, settings: Settings) -> float:
     """How long the clusters may exist at most, by the experiment's time to live."""
     return limits.ttl_s(experiment, settings) / 3600
 
 
 def describe(found: Preview, settings: Settings) -> list[str]:
-    """The plan in lines for people."""
+    """Format the plan as lines of text."""
     experiment = found.experiment
     lines = [f"Experiment {experiment.key}"]
     for number, level in enumerate(found.levels, start=1):
@@ -184,7 +189,7 @@ def describe(found: Preview, settings: Settings) -> list[str]:
     lines.append(f"  Workflow {name} from template {workflow.template}{repeats}")
     if end := _describe_end(experiment):
         lines.append(f"  {end}")
-    hours = longest_hours(experiment, settings)
+    hours = compute_longest_hours(experiment, settings)
     if found.hourly_usd:
         most = found.hourly_usd * hours
         lines.append(
@@ -197,7 +202,7 @@ def describe(found: Preview, settings: Settings) -> list[str]:
 
 
 def _describe_end(experiment: Experiment) -> str:
-    """When the experiment is over, unless it is when its workflow has succeeded."""
+    """Describe what ends the experiment; empty if the success of its workflow does."""
     completion = experiment.spec.workflow.completion
     match completion.mode:
         case "manual":

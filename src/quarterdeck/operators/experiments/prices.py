@@ -1,4 +1,4 @@
-"""What clusters cost, estimated from machine types: US dollars per hour and node. Pure.
+"""Estimates the cost of clusters by machine type, in US dollars per hour and node. Pure.
 
 Control planes, disks and traffic are left out; a note says so wherever an estimate is shown.
 """
@@ -27,10 +27,10 @@ HOURLY_USD: Final[Mapping[str, float]] = {
 UNKNOWN_USD: Final = 0.10
 PREEMPTIBLE: Final = 0.20
 PRICED: Final = frozenset({"gke"})
-"""Types of clusters that cost money by the hour; others run on what exists."""
+"""Types of clusters with hourly prices; others run on existing machines."""
 
 
-def hourly_usd(target: Target, status: TargetStatus) -> float:
+def compute_hourly_usd(target: Target, status: TargetStatus) -> float:
     """What a target's cluster costs per hour; 0 for clusters that are not priced."""
     cluster = target.cluster
     if cluster.type not in PRICED:
@@ -49,7 +49,7 @@ def _get_machine(target: Target, status: TargetStatus) -> str:
     return status.machine_type or target.cluster.machine_type or "e2-medium"
 
 
-def spent_usd(experiment: Experiment, *, now: datetime) -> float:
+def compute_spent_usd(experiment: Experiment, *, now: datetime) -> float:
     """What the clusters of an experiment have cost so far."""
     by_name = {status.name: status for status in experiment.status.targets}
     total = 0.0
@@ -57,15 +57,15 @@ def spent_usd(experiment: Experiment, *, now: datetime) -> float:
         status = by_name.get(target.name)
         if status is not None and status.created_at:
             hours = (now - rfc3339.parse(status.created_at)).total_seconds() / 3600
-            total += hourly_usd(target, status) * max(0.0, hours)
+            total += compute_hourly_usd(target, status) * max(0.0, hours)
     return total
 
 
-def burn_usd(experiment: Experiment) -> float:
+def compute_burn_usd(experiment: Experiment) -> float:
     """What all clusters of an experiment together cost per hour."""
     by_name = {status.name: status for status in experiment.status.targets}
     return sum(
-        hourly_usd(target, by_name[target.name])
+        compute_hourly_usd(target, by_name[target.name])
         for target in experiment.spec.targets
         if target.name in by_name and by_name[target.name].created_at
     )

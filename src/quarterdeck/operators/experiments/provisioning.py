@@ -20,10 +20,10 @@ from quarterdeck.operators.experiments.run import ExperimentFailed, Run
 
 
 async def ensure_clusters(run: Run) -> None:
-    """Bring every target's cluster one step further.
+    """Create, observe and register the clusters of targets, one step each.
 
     Raises:
-        ExperimentFailed: if a cluster cannot be had.
+        ExperimentFailed: if a cluster cannot be provisioned or registered.
     """
     for target in run.targets:
         if not run.target(target.name).ready_at and _may_start(run, target):
@@ -32,7 +32,7 @@ async def ensure_clusters(run: Run) -> None:
 
 
 async def check_clusters(run: Run) -> None:
-    """Notice clusters that were deleted under us, and kubeconfigs that were renewed.
+    """Check for clusters that were deleted by others, and for renewed kubeconfigs.
 
     Raises:
         ExperimentFailed: if a cluster is gone.
@@ -63,7 +63,7 @@ def check_timeout(run: Run) -> None:
     """Fail when clusters took too long.
 
     Raises:
-        ExperimentFailed: naming the clusters that are missing and what they said last.
+        ExperimentFailed: naming the clusters that are not ready, with their last messages.
     """
     if are_registered(run):
         return
@@ -119,7 +119,7 @@ def _finish_hub(run: Run, target: Target) -> None:
 async def _ensure_existing(run: Run, target: Target, adapter: Adapter) -> None:
     reference = target.cluster.kubeconfig_secret_ref
     assert reference is not None  # validated
-    name = naming.cluster_name(run.ctx.obj, target.name, limit=adapter.max_name)
+    name = naming.build_cluster_name(run.ctx.obj, target.name, limit=adapter.max_name)
     secret = Key(run.ctx.key.namespace, reference.name)
     run.set_target(
         target.name, phase="Provisioning", cluster_name=name, connection_secret=str(secret)
@@ -131,7 +131,7 @@ async def _ensure_requested(
     run: Run, target: Target, adapter: Adapter, kind: type[ClusterRequest]
 ) -> None:
     status = run.target(target.name)
-    name = status.cluster_name or naming.cluster_name(
+    name = status.cluster_name or naming.build_cluster_name(
         run.ctx.obj, target.name, limit=adapter.max_name, attempt=status.attempt
     )
     key = Key(adapter.namespace(run.ctx.obj), name)
@@ -175,7 +175,7 @@ def _note_created(run: Run, target: Target, adapter: Adapter, name: str) -> Targ
 
 
 async def _follow(run: Run, target: Target, adapter: Adapter, request: ClusterRequest) -> None:
-    """Read what the request says, and register the cluster when it is ready."""
+    """Read the state of the request: register the cluster when ready, replace it if it failed."""
     seen = adapter.observe(request)
     secret = seen.connection_secret
     run.set_target(
@@ -199,7 +199,7 @@ def _note_waiting(run: Run, target: Target, seen: Observed) -> None:
 
 
 def _is_final(run: Run, trouble: Trouble) -> bool:
-    """Whether an error has lasted longer than its grace."""
+    """Whether an error has lasted longer than the grace period, so that it is permanent."""
     if not trouble.since:
         return True
     try:
@@ -213,7 +213,7 @@ def _is_final(run: Run, trouble: Trouble) -> bool:
 
 
 async def _replace(run: Run, target: Target, request: ClusterRequest | None, trouble: str) -> None:
-    """Give a cluster up and request another one, if the spec allows."""
+    """Delete a failed cluster and request another one, if `spec.retry` allows it."""
     status = run.target(target.name)
     if status.attempt >= run.spec.retry.provisioning:
         run.set_target(
@@ -232,7 +232,9 @@ async def _replace(run: Run, target: Target, request: ClusterRequest | None, tro
         await run.ctx.delete(request)
     adapter = run.means.adapters[target.cluster.type]
     attempt = status.attempt + 1
-    name = naming.cluster_name(run.ctx.obj, target.name, limit=adapter.max_name, attempt=attempt)
+    name = naming.build_cluster_name(
+        run.ctx.obj, target.name, limit=adapter.max_name, attempt=attempt
+    )
     run.set_target(
         target.name,
         attempt=attempt,
@@ -249,7 +251,7 @@ async def _replace(run: Run, target: Target, request: ClusterRequest | None, tro
 
 
 async def _remove_stale(run: Run, target: Target, request: ClusterRequest) -> None:
-    """An earlier experiment of this name left its cluster: it goes before ours comes."""
+    """Delete the cluster of an earlier experiment of the same name, before ours is requested."""
     if not request.is_deleting:
         await run.ctx.delete(request)
     message = f"waiting until {type(request).KIND.kind} {request.key} of an earlier run is deleted"

@@ -1,4 +1,4 @@
-"""Puts the operator into a manager: two controllers, what wakes them, and their scopes."""
+"""Registers the operator with a manager: two controllers, their watches and scopes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -64,15 +64,15 @@ OTHERS: tuple[type[Object], ...] = (
     GrafanaDatasource,
     PostRunJob,
 )
-"""Kinds besides requests for clusters of which only what carries our label is cached."""
+"""Kinds, besides cluster requests, of which only objects with our label are cached."""
 HEADS: tuple[type[Object], ...] = (OwnSecretHead, OwnConfigMapHead, OwnNamespaceHead)
-"""The same by metadata alone: no Secret of the cluster lies in our memory."""
+"""Kinds cached by metadata alone, so that no data of Secrets is kept in memory."""
 WRITES: tuple[type[Object], ...] = (*OTHERS, Experiment, Secret, ConfigMap, Namespace)
 """Kinds the operator writes without owning them, besides requests for clusters."""
 
 
 class Ports(NamedTuple):
-    """Systems besides the API server; only targets are needed."""
+    """The ports of the operator; only `targets` is required."""
 
     targets: Targets
     results: Results = NoResults()
@@ -105,8 +105,8 @@ def register(
     manager.set_scope(CapiSecretHead, Scope(fields=f"type={CAPI_SECRET_TYPE}", form=Form.METADATA))
     for kind in (WorkflowTemplate, ClusterWorkflowTemplate):
         manager.set_scope(kind, Scope(form=Form.FULL, is_optional=True))
-    manager.add(experiment_controller(means, workers=workers))
-    manager.add(component_controller())
+    manager.add(build_experiment_controller(means, workers=workers))
+    manager.add(build_component_controller())
     lookup, clock = manager.informers, manager.clock
     manager.metrics.registry.add_collector(
         lambda: metrics.refresh(
@@ -117,7 +117,7 @@ def register(
     )
 
 
-def experiment_controller(means: Means, *, workers: int = 8) -> Controller[Experiment]:
+def build_experiment_controller(means: Means, *, workers: int = 8) -> Controller[Experiment]:
     """The declaration of the Experiment controller."""
     experiments = Experiments(means)
     requests = request_kinds(means.adapters)
@@ -149,7 +149,7 @@ def experiment_controller(means: Means, *, workers: int = 8) -> Controller[Exper
     )
 
 
-def component_controller() -> Controller[Component]:
+def build_component_controller() -> Controller[Component]:
     """The declaration of the Component controller."""
     return Controller(
         reconcile=components.reconcile,
@@ -161,13 +161,13 @@ def component_controller() -> Controller[Component]:
 
 
 def controllers(settings: Settings = DEFAULTS) -> Sequence[Controller[Any]]:
-    """The declarations alone, for the permissions they need."""
+    """The declarations without a manager, from which permissions are generated."""
     means = Means(settings, adapters(settings), _NoTargets(), NoResults(), ExperimentMetrics())
-    return (experiment_controller(means), component_controller())
+    return (build_experiment_controller(means), build_component_controller())
 
 
 class _NoTargets:
-    """Stands in where nothing runs."""
+    """Replaces the port to targets where controllers are declared and never run."""
 
     async def probe(self, kubeconfig: bytes) -> str:
         raise NotImplementedError
@@ -183,7 +183,7 @@ class _NoTargets:
 
 
 def map_to_experiment(obj: Object, lookup: Lookup) -> Iterable[Key]:
-    """The experiment whose labels an object carries."""
+    """The experiment that an object's labels name."""
     key = experiment_of(obj)
     return (key,) if key is not None else ()
 
@@ -195,13 +195,13 @@ def map_secret_to_experiments(head: Object, lookup: Lookup) -> Iterable[Key]:
 
 
 def map_component_to_experiments(component: Component, lookup: Lookup) -> Iterable[Key]:
-    """The experiments that may have missed a component."""
+    """The experiments that may wait for a component."""
     for experiment in lookup.list(Experiment, index=(BY_PHASE, "Pending")):
         yield experiment.key
 
 
 def map_template_to_experiments(template: Object, lookup: Lookup) -> Iterable[Key]:
-    """The experiments that may have missed a template."""
+    """The experiments that may wait for a workflow template."""
     for phase in ("Ready", "Running"):
         for experiment in lookup.list(Experiment, index=(BY_PHASE, phase)):
             yield experiment.key

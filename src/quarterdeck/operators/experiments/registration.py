@@ -1,4 +1,4 @@
-"""Registration: the kubeconfig of a cluster is read, tried, and given to Argo CD."""
+"""Registers clusters: reads the kubeconfig, tests it, and writes Argo CD's cluster Secret."""
 
 from datetime import timedelta
 from urllib.parse import urlsplit
@@ -29,10 +29,10 @@ _LONGEST_FACTOR = 30.0
 
 
 async def register(run: Run, target: Target, secret: Key, *, key: str = "") -> None:
-    """Give a ready cluster to Argo CD; waits while the Secret or the cluster is not there.
+    """Register a ready cluster with Argo CD, or wait for its Secret or its API server.
 
     Raises:
-        ExperimentFailed: if the kubeconfig can never be used.
+        ExperimentFailed: if the kubeconfig is invalid, or was refused too often.
     """
     status = run.target(target.name)
     if status.next_retry_at and run.now < rfc3339.parse(status.next_retry_at):
@@ -47,17 +47,17 @@ async def register(run: Run, target: Target, secret: Key, *, key: str = "") -> N
     if await _prepare(run, target, text):
         await _write_secret(run, target, connection)
         await _copy_kubeconfig(run, target, text)
-        _finish(run, target, connection, version=await _version(run, secret))
+        _finish(run, target, connection, version=await _read_version(run, secret))
 
 
 async def renew(run: Run, target: Target) -> None:
-    """Give a renewed kubeconfig of a registered cluster to Argo CD.
+    """Update Argo CD's Secret of a registered cluster when its kubeconfig has changed.
 
     Only the metadata of Secrets is watched; a Secret is read when its version has changed.
     """
     status = run.target(target.name)
     namespace, _, name = status.connection_secret.partition("/")
-    version = await _version(run, Key(namespace, name))
+    version = await _read_version(run, Key(namespace, name))
     if not version or version == status.connection_version:
         return
     text = await read_kubeconfig(run, target, Key(namespace, name))
@@ -72,8 +72,8 @@ async def renew(run: Run, target: Target) -> None:
     run.set_target(target.name, connection_version=version)
 
 
-async def _version(run: Run, secret: Key) -> str:
-    """The version of a connection Secret, from the caches of their metadata."""
+async def _read_version(run: Run, secret: Key) -> str:
+    """The resource version of a connection Secret, from the metadata caches; empty if absent."""
     for kind in (CrossplaneSecretHead, CapiSecretHead):
         head = await run.ctx.find(kind, secret.name, secret.namespace)
         if head is not None:
@@ -92,19 +92,19 @@ async def read_kubeconfig(run: Run, target: Target, secret: Key, *, key: str = "
     except NotFound:
         return None
     try:
-        return kubeconfig.from_secret(found.data, key=key)
+        return kubeconfig.read_secret(found.data, key=key)
     except KubeconfigError as error:
-        raise _invalid(target, secret, str(error)) from error
+        raise _build_invalid(target, secret, str(error)) from error
 
 
 def _parse(target: Target, secret: Key, text: bytes) -> Connection:
     try:
         return kubeconfig.parse(text)
     except KubeconfigError as error:
-        raise _invalid(target, secret, str(error)) from error
+        raise _build_invalid(target, secret, str(error)) from error
 
 
-def _invalid(target: Target, secret: Key, message: str) -> ExperimentFailed:
+def _build_invalid(target: Target, secret: Key, message: str) -> ExperimentFailed:
     return ExperimentFailed(
         Reason.CONNECTION_SECRET_INVALID,
         f"target {target.name}: Secret {secret}: {message}",
@@ -113,10 +113,10 @@ def _invalid(target: Target, secret: Key, message: str) -> ExperimentFailed:
 
 
 async def _prepare(run: Run, target: Target, text: bytes) -> bool:
-    """Whether the cluster answers; if not, when to try again.
+    """Test the kubeconfig and prepare the cluster; False if a later retry was scheduled.
 
     Raises:
-        ExperimentFailed: if it refused the credentials again and again.
+        ExperimentFailed: if the cluster refused the credentials too often.
     """
     try:
         await run.means.targets.probe(text)
@@ -153,18 +153,18 @@ def _retry_later(run: Run, target: Target, reason: Reason, message: str) -> None
 
 async def _write_secret(run: Run, target: Target, connection: Connection) -> None:
     cluster = run.target(target.name).cluster_name
-    document = argocd.cluster_secret(
+    document = argocd.build_cluster_secret(
         run.ctx.obj, target.name, cluster, connection, namespace=run.settings.argocd_namespace
     )
     await run.ctx.api.apply(Secret, document)
 
 
 async def _copy_kubeconfig(run: Run, target: Target, text: bytes) -> None:
-    """Copy the kubeconfig next to the experiment, where a tutorial wants it."""
+    """Copy the kubeconfig next to the experiment, for the user of a tutorial that exposes it."""
     tutorial = run.ctx.obj.spec.tutorial
     if tutorial is None or not tutorial.expose_kubeconfig:
         return
-    name = naming.kubeconfig_secret_name(run.ctx.obj, target.name)
+    name = naming.build_kubeconfig_secret_name(run.ctx.obj, target.name)
     owner = build_owner_reference(run.ctx.obj)
     document = {
         "apiVersion": "v1",
@@ -172,7 +172,7 @@ async def _copy_kubeconfig(run: Run, target: Target, text: bytes) -> None:
         "metadata": {
             "name": name,
             "namespace": run.ctx.key.namespace,
-            "labels": naming.labels(run.ctx.obj, target=target.name),
+            "labels": naming.build_labels(run.ctx.obj, target=target.name),
             "ownerReferences": [
                 {
                     "apiVersion": owner.api_version,

@@ -1,4 +1,4 @@
-"""Ready and Running: the workflow is submitted, followed, repeated, and ended."""
+"""Phases Ready and Running: submits, observes and repeats workflows until the run ends."""
 
 from quarterdeck.apis.experiments.status import WorkflowStatus
 from quarterdeck.meta.conditions import FALSE, TRUE
@@ -19,23 +19,23 @@ from quarterdeck.operators.experiments.run import ExperimentFailed, Run, seconds
 from quarterdeck.operators.experiments.substitution import NotYet, SubstitutionError
 
 _ADDRESS_S = 5.0
-"""How often Services on targets, which cannot be watched, are asked for their addresses."""
+"""Seconds between reads of Services on targets, which cannot be watched."""
 _TIMEOUT_SLACK_S = 60.0
-"""Argo ends a workflow at its deadline by itself; we only step in when it does not."""
+"""Time after the deadline of a workflow for Argo to end it, before the experiment fails."""
 
 
 async def submit(run: Run) -> None:
-    """Submit the first workflow; then the experiment runs.
+    """Submit the first workflow, and enter the phase Running.
 
     Raises:
         ExperimentFailed: if there is no template, or a parameter cannot be replaced.
     """
-    if await _submit(run, naming.workflow_name(run.ctx.obj)):
+    if await _submit(run, naming.build_workflow_name(run.ctx.obj)):
         run.enter("Running", Reason.RUNNING, "the workflow runs")
 
 
 def check_submission(run: Run) -> None:
-    """Fail when the workflow could not be submitted for as long as Applications may take.
+    """Fail when the workflow was not submitted within `spec.timeouts.applications`.
 
     Raises:
         ExperimentFailed: naming the limit.
@@ -53,14 +53,14 @@ def check_submission(run: Run) -> None:
 
 
 async def follow(run: Run) -> None:
-    """Read the workflow's state, and end or repeat the experiment when it is over.
+    """Read the state of the workflow; when it has ended, repeat it or end the experiment.
 
     Raises:
-        ExperimentFailed: if the workflow failed, vanished, or took too long.
+        ExperimentFailed: if the workflow failed, was deleted, or took too long.
     """
     before = run.status.workflow_status
     if before is None:
-        await _submit(run, naming.workflow_name(run.ctx.obj))
+        await _submit(run, naming.build_workflow_name(run.ctx.obj))
         return
     key = Key(run.settings.workflow_namespace, before.name)
     workflow = await find_own(run, ArgoWorkflow, key)
@@ -77,12 +77,12 @@ async def follow(run: Run) -> None:
 
 
 async def _end(run: Run, now: WorkflowStatus) -> None:
-    """One run of the workflow is over."""
+    """Handle the end of a workflow: retry, repeat, or end the experiment."""
     message = f"Workflow {now.name}: {now.phase}"
     before = run.ctx.obj.status.workflow_status
     if before is None or (before.name, before.phase) != (now.name, now.phase):
         run.ctx.event(EventReason.WORKFLOW_FINISHED, message, warning=now.phase != "Succeeded")
-    if (reason := workflows.failure_reason(now.phase)) is not None:
+    if (reason := workflows.find_failure_reason(now.phase)) is not None:
         await _fail_or_retry(run, now, reason)
         return
     run.condition(WORKFLOW_SUCCEEDED, TRUE, Reason.SUCCEEDED, message)
@@ -91,13 +91,13 @@ async def _end(run: Run, now: WorkflowStatus) -> None:
         run.set(runs=(*done, now))
         finished = len([each for each in run.status.runs if each.phase == "Succeeded"])
         if finished < run.spec.repeats and not _find_early_end(run):
-            await _submit(run, naming.workflow_name(run.ctx.obj, repeat=finished))
+            await _submit(run, naming.build_workflow_name(run.ctx.obj, repeat=finished))
             return
     _complete(run, message)
 
 
 def _complete(run: Run, message: str) -> None:
-    """End the experiment after its last workflow, unless its completion mode says otherwise.
+    """End the experiment after its last workflow, if its completion mode allows it.
 
     Raises:
         ExperimentFailed: if the condition of mode condition is not met.
@@ -109,7 +109,7 @@ def _complete(run: Run, message: str) -> None:
                 f"{message}; end the experiment with: quarterdeck experiments resume "
                 f"{run.ctx.key.name} -n {run.ctx.key.namespace}",
             )
-        case "duration" if (left_s := _left_of_duration_s(run)) > 0:
+        case "duration" if (left_s := _compute_left_s(run)) > 0:
             limit = run.spec.workflow.completion.duration
             run.note(Reason.AWAITING_DURATION, f"{message}; the experiment runs for {limit}")
             run.wake_in(left_s)
@@ -129,7 +129,7 @@ def _complete_if_met(run: Run, message: str) -> None:
 
 
 def _complete_early(run: Run, now: WorkflowStatus) -> bool:
-    """End the experiment while its workflow runs, if its condition or duration says so."""
+    """End the experiment while its workflow runs, if its condition or duration is met."""
     why = _find_early_end(run)
     if why:
         message = f"{why}; Workflow {now.name} was {now.phase} and is stopped"
@@ -139,25 +139,25 @@ def _complete_early(run: Run, now: WorkflowStatus) -> bool:
 
 
 def _find_early_end(run: Run) -> str:
-    """Why no workflow has to run any more; empty while one has to."""
+    """Why the condition or duration ends the experiment now; empty if it does not."""
     wanted = run.spec.workflow.completion
     if wanted.mode == "condition" and completion.evaluate_condition(run.experiment).is_met:
         return f"the condition {wanted.condition!r} is met"
     if wanted.mode == "duration":
-        left_s = _left_of_duration_s(run)
+        left_s = _compute_left_s(run)
         if left_s <= 0:
             return f"the experiment has run for {wanted.duration}"
         run.wake_in(left_s)
     return ""
 
 
-def _left_of_duration_s(run: Run) -> float:
+def _compute_left_s(run: Run) -> float:
     """Seconds until the duration of mode duration is over, counted from the phase Running."""
     return run.left_s(run.status.phase_started_at, run.spec.workflow.completion.duration)
 
 
 async def _fail_or_retry(run: Run, now: WorkflowStatus, reason: Reason) -> None:
-    failed = [each for each in run.status.runs if workflows.failure_reason(each.phase)]
+    failed = [each for each in run.status.runs if workflows.find_failure_reason(each.phase)]
     attempts = len([each for each in failed if each.name != now.name])
     nodes = "; ".join(f"{node.display_name}: {node.message}" for node in now.failed_nodes)
     message = ": ".join(filter(None, (f"Workflow {now.name} ended as {now.phase}", now.message)))
@@ -167,7 +167,7 @@ async def _fail_or_retry(run: Run, now: WorkflowStatus, reason: Reason) -> None:
         raise ExperimentFailed(reason, message, condition=WORKFLOW_SUCCEEDED)
     run.set(runs=(*(each for each in run.status.runs if each.name != now.name), now))
     repeat = len([each for each in run.status.runs if each.phase == "Succeeded"])
-    name = naming.workflow_name(run.ctx.obj, repeat=repeat, attempt=attempts + 1)
+    name = naming.build_workflow_name(run.ctx.obj, repeat=repeat, attempt=attempts + 1)
     await _submit(run, name)
 
 
@@ -205,14 +205,14 @@ def _check_time(run: Run, workflow: ArgoWorkflow, now: WorkflowStatus) -> None:
         run.wake_in(left_s)
     progress = f", {now.progress}" if now.progress else ""
     message = f"Workflow {now.name} is {now.phase}{progress}"
-    waits = limits.is_manual(run.ctx.obj) and bool(workflows.suspended_nodes(workflow))
+    waits = limits.is_manual(run.ctx.obj) and bool(workflows.list_suspended_nodes(workflow))
     reason = Reason.AWAITING_RESUME if waits else Reason.RUNNING
     run.condition(WORKFLOW_SUCCEEDED, FALSE, reason, message)
     run.note(reason, message)
 
 
 async def _resume(run: Run, workflow: ArgoWorkflow) -> None:
-    """Let a suspended workflow go on once a person has resumed the experiment."""
+    """Resume a suspended workflow once a user has resumed the experiment."""
     if not limits.is_resumed(run.ctx.obj):
         return
     patch = workflows.resume_patch(workflow, now=run.stamp(run.now))
@@ -221,7 +221,7 @@ async def _resume(run: Run, workflow: ArgoWorkflow) -> None:
 
 
 async def _submit(run: Run, name: str) -> bool:
-    """Submit a workflow, unless it exists; False while something is missing."""
+    """Submit a workflow, unless it exists; False while a template or address is missing."""
     key = Key(run.settings.workflow_namespace, name)
     existing = await find_own(run, ArgoWorkflow, key)
     if existing is not None and is_stale(existing, run.ctx.obj):
@@ -272,10 +272,10 @@ def _wait_for_template(run: Run) -> None:
 
 
 def _build_arguments(run: Run) -> dict[str, str] | None:
-    """Arguments of the workflow; None while a Service that they name has no address."""
+    """Build the arguments of the workflow; None while a referenced value is not known yet."""
     try:
         scope = plan.scope_of(run.experiment, None, run.by_name)
-        return workflows.parameters(run.ctx.obj, run.status.targets, scope)
+        return workflows.build_parameters(run.ctx.obj, run.status.targets, scope)
     except NotYet as error:
         check_submission(run)
         run.note(Reason.DEPLOYING, f"spec.workflow.params: {error}")

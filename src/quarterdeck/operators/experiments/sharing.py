@@ -1,6 +1,6 @@
-"""Kubeconfigs of dependencies on the clusters of their dependents.
+"""Copies kubeconfigs of dependencies to the clusters of their dependents.
 
-A load generator often has to look at the cluster it loads. Its namespace gets a Secret
+A load generator often has to read from the cluster it loads. Its namespace gets a Secret
 `<dependency>-cluster-kubeconfig` for each direct dependency whose cluster was made for the
 experiment. Kubeconfigs of existing clusters are never copied.
 """
@@ -16,10 +16,10 @@ from quarterdeck.operators.experiments.run import Run
 
 
 async def share_kubeconfigs(run: Run, target: Target) -> str:
-    """Copy the kubeconfigs of direct dependencies; why it must be tried again, or nothing."""
+    """Copy the kubeconfigs of direct dependencies; returns why it failed, empty if it did not."""
     documents: list[dict[str, Any]] = []
     for name in target.depends:
-        text = await _kubeconfig(run, name) if _is_own(run, name) else None
+        text = await _read_kubeconfig(run, name) if _is_own(run, name) else None
         if text is not None:
             documents.append(build_secret(run, name, target.name, text))
     if not documents:
@@ -28,8 +28,8 @@ async def share_kubeconfigs(run: Run, target: Target) -> str:
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
-            "name": naming.base_name(run.ctx.obj),
-            "labels": naming.labels(run.ctx.obj),
+            "name": naming.build_base_name(run.ctx.obj),
+            "labels": naming.build_labels(run.ctx.obj),
         },
     }
     if target.cluster.type == naming.HUB:
@@ -37,7 +37,7 @@ async def share_kubeconfigs(run: Run, target: Target) -> str:
         for document in documents:
             await run.ctx.api.apply(Secret, document)
         return ""
-    own = await _kubeconfig(run, target.name)
+    own = await _read_kubeconfig(run, target.name)
     if own is None:
         return f"the kubeconfig of target {target.name} was deleted"
     try:
@@ -54,8 +54,8 @@ def build_secret(run: Run, source: str, target: str, text: bytes) -> dict[str, A
         "kind": "Secret",
         "metadata": {
             "name": f"{source}-cluster-kubeconfig",
-            "namespace": naming.base_name(run.ctx.obj),
-            "labels": naming.labels(run.ctx.obj, target=target),
+            "namespace": naming.build_base_name(run.ctx.obj),
+            "labels": naming.build_labels(run.ctx.obj, target=target),
         },
         "type": "Opaque",
         "stringData": {"kubeconfig": text.decode()},
@@ -63,12 +63,12 @@ def build_secret(run: Run, source: str, target: str, text: bytes) -> dict[str, A
 
 
 def _is_own(run: Run, name: str) -> bool:
-    """Whether a target's cluster was made for this experiment."""
+    """Whether a target's cluster is created for this experiment."""
     kinds = {each.name: each.cluster.type for each in run.targets}
     return run.means.adapters[kinds[name]].kind is not None
 
 
-async def _kubeconfig(run: Run, name: str) -> bytes | None:
+async def _read_kubeconfig(run: Run, name: str) -> bytes | None:
     """The kubeconfig of a target; None for the hub."""
     status = run.target(name)
     if not status.connection_secret:

@@ -26,15 +26,15 @@ _OTHER = frozenset({"name", "cluster", "endpoint", "server"})
 
 
 class SubstitutionError(ValueError):
-    """Raised when a reference cannot be replaced; says which and why."""
+    """Raised when a reference cannot be replaced; the message is the cause, or the text of `:?`."""
 
 
 class Unknown(SubstitutionError):
-    """Raised when a reference names nothing."""
+    """Raised when a reference is not defined."""
 
 
 class NotYet(SubstitutionError):
-    """Raised when a reference names something that is known later."""
+    """Raised when the value of a reference is known only after a target is ready."""
 
     def __init__(self, reference: str, target: str) -> None:
         super().__init__(f"${{{reference}}} is known when target {target} is ready")
@@ -47,43 +47,43 @@ class Reference(NamedTuple):
 
     name: str
     operator: str = ""
-    """':-', ':?' or nothing."""
+    """':-', ':?' or empty."""
     operand: str = ""
 
 
 class Scope(NamedTuple):
-    """What references stand for at one place."""
+    """The values that references in one text may use."""
 
     params: Mapping[str, str] = {}
     experiment: Mapping[str, str] = {}
     target: Mapping[str, str] = {}
-    """Of the target that the text belongs to; empty for workflow parameters."""
+    """Values of the target that the text belongs to; empty for workflow parameters."""
     targets: Mapping[str, Mapping[str, str]] = {}
-    """Other targets that may be named; those that are not ready yet have no endpoint."""
+    """Values of other targets, by name; those that are not ready yet have no endpoint."""
     pending: frozenset[str] = frozenset()
-    """Those of `targets` that are not ready yet."""
+    """Names in `targets` that are not ready yet."""
 
 
 def substitute(text: str, scope: Scope) -> str:
-    """The text with every reference replaced.
+    """Replace every reference in a text.
 
     Raises:
-        Unknown: if a reference names nothing.
-        NotYet: if it names something of a target that is not ready.
-        SubstitutionError: if it is malformed, or `:?` found no value.
+        Unknown: if a reference is not defined.
+        NotYet: if it needs a value of a target that is not ready.
+        SubstitutionError: if it is malformed, or has `:?` and no value.
     """
     return _replace(text, lambda reference: evaluate(reference, scope))
 
 
-def references(text: str) -> Iterator[Reference]:
-    """Every reference in a text. Raises `SubstitutionError` for a malformed one."""
+def find_references(text: str) -> Iterator[Reference]:
+    """Find every reference in a text. Raises `SubstitutionError` for a malformed one."""
     for match in _TOKEN.finditer(text):
         if match[0] != "$$":
             yield _parse(match, text)
 
 
 def evaluate(reference: Reference, scope: Scope) -> str:
-    """What one reference stands for."""
+    """Evaluate one reference; its operator applies if the value is absent or empty."""
     value = _look_up(reference, scope)
     if value:
         return value
@@ -121,7 +121,7 @@ def _parse(match: re.Match[str], text: str) -> Reference:
 
 
 def _look_up(reference: Reference, scope: Scope) -> str | None:
-    """The value; None if there is no such thing, an empty string if it is known and empty."""
+    """The value of a reference; None if it is not defined, an empty string if it has no value."""
     name = reference.name
     head, _, rest = name.partition(".")
     match head:

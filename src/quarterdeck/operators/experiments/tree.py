@@ -1,4 +1,4 @@
-"""An experiment and everything that belongs to it, as a tree of lines. Pure."""
+"""Draws an experiment and its objects as a tree. Pure."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,18 +10,18 @@ from quarterdeck.operators.experiments.naming import LABEL_TARGET
 
 
 class Node(NamedTuple):
-    """One line and what is below it."""
+    """A line of the tree, with its children."""
 
     text: str
     children: tuple["Node", ...] = ()
 
 
 def build(experiment: Experiment, applications: Sequence[ArgoApplication]) -> Node:
-    """The tree of an experiment."""
+    """Build the tree of an experiment."""
     status = experiment.status
     by_name = {each.name: each for each in status.targets}
     targets = [
-        _target(
+        _build_target(
             by_name.get(each.name) or TargetStatus(name=each.name),
             each.cluster.type,
             [app for app in applications if app.metadata.labels.get(LABEL_TARGET) == each.name],
@@ -34,15 +34,15 @@ def build(experiment: Experiment, applications: Sequence[ArgoApplication]) -> No
         runs.append(last)
     workflows = [
         Node(
-            _line(f"Workflow {each.name}", each.phase, each.progress, each.message),
+            _format_line(f"Workflow {each.name}", each.phase, each.progress, each.message),
             tuple(Node(f"output {name}={value}") for name, value in sorted(each.outputs.items())),
         )
         for each in runs
     ]
-    title = _line(
+    title = _format_line(
         f"Experiment {experiment.key}", status.phase or "Pending", _describe_reason(experiment)
     )
-    return Node(title, (*targets, *workflows, *_outcome(experiment)))
+    return Node(title, (*targets, *workflows, *_list_outcome(experiment)))
 
 
 def _describe_reason(experiment: Experiment) -> str:
@@ -52,15 +52,15 @@ def _describe_reason(experiment: Experiment) -> str:
     return f"{status.reason}: {status.message}" if status.message else status.reason
 
 
-def _target(
+def _build_target(
     status: TargetStatus, cluster_type: str, applications: Sequence[ArgoApplication]
 ) -> Node:
     where = " ".join(dict.fromkeys(filter(None, (cluster_type, status.cluster_name))))
     why = f"{status.reason}: {status.message}" if status.reason else ""
-    title = _line(f"target {status.name} ({where})", status.phase or "Pending", why)
+    title = _format_line(f"target {status.name} ({where})", status.phase or "Pending", why)
     apps = [
         Node(
-            _line(
+            _format_line(
                 f"Application {app.metadata.name}",
                 app.status.health.status or "new",
                 app.status.sync.status,
@@ -74,7 +74,7 @@ def _target(
     return Node(title, tuple(apps))
 
 
-def _outcome(experiment: Experiment) -> list[Node]:
+def _list_outcome(experiment: Experiment) -> list[Node]:
     status, found = experiment.status, []
     if status.hypothesis_result:
         found.append(Node(f"hypothesis {status.hypothesis_result}"))
@@ -87,12 +87,12 @@ def _outcome(experiment: Experiment) -> list[Node]:
     return found
 
 
-def _line(title: str, *details: str) -> str:
+def _format_line(title: str, *details: str) -> str:
     return "  ".join(filter(None, (title, *details)))
 
 
 def draw(node: Node) -> list[str]:
-    """The tree as lines."""
+    """Format the tree as lines."""
     return [node.text, *_draw_children(node, "")]
 
 

@@ -1,4 +1,4 @@
-"""What a person who follows an experiment by hand needs: addresses of Services, kubeconfigs."""
+"""Status of tutorials: addresses of Services and kubeconfigs for users who follow them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from quarterdeck.operators.experiments.run import ExperimentFailed, Run
 
 
 async def update(run: Run) -> None:
-    """Look for Services that have no address yet; an unreachable target is asked again later."""
+    """Find addresses of Services that have none yet; unreachable targets are retried later."""
     tutorial = run.ctx.obj.spec.tutorial
     if tutorial is None:
         return
@@ -33,7 +33,7 @@ async def update(run: Run) -> None:
 async def _look_up(run: Run, service: TutorialService) -> TutorialServiceStatus:
     absent = TutorialServiceStatus(name=service.name)
     status = run.target(service.target)
-    namespace = naming.base_name(run.ctx.obj)
+    namespace = naming.build_base_name(run.ctx.obj)
     places = dict.fromkeys((service.namespace, namespace))
     try:
         text = None

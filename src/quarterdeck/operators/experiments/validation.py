@@ -1,4 +1,4 @@
-"""Everything that can be wrong with an experiment before anything is created. Pure.
+"""Validates an experiment before anything is created. Pure.
 
 All errors are reported at once, each with the path of its field. What the CRD's rules check too is
 checked again: an object may be older than its CRD.
@@ -40,7 +40,7 @@ _ORDER = (
     Reason.PARAMETER_INVALID,
     Reason.COMPONENT_NOT_FOUND,
 )
-"""Which reason an experiment gets if it has errors of several: what waiting cannot help first."""
+"""Order of precedence if there are several reasons; last those that may resolve themselves."""
 
 
 class Checked(NamedTuple):
@@ -53,25 +53,25 @@ class Checked(NamedTuple):
 
     @property
     def reason(self) -> Reason | None:
-        """The reason the experiment gets; None if nothing is wrong."""
+        """The reason that the experiment gets; None without errors."""
         found = {problem.reason for problem in self.problems}
         return next((reason for reason in _ORDER if reason in found), None)
 
     @property
     def message(self) -> str:
-        """Every error."""
+        """All errors in one text."""
         return "; ".join(map(str, self.problems))
 
     @property
     def can_wait(self) -> bool:
-        """Whether all that is missing are Components, which may be applied a moment later."""
+        """Whether all errors are missing Components, which may be applied a moment later."""
         return bool(self.problems) and all(
             problem.reason is Reason.COMPONENT_NOT_FOUND for problem in self.problems
         )
 
 
 def validate(experiment: Experiment, components: Mapping[str, Component]) -> Checked:
-    """Check an experiment against the Components there are."""
+    """Validate an experiment with the existing Components."""
     spec = experiment.spec
     problems = [*_check_name(experiment), *_check_graph(spec.targets)]
     resolved: dict[str, tuple[Resolved, ...]] = {}
@@ -84,11 +84,11 @@ def validate(experiment: Experiment, components: Mapping[str, Component]) -> Che
     problems += _check_workflow(experiment)
     problems += _check_metrics(experiment)
     problems += _check_tutorial(experiment)
-    return Checked(tuple(problems), resolved, tuple(warnings(experiment)))
+    return Checked(tuple(problems), resolved, tuple(find_warnings(experiment)))
 
 
-def warnings(experiment: Experiment) -> Iterator[str]:
-    """Fields that are accepted and have no effect here."""
+def find_warnings(experiment: Experiment) -> Iterator[str]:
+    """Find fields that are accepted but have no effect."""
     spec = experiment.spec
     if spec.code_snippets:
         yield "spec.codeSnippets is kept for reports and not read by the operator"
@@ -108,7 +108,7 @@ def warnings(experiment: Experiment) -> Iterator[str]:
             )
 
 
-def edges(experiment: Experiment) -> list[Edge]:
+def list_edges(experiment: Experiment) -> list[Edge]:
     """The dependencies of the targets."""
     return [Edge(target.name, target.depends) for target in experiment.spec.targets]
 
@@ -119,7 +119,7 @@ def _check_name(experiment: Experiment) -> Iterator[Problem]:
         yield Problem(Reason.NAME_TOO_LONG, field.too_long("metadata.name", name, MAX_NAME))
     for problem in names.check_dns1123_label(name):
         if len(name) <= MAX_NAME:
-            yield _invalid("metadata.name", name, problem)
+            yield _build_invalid("metadata.name", name, problem)
 
 
 def _check_graph(targets: Sequence[Target]) -> Iterator[Problem]:
@@ -136,7 +136,7 @@ def _check_target(target: Target, path: str) -> Iterator[Problem]:
         error = field.too_long(f"{path}.name", target.name, MAX_TARGET_NAME)
         yield Problem(Reason.NAME_TOO_LONG, error)
     elif not re.fullmatch(LABEL_PATTERN, target.name):
-        yield _invalid(f"{path}.name", target.name, "must be a DNS label in lower case")
+        yield _build_invalid(f"{path}.name", target.name, "must be a DNS label in lower case")
     cluster = target.cluster
     if cluster.type == "existing" and cluster.kubeconfig_secret_ref is None:
         detail = "must be set for a cluster of type existing"
@@ -149,7 +149,7 @@ def _resolve_target(
 ) -> tuple[tuple[Resolved, ...], list[Problem]]:
     found: list[Resolved] = []
     problems: list[Problem] = []
-    scope = static_scope(experiment, target)
+    scope = build_static_scope(experiment, target)
     for index, ref in enumerate(target.components):
         where = f"{path}.components[{index}]"
         by_convention = experiment.spec.resolution.fallback == "Convention"
@@ -159,7 +159,7 @@ def _resolve_target(
             continue
         if any(each.name == one.name for each in found):
             detail = f"component {one.name} is listed twice"
-            problems.append(_invalid(where, one.name, detail))
+            problems.append(_build_invalid(where, one.name, detail))
             continue
         found.append(one)
         problems += (
@@ -171,13 +171,13 @@ def _resolve_target(
     return tuple(found), problems
 
 
-def static_scope(experiment: Experiment, target: Target | None) -> Scope:
-    """What references may name before anything is ready: values of other targets come later."""
+def build_static_scope(experiment: Experiment, target: Target | None) -> Scope:
+    """Build the names that references may use; values of other targets are still pending."""
     if target is None:
         reachable = frozenset(each.name for each in experiment.spec.targets)
         own: dict[str, str] = {}
     else:
-        reachable = graph.ancestors(edges(experiment)).get(target.name, frozenset())
+        reachable = graph.find_ancestors(list_edges(experiment)).get(target.name, frozenset())
         own = {"name": target.name}
     return Scope(
         experiment={
@@ -192,7 +192,7 @@ def static_scope(experiment: Experiment, target: Target | None) -> Scope:
 
 
 def outputs_of(experiment: Experiment, target: str) -> dict[str, str]:
-    """What a target offers to others besides its cluster: addresses of Services, empty at first."""
+    """Addresses of a target's Services that other targets may refer to; empty until known."""
     tutorial, status = experiment.spec.tutorial, experiment.status.tutorial_status
     known = {each.name: each.endpoint for each in status.services} if status is not None else {}
     services = tutorial.services if tutorial is not None else ()
@@ -205,7 +205,7 @@ def outputs_of(experiment: Experiment, target: str) -> dict[str, str]:
 
 def _check_workflow(experiment: Experiment) -> Iterator[Problem]:
     yield from _check_completion(experiment)
-    scope = static_scope(experiment, None)
+    scope = build_static_scope(experiment, None)
     for name, value in experiment.spec.workflow.params.items():
         path = f"spec.workflow.params.{name}"
         if not _PARAMETER.fullmatch(name):
@@ -224,7 +224,7 @@ def _check_completion(experiment: Experiment) -> Iterator[Problem]:
     path = "spec.workflow.completion"
     if completion.mode == "condition":
         if error := find_condition_error(completion.condition):
-            yield _invalid(f"{path}.condition", completion.condition, error)
+            yield _build_invalid(f"{path}.condition", completion.condition, error)
     elif completion.mode == "duration" and not completion.duration:
         detail = "must be set for mode duration"
         yield Problem(Reason.INVALID_SPEC, field.required(f"{path}.duration", detail))
@@ -244,7 +244,7 @@ def _check_metrics(experiment: Experiment) -> Iterator[Problem]:
         if criterion.metric not in seen:
             path = f"spec.hypothesis.successCriteria[{index}].metric"
             known = ", ".join(sorted(seen))
-            yield _invalid(path, criterion.metric, f"metric not found; metrics: {known}")
+            yield _build_invalid(path, criterion.metric, f"metric not found; metrics: {known}")
 
 
 def _check_tutorial(experiment: Experiment) -> Iterator[Problem]:
@@ -253,8 +253,8 @@ def _check_tutorial(experiment: Experiment) -> Iterator[Problem]:
     for index, service in enumerate(tutorial.services if tutorial is not None else ()):
         if service.target not in known:
             path = f"spec.tutorial.services[{index}].target"
-            yield _invalid(path, service.target, f"targets: {', '.join(sorted(known))}")
+            yield _build_invalid(path, service.target, f"targets: {', '.join(sorted(known))}")
 
 
-def _invalid(path: str, value: str, detail: str) -> Problem:
+def _build_invalid(path: str, value: str, detail: str) -> Problem:
     return Problem(Reason.INVALID_SPEC, field.invalid(path, value, detail))

@@ -25,15 +25,15 @@ def is_terminal(phase: str) -> bool:
     return phase in TERMINAL
 
 
-def failure_reason(phase: str) -> Reason | None:
-    """The reason that a Workflow's phase gives the experiment."""
+def find_failure_reason(phase: str) -> Reason | None:
+    """The reason of the experiment for a failed Workflow; None if it has not failed."""
     return {"Failed": Reason.WORKFLOW_FAILED, "Error": Reason.WORKFLOW_ERROR}.get(phase)
 
 
-def parameters(
+def build_parameters(
     experiment: Experiment, targets: Sequence[TargetStatus], scope: Scope
 ) -> dict[str, str]:
-    """Arguments of the workflow; what is injected wins over what the user gave."""
+    """Build the arguments of the workflow; injected ones win over those of the spec."""
     given = {
         name: substitute(value, scope) for name, value in experiment.spec.workflow.params.items()
     }
@@ -62,23 +62,23 @@ def list_required(spec: Any) -> tuple[str, ...]:
 def build(
     experiment: Experiment, name: str, arguments: Mapping[str, str], settings: Settings
 ) -> dict[str, Any]:
-    """The Workflow that runs the template."""
+    """Build the Workflow that runs the template."""
     workflow = experiment.spec.workflow
     reference: dict[str, Any] = {"name": workflow.template}
     if workflow.cluster_scope:
         reference["clusterScope"] = True
     spec: dict[str, Any] = {
-        **_base_spec(experiment, settings),
+        **_build_base_spec(experiment, settings),
         "workflowTemplateRef": reference,
-        "arguments": _arguments(arguments),
+        "arguments": _build_arguments(arguments),
     }
-    return _workflow(experiment, name, spec, settings)
+    return _build_workflow(experiment, name, spec, settings)
 
 
 def build_inline(
     experiment: Experiment, name: str, arguments: Mapping[str, str], settings: Settings
 ) -> dict[str, Any]:
-    """A Workflow without a template: it logs one line and, in manual mode, waits for a person."""
+    """Build a Workflow without a template: it logs a line and, in manual mode, suspends."""
     steps: list[list[dict[str, Any]]] = [[{"name": "log", "template": "log"}]]
     templates: list[dict[str, Any]] = [
         {"name": "experiment-lifecycle", "steps": steps},
@@ -94,16 +94,16 @@ def build_inline(
         steps.append([{"name": "wait", "template": "wait"}])
         templates.append({"name": "wait", "suspend": {}})
     spec = {
-        **_base_spec(experiment, settings),
+        **_build_base_spec(experiment, settings),
         "entrypoint": "experiment-lifecycle",
         "templates": templates,
-        "arguments": _arguments(arguments),
+        "arguments": _build_arguments(arguments),
     }
-    return _workflow(experiment, name, spec, settings)
+    return _build_workflow(experiment, name, spec, settings)
 
 
 def status_of(workflow: ArgoWorkflow, before: WorkflowStatus | None) -> WorkflowStatus:
-    """What the experiment's status says of a Workflow."""
+    """Build the entry of a Workflow in the experiment's status."""
     status = workflow.status
     outputs = status.outputs.parameters if status.outputs is not None else ()
     started = status.started_at or (before.started_at if before is not None else "")
@@ -116,7 +116,7 @@ def status_of(workflow: ArgoWorkflow, before: WorkflowStatus | None) -> Workflow
         progress=status.progress,
         message=status.message[:_MAX_OUTPUT],
         outputs={
-            each.name: _text(each.value)[:_MAX_OUTPUT]
+            each.name: _to_text(each.value)[:_MAX_OUTPUT]
             for each in outputs[:_MAX_OUTPUTS]
             if each.name
         },
@@ -132,8 +132,8 @@ def status_of(workflow: ArgoWorkflow, before: WorkflowStatus | None) -> Workflow
     )
 
 
-def suspended_nodes(workflow: ArgoWorkflow) -> list[str]:
-    """The steps that wait for a person, by their ids."""
+def list_suspended_nodes(workflow: ArgoWorkflow) -> list[str]:
+    """Ids of the suspended steps, sorted."""
     return sorted(
         name
         for name, node in workflow.status.nodes.items()
@@ -142,9 +142,9 @@ def suspended_nodes(workflow: ArgoWorkflow) -> list[str]:
 
 
 def resume_patch(workflow: ArgoWorkflow, *, now: str) -> dict[str, Any]:
-    """What lets a suspended Workflow go on, as Argo's own command does it; empty if none waits."""
+    """Build the patch that resumes a Workflow, as `argo resume` does; empty if not suspended."""
     patch: dict[str, Any] = {}
-    nodes = suspended_nodes(workflow)
+    nodes = list_suspended_nodes(workflow)
     if nodes:
         patch["status"] = {
             "nodes": {
@@ -157,7 +157,7 @@ def resume_patch(workflow: ArgoWorkflow, *, now: str) -> dict[str, Any]:
     return patch
 
 
-def _base_spec(experiment: Experiment, settings: Settings) -> dict[str, Any]:
+def _build_base_spec(experiment: Experiment, settings: Settings) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "serviceAccountName": settings.workflow_service_account,
         "archiveLogs": True,
@@ -167,11 +167,11 @@ def _base_spec(experiment: Experiment, settings: Settings) -> dict[str, Any]:
     return spec
 
 
-def _arguments(arguments: Mapping[str, str]) -> dict[str, Any]:
+def _build_arguments(arguments: Mapping[str, str]) -> dict[str, Any]:
     return {"parameters": [{"name": name, "value": arguments[name]} for name in sorted(arguments)]}
 
 
-def _workflow(
+def _build_workflow(
     experiment: Experiment, name: str, spec: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
     return {
@@ -180,11 +180,11 @@ def _workflow(
         "metadata": {
             "name": name,
             "namespace": settings.workflow_namespace,
-            "labels": naming.labels(experiment),
+            "labels": naming.build_labels(experiment),
         },
         "spec": spec,
     }
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else str(value)

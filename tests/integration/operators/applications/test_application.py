@@ -276,7 +276,7 @@ async def test_the_operator_uses_no_permission_it_does_not_declare() -> None:
                 await until(cluster.client, "web", is_running)
                 await cluster.client.delete(app)
                 await gone(cluster.client, Application, "web")
-    assert find_uncovered(recorder.uses, build_rules([applications.controller()])) == []
+    assert find_uncovered(recorder.uses, build_rules([applications.build_controller()])) == []
 
 
 async def test_the_loop_rests_when_everything_is_as_it_should_be() -> None:

@@ -33,7 +33,7 @@ async def change(client: Client) -> None:
 
 async def test_the_operator_converges_after_a_crash_at_any_write() -> None:
     tried = await assert_converges(
-        lambda: [applications.controller()],
+        lambda: [applications.build_controller()],
         change,
         definitions=[Application],
         compare=[Application, Deployment, ConfigMap, Service],

@@ -20,7 +20,7 @@ from quarterdeck.meta.conditions import find
 from quarterdeck.operators.experiments import kubeconfig
 from quarterdeck.operators.experiments.drivers.targets import to_config
 from quarterdeck.operators.experiments.foreign import ArgoApplication, GKECluster
-from quarterdeck.operators.experiments.simulators.clusters import kubeconfig_text
+from quarterdeck.operators.experiments.simulators.clusters import build_kubeconfig
 from quarterdeck.testing import eventually
 from quarterdeck.wire.status import Invalid
 
@@ -257,7 +257,7 @@ async def test_an_existing_cluster_is_used_and_never_deleted() -> None:
                 "apiVersion": "v1",
                 "kind": "Secret",
                 "metadata": {"name": "mine", "namespace": "experiments"},
-                "stringData": {"kubeconfig": kubeconfig_text(config)},
+                "stringData": {"kubeconfig": build_kubeconfig(config)},
             }
         )
         cluster = {"kubeconfigSecretRef": {"name": "mine"}}
@@ -308,7 +308,7 @@ async def test_tutorials_get_addresses_and_kubeconfigs_that_work() -> None:
         assert status.services[0].endpoint == "web.lesson.svc"
         name = status.kubeconfig_secrets["app"]
         secret = await world.client.get(Secret, name, "experiments")
-        connection = kubeconfig.parse(kubeconfig.from_secret(secret.data))
+        connection = kubeconfig.parse(kubeconfig.read_secret(secret.data))
         assert connection.server == found.status.targets[0].server
         await resume(world, "lesson")
         await world.cleaned("lesson")
@@ -354,13 +354,13 @@ async def test_a_dependent_finds_the_kubeconfig_of_what_it_loads() -> None:
         )
         found = await world.phase("pair", "Running")
         near = await world.client.get(Secret, "app-cluster-kubeconfig", "pair")
-        text = kubeconfig.from_secret(near.data)
+        text = kubeconfig.read_secret(near.data)
         assert kubeconfig.parse(text).server == found.status.targets[0].server
         namespace, _, name = found.status.targets[2].connection_secret.partition("/")
-        own = kubeconfig.from_secret((await world.client.get(Secret, name, namespace)).data)
+        own = kubeconfig.read_secret((await world.client.get(Secret, name, namespace)).data)
         async with Client(to_config(kubeconfig.parse(own))) as there:
             far = await there.get(Secret, "app-cluster-kubeconfig", "pair")
-            assert kubeconfig.from_secret(far.data) == text
+            assert kubeconfig.read_secret(far.data) == text
         await world.delete("pair")
         assert await world.leftovers() == []
 
@@ -372,7 +372,7 @@ async def test_a_renewed_kubeconfig_reaches_argo_cd() -> None:
         found = await world.phase("renew", "Running")
         namespace, _, name = found.status.targets[0].connection_secret.partition("/")
         text = yaml.load(
-            kubeconfig.from_secret((await world.client.get(Secret, name, namespace)).data)
+            kubeconfig.read_secret((await world.client.get(Secret, name, namespace)).data)
         )
         text["users"][0]["user"] = {"token": "renewed"}
         renewed = base64.b64encode(yaml.dump(text).encode()).decode()

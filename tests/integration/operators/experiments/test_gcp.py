@@ -9,14 +9,14 @@ from tests.integration.operators.experiments.world import World, experiment, hub
 
 from quarterdeck.apis.rbac import ClusterRoleBinding
 from quarterdeck.client import Client
-from quarterdeck.kit import http, json, jws
+from quarterdeck.kit import http, json, jwk, jws
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments import kubeconfig
 from quarterdeck.operators.experiments.drivers.gcp import GcpAdministrator
 from quarterdeck.operators.experiments.drivers.targets import KubeconfigTargets, to_config
 from quarterdeck.operators.experiments.ports import TargetRefused
-from quarterdeck.operators.experiments.simulators.clusters import kubeconfig_text
+from quarterdeck.operators.experiments.simulators.clusters import build_kubeconfig
 
 SECRET = Key("crossplane-system", "gcp-credentials")
 
@@ -35,7 +35,7 @@ class Google:
         form = parse_qs((await request.read(1 << 20)).decode())
         parsed = jws.parse_token(form["assertion"][0])
         try:
-            claims = jws.verify(parsed, [jws.parse_public_key(self.public)])
+            claims = jws.verify(parsed, [jwk.parse_public_key(self.public)])
         except jws.InvalidToken:
             return _answer(401, {"error": "invalid_grant"})
         if claims["iss"] != "lab@example.com" or claims["aud"] != self.url:
@@ -137,7 +137,7 @@ async def subjects(text: bytes) -> list[str]:
 
 async def test_the_certificate_of_a_new_cluster_gets_its_rights() -> None:
     async with hub() as world, google() as (fake, web):
-        text = kubeconfig_text(await world.clusters.create("new")).encode()
+        text = build_kubeconfig(await world.clusters.create("new")).encode()
         fake.token = await make_token(text)
         granting = administrator(world, web)
         assert await granting.grant(text) is False
@@ -157,7 +157,7 @@ async def test_the_certificate_of_a_new_cluster_gets_its_rights() -> None:
 )
 async def test_a_key_that_is_refused_says_so(change: Callable[[Google], bytes], words: str) -> None:
     async with hub() as world, google() as (fake, web):
-        text = kubeconfig_text(await world.clusters.create("new")).encode()
+        text = build_kubeconfig(await world.clusters.create("new")).encode()
         await write_key(world, fake, change(fake))
         with pytest.raises(TargetRefused, match=words) as caught:
             await administrator(world, web).grant(text)

@@ -15,7 +15,7 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.objects import encode
 from quarterdeck.operators.experiments.drivers.result_stores import ConfigMaps
 from quarterdeck.operators.experiments.drivers.targets import to_config
-from quarterdeck.operators.experiments.kubeconfig import from_secret, parse
+from quarterdeck.operators.experiments.kubeconfig import parse, read_secret
 from quarterdeck.operators.experiments.results import Collector
 
 FOLDER = Path(__file__).parents[3] / "golden" / "experiments"
@@ -86,7 +86,7 @@ async def test_copies_of_kubeconfigs_and_credentials_are_the_golden_ones(source:
 
 
 def config_of(secret: Secret) -> Any:
-    return to_config(parse(from_secret(secret.data)))
+    return to_config(parse(read_secret(secret.data)))
 
 
 async def test_the_configmap_with_results_is_the_golden_one() -> None:

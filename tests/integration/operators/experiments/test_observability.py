@@ -22,7 +22,7 @@ from quarterdeck.meta.conditions import find
 from quarterdeck.operators.experiments.drivers.grafana import GrafanaApi
 from quarterdeck.operators.experiments.drivers.targets import to_config
 from quarterdeck.operators.experiments.foreign import GrafanaDatasource
-from quarterdeck.operators.experiments.kubeconfig import from_secret, parse
+from quarterdeck.operators.experiments.kubeconfig import parse, read_secret
 from quarterdeck.operators.experiments.ports import Datasource, GrafanaUnavailable
 
 OBSERVED = {"observability": {"enabled": True, "transport": "tailscale", "tenant": "lab"}}
@@ -173,7 +173,7 @@ async def test_credentials_of_the_tailnet_are_copied_as_a_secret() -> None:
             for each in await world.client.list(Secret, "crossplane-system")
             if each.metadata.name.endswith("-cluster-conn")
         ]
-        config = to_config(parse(from_secret(connection.data)))
+        config = to_config(parse(read_secret(connection.data)))
         async with Client(config) as there:
             copied = await there.get(Secret, "operator-oauth", "tailscale")
             assert sorted(copied.data) == ["client_id", "client_secret"]

@@ -13,7 +13,7 @@ from quarterdeck.app import definitions
 from quarterdeck.meta.objects import build_owner_reference, get_raw
 from quarterdeck.operators.experiments.cluster_types import load_cluster_types
 from quarterdeck.operators.experiments.foreign import ArgoApplication, ArgoWorkflow, GKECluster
-from quarterdeck.operators.experiments.simulators.clusters import kubeconfig_text
+from quarterdeck.operators.experiments.simulators.clusters import build_kubeconfig
 
 HANG = {"sim.illm.io/workflow-fail": "hang"}
 
@@ -276,7 +276,7 @@ async def test_a_provider_of_other_kinds_is_used() -> None:
                             }
                         ],
                     },
-                    "stringData": {"kubeconfig": kubeconfig_text(config)},
+                    "stringData": {"kubeconfig": build_kubeconfig(config)},
                 }
             )
             ready = {"type": "Ready", "status": "True", "reason": "Available"}

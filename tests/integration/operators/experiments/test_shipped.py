@@ -92,7 +92,7 @@ def test_tutorials_look_where_their_components_are_installed() -> None:
             is_lesson = "tutorial" in experiment.spec.tags
             assert (experiment.spec.workflow.completion.mode == "manual") is is_lesson
             for service in experiment.spec.tutorial.services:
-                assert service.namespace == naming.base_name(experiment), name
+                assert service.namespace == naming.build_base_name(experiment), name
 
 
 async def complete(world: World, name: str, folder: Path) -> Result | None:

@@ -80,7 +80,7 @@ async def provide_cluster(world: World) -> Connection:
             conditions = {each.type: each.status for each in event.object.status.conditions}
             if conditions.get("Ready") == "True":
                 [secret] = await world.client.list(Secret, "crossplane-system")
-                return kubeconfig.parse(kubeconfig.from_secret(secret.data))
+                return kubeconfig.parse(kubeconfig.read_secret(secret.data))
     raise AssertionError("the claim never became ready")
 
 
@@ -95,9 +95,9 @@ async def make_as_original(world: World) -> None:
         "cluster-gw-app",
         "argocd",
         labels={"argocd.argoproj.io/secret-type": "cluster", **OF_CLUSTER},
-        stringData=argocd.cluster_secret(owner, "app", "gw-app", connection, namespace="argocd")[
-            "stringData"
-        ],
+        stringData=argocd.build_cluster_secret(
+            owner, "app", "gw-app", connection, namespace="argocd"
+        )["stringData"],
     )
     await create(
         world,

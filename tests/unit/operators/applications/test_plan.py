@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,13 +27,13 @@ def application(name: str = "web", **spec: Any) -> Application:
 
 
 def only(kind: type[Object], app: Application) -> Any:
-    found = [child for child in plan.children(app) if isinstance(child, kind)]
+    found = [child for child in plan.plan_children(app) if isinstance(child, kind)]
     assert len(found) == 1
     return found[0]
 
 
 def kinds(app: Application) -> list[str]:
-    return [child.kind for child in plan.children(app)]
+    return [child.kind for child in plan.plan_children(app)]
 
 
 def test_smallest_application_is_a_deployment() -> None:
@@ -44,7 +45,7 @@ def test_smallest_application_is_a_deployment() -> None:
     assert deployment.spec.strategy.type == "RollingUpdate"
     assert deployment.spec.template.spec.containers[0].image == "nginx:1.27"
     selector = deployment.spec.selector.match_labels
-    assert selector == plan.selector(app)
+    assert selector == plan.build_selector(app)
     assert selector.items() <= deployment.spec.template.metadata.labels.items()
 
 
@@ -87,7 +88,7 @@ def test_ports_become_a_service_that_leads_to_the_containers() -> None:
         ports=[{"port": 80, "targetPort": 8080}, {"port": 53, "protocol": "UDP", "name": "dns"}]
     )
     service = only(Service, app)
-    assert service.spec.selector == plan.selector(app)
+    assert service.spec.selector == plan.build_selector(app)
     assert [(p.name, p.port, p.target_port, p.protocol) for p in service.spec.ports] == [
         ("tcp-80", 80, 8080, "TCP"),
         ("dns", 53, 53, "UDP"),
@@ -143,12 +144,12 @@ _names = st.from_regex(r"[a-z]([a-z0-9.-]{0,200}[a-z0-9])?", fullmatch=True)
 
 
 @given(name=_names, config=st.dictionaries(_names, st.text(max_size=5), max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 def test_labels_and_names_fit_whatever_the_application_is_called(
     name: str, config: dict[str, str]
 ) -> None:
     app = application(name, config=config, runPolicy="Once")
-    for child in plan.children(app):
+    for child in plan.plan_children(app):
         assert len(child.metadata.name) <= 253
         for value in child.metadata.labels.values():
             assert 0 < len(value) <= 63
@@ -157,18 +158,18 @@ def test_labels_and_names_fit_whatever_the_application_is_called(
 
 
 @given(first=_names, second=_names)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 def test_two_applications_never_share_their_pods(first: str, second: str) -> None:
     if first != second:
-        assert plan.label_value(first) != plan.label_value(second)
+        assert plan.build_label_value(first) != plan.build_label_value(second)
 
 
 def test_a_name_is_its_label_as_long_as_labels_may_be() -> None:
-    assert plan.label_value("a" * 63) == "a" * 63
-    short = plan.label_value("a" * 64)
+    assert plan.build_label_value("a" * 63) == "a" * 63
+    short = plan.build_label_value("a" * 64)
     assert len(short) == 63
     assert short.startswith("a" * 52 + "-")
-    assert short != plan.label_value("a" * 65)
+    assert short != plan.build_label_value("a" * 65)
 
 
 def test_the_job_of_a_long_name_is_as_long_as_jobs_may_be() -> None:

@@ -33,7 +33,7 @@ def edges(text: str) -> list[Edge]:
 def test_levels_follow_dependencies_and_the_order_of_the_spec(
     text: str, expected: list[list[str]]
 ) -> None:
-    assert graph.levels(edges(text)) == expected
+    assert graph.group_levels(edges(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_target_outside_the_cycle_is_not_mentioned() -> None:
 
 def test_a_long_chain_needs_no_recursion() -> None:
     chain = [Edge("t0"), *(Edge(f"t{n}", (f"t{n - 1}",)) for n in range(1, 200))]
-    assert len(graph.levels(chain)) == 200
-    assert len(graph.ancestors(chain)["t199"]) == 199
+    assert len(graph.group_levels(chain)) == 200
+    assert len(graph.find_ancestors(chain)["t199"]) == 199
 
 
 def test_all_errors_are_reported_at_once() -> None:
@@ -87,9 +87,9 @@ def test_every_graph_has_levels_or_an_error(targets: list[Edge]) -> None:
     errors = graph.check(targets)
     if errors:
         with pytest.raises(ValueError, match=r"."):
-            graph.levels(targets)
+            graph.group_levels(targets)
         return
-    found = graph.levels(targets)
+    found = graph.group_levels(targets)
     place = {name: index for index, level in enumerate(found) for name in level}
     assert sorted(place) == sorted(target.name for target in targets)
     for target in targets:

@@ -69,10 +69,10 @@ def test_the_key_of_a_secret_is_found_by_convention() -> None:
     def data(**values: str) -> dict[str, str]:
         return {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
 
-    assert kubeconfig.from_secret(data(config="c", value="v")) == b"v"
-    assert kubeconfig.from_secret(data(kubeconfig="k", value="v")) == b"k"
-    assert kubeconfig.from_secret(data(mine="m", value="v"), key="mine") == b"m"
+    assert kubeconfig.read_secret(data(config="c", value="v")) == b"v"
+    assert kubeconfig.read_secret(data(kubeconfig="k", value="v")) == b"k"
+    assert kubeconfig.read_secret(data(mine="m", value="v"), key="mine") == b"m"
     with pytest.raises(KubeconfigError, match="none of the keys"):
-        kubeconfig.from_secret({})
+        kubeconfig.read_secret({})
     with pytest.raises(KubeconfigError, match="not base64"):
-        kubeconfig.from_secret({"value": "%"})
+        kubeconfig.read_secret({"value": "%"})

@@ -85,9 +85,9 @@ def test_a_cluster_costs_its_hourly_price_times_hours(
             "targets": [{"name": "app", "createdAt": "2026-01-01T00:00:00Z", "nodeCount": nodes}]
         },
     )
-    per_hour = prices.hourly_usd(found.spec.targets[0], found.status.targets[0])
+    per_hour = prices.compute_hourly_usd(found.spec.targets[0], found.status.targets[0])
     assert per_hour * hours == pytest.approx(expected, rel=1e-9)
-    spent = prices.spent_usd(found, now=CREATED + timedelta(hours=hours))
+    spent = prices.compute_spent_usd(found, now=CREATED + timedelta(hours=hours))
     assert spent == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
@@ -106,5 +106,5 @@ def test_a_budget_is_checked_when_it_will_be_spent() -> None:
 
 def test_a_cluster_that_was_not_requested_costs_nothing() -> None:
     found = made({"name": "app", "cluster": {"type": "gke"}}, status={"targets": [{"name": "app"}]})
-    assert prices.spent_usd(found, now=CREATED + timedelta(hours=9)) == 0
-    assert prices.burn_usd(found) == 0
+    assert prices.compute_spent_usd(found, now=CREATED + timedelta(hours=9)) == 0
+    assert prices.compute_burn_usd(found) == 0

@@ -26,20 +26,20 @@ def test_the_length_of_a_gke_name_includes_generated_parts(
 
 def test_names_in_the_home_namespace_are_plain() -> None:
     found = experiment("gateway-tutorial")
-    assert naming.base_name(found) == "gateway-tutorial"
-    assert naming.cluster_name(found, "app", limit=63) == "gateway-tutorial-app"
-    assert naming.cluster_name(found, "app", limit=63, attempt=1) == "gateway-tutorial-app-r1"
-    assert naming.workflow_name(found) == "gateway-tutorial-validation"
-    assert naming.workflow_name(found, repeat=2) == "gateway-tutorial-validation-3"
-    assert naming.workflow_name(found, attempt=1) == "gateway-tutorial-validation-r1"
-    assert naming.application_name(found, "app", "nginx") == "gateway-tutorial-app-nginx"
+    assert naming.build_base_name(found) == "gateway-tutorial"
+    assert naming.build_cluster_name(found, "app", limit=63) == "gateway-tutorial-app"
+    assert naming.build_cluster_name(found, "app", limit=63, attempt=1) == "gateway-tutorial-app-r1"
+    assert naming.build_workflow_name(found) == "gateway-tutorial-validation"
+    assert naming.build_workflow_name(found, repeat=2) == "gateway-tutorial-validation-3"
+    assert naming.build_workflow_name(found, attempt=1) == "gateway-tutorial-validation-r1"
+    assert naming.build_application_name(found, "app", "nginx") == "gateway-tutorial-app-nginx"
 
 
 def test_the_same_name_in_two_namespaces_shares_nothing() -> None:
     one, two = experiment("same", namespace="a"), experiment("same", namespace="b")
-    assert naming.base_name(one) != naming.base_name(two)
-    assert naming.base_name(one).startswith("same-")
-    assert naming.datasource_uid(one, "t") != naming.datasource_uid(two, "t")
+    assert naming.build_base_name(one) != naming.build_base_name(two)
+    assert naming.build_base_name(one).startswith("same-")
+    assert naming.build_datasource_uid(one, "t") != naming.build_datasource_uid(two, "t")
 
 
 LABELS = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?", fullmatch=True)
@@ -50,21 +50,23 @@ TARGETS = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?", fullmatch=True)
 def test_every_derived_name_is_valid(name: str, space: str, target: str, attempt: int) -> None:
     found = experiment(name, namespace=space)
     limit = naming.MAX_GKE - len(naming.GKE_PREFIX) - naming.XR_SUFFIX
-    cluster = naming.cluster_name(found, target, limit=limit, attempt=attempt)
+    cluster = naming.build_cluster_name(found, target, limit=limit, attempt=attempt)
     assert len(cluster) <= limit
     derived = (
         cluster,
-        naming.workflow_name(found, repeat=99, attempt=attempt),
-        naming.application_name(found, target, "a-rather-long-component-name-of-a-catalogue"),
-        naming.job_name(found),
+        naming.build_workflow_name(found, repeat=99, attempt=attempt),
+        naming.build_application_name(found, target, "a-rather-long-component-name-of-a-catalogue"),
+        naming.build_job_name(found),
     )
     for each in derived:
         assert names.check_dns1123_label(each) == []
-    assert len(naming.datasource_uid(found, "x" * 150)) <= 40
+    assert len(naming.build_datasource_uid(found, "x" * 150)) <= 40
 
 
 @given(LABELS, TARGETS, TARGETS)
 def test_targets_of_one_experiment_never_share_a_cluster(name: str, one: str, two: str) -> None:
     found = experiment(name)
-    same = naming.cluster_name(found, one, limit=29) == naming.cluster_name(found, two, limit=29)
+    same = naming.build_cluster_name(found, one, limit=29) == naming.build_cluster_name(
+        found, two, limit=29
+    )
     assert same == (one == two)

@@ -100,7 +100,7 @@ def request(type_: str, settings: Settings = SETTINGS, **cluster: Any) -> Mappin
     found = experiment("golden", {"name": "app", "cluster": {"type": type_, **cluster}})
     target = found.spec.targets[0]
     adapter = adapters(settings)[type_]
-    name = naming.cluster_name(found, target.name, limit=adapter.max_name)
+    name = naming.build_cluster_name(found, target.name, limit=adapter.max_name)
     return plan.with_labels(adapter.build(found, target, name), found, target.name)
 
 
@@ -145,7 +145,7 @@ def test_requests_for_clusters_are_the_golden_ones(
     ],
 )
 def test_cluster_secrets_are_the_golden_ones(name: str, connection: Connection) -> None:
-    found = argocd.cluster_secret(
+    found = argocd.build_cluster_secret(
         seed(), "app", "gateway-tutorial-app", connection, namespace="argocd"
     )
     expect(name, found)
@@ -160,7 +160,7 @@ def applications(
     assert problems == []
     status = TargetStatus(name=target.name, resolved_components=recorded)
     return [
-        argocd.application(exp, target, app, server=server, scope=scope, settings=SETTINGS)
+        argocd.build_application(exp, target, app, server=server, scope=scope, settings=SETTINGS)
         for app in argocd.plan_apps(exp, target, status)
     ]
 
@@ -227,7 +227,7 @@ STATUSES = (
 
 
 def test_the_workflow_of_the_sample_is_the_golden_one() -> None:
-    arguments = workflows.parameters(seed(), STATUSES, Scope())
+    arguments = workflows.build_parameters(seed(), STATUSES, Scope())
     assert arguments == {
         "experiment-name": "gateway-tutorial",
         "app-endpoint": "1.2.3.4",
@@ -235,7 +235,7 @@ def test_the_workflow_of_the_sample_is_the_golden_one() -> None:
         "target-endpoint": "1.2.3.4",
         "target-name": "app",
     }
-    name = naming.workflow_name(seed())
+    name = naming.build_workflow_name(seed())
     expect("workflow", workflows.build(seed(), name, arguments, SETTINGS))
 
 
@@ -251,11 +251,11 @@ def test_workflows_of_other_kinds_are_the_golden_ones() -> None:
 
 def test_datasources_of_all_back_ends_are_the_golden_ones() -> None:
     exp = seed()
-    source = observability.datasource(exp, SETTINGS)
+    source = observability.build_datasource(exp, SETTINGS)
     assert source is not None
     expect("datasource-http", observability.describe(source))
     expect("datasource-operator", observability.grafana_datasource(exp, source, SETTINGS))
-    expect("datasource-sidecar", observability.sidecar_config_map(exp, source, SETTINGS))
+    expect("datasource-sidecar", observability.build_sidecar_config_map(exp, source, SETTINGS))
 
 
 def test_the_job_after_the_run_is_the_golden_one() -> None:

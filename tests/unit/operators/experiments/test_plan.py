@@ -45,7 +45,7 @@ def test_target_is_pending_until_its_outputs_are_known() -> None:
     scope = plan.scope_of(known, known.spec.targets[1], {each.name: each for each in ready})
     assert scope.targets["first"]["outputs.web"] == "10.0.0.1"
     assert scope.target["cluster"] == "second-cluster"
-    assert scope.target["namespace"] == naming.base_name(known)
+    assert scope.target["namespace"] == naming.build_base_name(known)
 
 
 def test_workflow_has_no_target_of_its_own() -> None:
@@ -65,12 +65,12 @@ def test_hub_is_reached_inside_the_cluster() -> None:
 def test_targets_that_others_depend_on_are_deleted_last() -> None:
     third = {"name": "third", "depends": ["first"], **HUB}
     found = experiment("demo", FIRST, SECOND, third)
-    assert plan.deletion_order(found) == [["third", "second"], ["first"]]
+    assert plan.order_deletion(found) == [["third", "second"], ["first"]]
 
 
 def test_targets_of_a_wrong_graph_are_deleted_together() -> None:
     circle = {**FIRST, "depends": ["second"]}
-    assert plan.deletion_order(experiment("demo", circle, SECOND)) == [["second", "first"]]
+    assert plan.order_deletion(experiment("demo", circle, SECOND)) == [["second", "first"]]
 
 
 def test_request_for_a_cluster_leads_back_to_its_experiment() -> None:
@@ -79,19 +79,19 @@ def test_request_for_a_cluster_leads_back_to_its_experiment() -> None:
     labels = plan.with_labels(given, found, "first")["metadata"]["labels"]
     assert labels["own"] == "yes"
     assert labels[naming.LABEL_CLUSTER] == "c1"
-    assert set(naming.labels(found, target="first").items()) <= set(labels.items())
+    assert set(naming.build_labels(found, target="first").items()) <= set(labels.items())
     assert given["metadata"] == {"name": "c1", "labels": {"own": "yes"}}, "it is not changed"
 
 
 def test_components_are_found_by_name() -> None:
     found = [component("a"), component("b")]
-    assert plan.components_by_name(found) == {"a": found[0], "b": found[1]}
+    assert plan.index_components(found) == {"a": found[0], "b": found[1]}
 
 
 def test_components_are_recorded_with_the_parameters_of_the_spec() -> None:
     own = {"app": "web", "params": {"replicas": "2"}}
     found = experiment("demo", {**FIRST, "components": [own]})
-    known = plan.components_by_name([component("web")])
+    known = plan.index_components([component("web")])
     recorded, problems = plan.record_components(
         found, found.spec.targets[0], validate(found, known), known, Settings()
     )

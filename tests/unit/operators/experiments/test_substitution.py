@@ -10,7 +10,7 @@ from quarterdeck.operators.experiments.substitution import (
     Scope,
     SubstitutionError,
     Unknown,
-    references,
+    find_references,
     substitute,
 )
 
@@ -78,7 +78,10 @@ def test_target_is_unknown_where_there_is_none() -> None:
 
 
 def test_references_can_be_listed() -> None:
-    assert list(references("$$ ${a} ${b:-x y}")) == [Reference("a"), Reference("b", ":-", "x y")]
+    assert list(find_references("$$ ${a} ${b:-x y}")) == [
+        Reference("a"),
+        Reference("b", ":-", "x y"),
+    ]
 
 
 @given(st.text())

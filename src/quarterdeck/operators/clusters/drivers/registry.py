@@ -1,4 +1,4 @@
-"""Asks an image registry by Docker's HTTP API v2: does it answer, to whom, and what does it hold.
+"""Checks an image registry by Docker's HTTP API v2: health, login and repositories.
 
 Bodies are bounded, every request has a time limit, redirects are followed a few times and never
 take a password to another host.
@@ -29,7 +29,7 @@ _MAX_REDIRECTS = 3
 _MAX_PAGES = 100
 _PAGE = 100
 _SHOWN = 20
-"""Names of repositories are kept up to so many."""
+"""Names are stored only if the registry has at most this many repositories."""
 _PRODUCTS = ("harbor", "artifactory", "nexus")
 _CATALOG_SCOPE = "registry:catalog:*"
 
@@ -42,29 +42,31 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class DockerRegistry:
-    """Implements `Registry` over HTTP; a client for each check, as checks are rare."""
+    """Implements `Registry` over HTTP; each check opens its own client, because checks are rare."""
 
     async def check(self, address: RegistryAddress, wanted: RegistryCheck) -> RegistryReport:
-        """Ask a registry how it fares; never raises for what the registry does."""
+        """Check a registry; failures are in the report and never raised."""
         try:
-            tls = _context(address)
+            tls = _build_context(address)
         except (ssl.SSLError, ValueError) as error:
-            return _failed(f"invalid CA certificate: {error}")
+            return _build_failure(f"invalid CA certificate: {error}")
         client = http.Client(tls=tls, pool=2, connect_timeout_s=wanted.timeout_s)
         try:
             async with asyncio.timeout(wanted.timeout_s):
                 return await _Check(client, address, wanted).run()
         except TimeoutError:
-            return _failed(f"request failed: no answer within {wanted.timeout_s:g} s")
+            return _build_failure(f"request failed: no answer within {wanted.timeout_s:g} s")
         except (http.HttpError, ValueError) as error:
             masker = Masker(address.password)
-            return _failed(f"request failed: {masker.mask(str(error) or type(error).__name__)}")
+            return _build_failure(
+                f"request failed: {masker.mask(str(error) or type(error).__name__)}"
+            )
         finally:
             await client.aclose()
 
 
 class _Check:
-    """One check under way."""
+    """The state of one check."""
 
     def __init__(
         self, client: http.Client, address: RegistryAddress, wanted: RegistryCheck
@@ -79,7 +81,7 @@ class _Check:
     async def run(self) -> RegistryReport:
         answer, challenge = await self._probe()
         if answer.status not in (200, 401):
-            return _failed(f"unexpected status code: {answer.status}", answer.took_ms)
+            return _build_failure(f"unexpected status code: {answer.status}", answer.took_ms)
         self._note_features(answer)
         authenticated = answer.status == 200
         if answer.status == 401:
@@ -87,7 +89,7 @@ class _Check:
             authenticated = not self._address.has_credentials
         names: list[str] = []
         if self._wanted.catalog_limit is not None and answer.status == 200:
-            names = await self._catalog(self._wanted.catalog_limit, challenge)
+            names = await self._read_catalog(self._wanted.catalog_limit, challenge)
         masker = self._build_masker()
         facts = RegistryFacts(
             available=True,
@@ -112,13 +114,13 @@ class _Check:
         return "the count ends at spec.monitoring.maxCatalogEntries" if self._has_more else ""
 
     def _build_masker(self) -> Masker:
-        """Takes out what this check has sent: a registry may repeat it in names and versions."""
+        """Build a masker of the credentials: a registry may repeat them in names and versions."""
         password = self._address.password
         pair = f"{self._address.username}:{password.reveal()}" if password.reveal() else ""
         return Masker(password, Secret(pair), Secret(self._bearer))
 
     async def _probe(self) -> tuple[_Answer, Challenge | None]:
-        """The first path that answers; with a token where the registry wants one."""
+        """Try paths until one answers; with a token where the registry requires one."""
         answer = _Answer(0, {}, b"", 0)
         for path in self._wanted.paths:
             answer = await self._get(path)
@@ -128,14 +130,14 @@ class _Check:
         if answer.status != 401 or challenge is None or challenge.scheme != "bearer":
             return answer, challenge
         self._features["token_auth"] = True
-        if not await self._login(challenge, challenge.scope):
+        if not await self._log_in(challenge, challenge.scope):
             return answer, challenge
         again = await self._get(self._wanted.paths[0])
         self._features["requires_auth"] = True
         return msgspec.structs.replace(again, took_ms=answer.took_ms), challenge
 
-    async def _login(self, challenge: Challenge, scope: str) -> bool:
-        """Ask for a token; whether there is one now."""
+    async def _log_in(self, challenge: Challenge, scope: str) -> bool:
+        """Request a token; returns whether the server gave a usable one."""
         if not challenge.realm.startswith(("https://", "http://")):
             return False
         answer = await self._get(challenge.token_url(scope), is_login=True)
@@ -149,15 +151,15 @@ class _Check:
         self._bearer = str(token)
         return bool(token) and token.isascii() and token.isprintable()
 
-    async def _catalog(self, limit: int, challenge: Challenge | None) -> list[str]:
+    async def _read_catalog(self, limit: int, challenge: Challenge | None) -> list[str]:
         """Names of repositories, page by page, up to the limit."""
         if challenge is not None and challenge.scheme == "bearer":
-            await self._login(challenge, _CATALOG_SCOPE)
+            await self._log_in(challenge, _CATALOG_SCOPE)
         names: list[str] = []
         target = f"/v2/_catalog?n={min(limit, _PAGE)}"
         for _ in range(_MAX_PAGES):
             answer = await self._get(target)
-            page = _repositories(answer)
+            page = _parse_repositories(answer)
             self._features["catalog_accessible"] = page is not None
             if page is None:
                 break
@@ -185,12 +187,12 @@ class _Check:
             self._features["pagination"] = True
 
     async def _get(self, target: str, *, is_login: bool = False) -> _Answer:
-        """One request with its redirects; the time is that to the first head."""
+        """Send a request and follow redirects; `took_ms` ends with the first response head."""
         url = target if "://" in target else urljoin(f"{self._address.url}/", target.lstrip("/"))
         began, took_ms = time.monotonic(), 0
         for number in range(_MAX_REDIRECTS + 1):
             response = await self._client.request(
-                "GET", url, headers=self._headers(url, is_login=is_login)
+                "GET", url, headers=self._build_headers(url, is_login=is_login)
             )
             async with response:
                 if number == 0:
@@ -204,9 +206,9 @@ class _Check:
             url = urljoin(url, location)
         raise ValueError(f"more than {_MAX_REDIRECTS} redirects, the last to {url}")
 
-    def _headers(self, url: str, *, is_login: bool) -> list[tuple[str, str]]:
+    def _build_headers(self, url: str, *, is_login: bool) -> list[tuple[str, str]]:
         headers = [("Accept", "application/json"), ("User-Agent", "quarterdeck-hub")]
-        is_ours = _origin(url) == _origin(self._address.url)
+        is_ours = _get_origin(url) == _get_origin(self._address.url)
         if self._bearer and is_ours and not is_login:
             headers.append(("Authorization", f"Bearer {self._bearer}"))
         elif self._address.has_credentials and (is_ours or (is_login and _is_safe(url))):
@@ -217,17 +219,17 @@ class _Check:
 
 
 def _is_safe(url: str) -> bool:
-    """Whether a password may go to a token server: encrypted, or not leaving this machine."""
+    """Whether a password may be sent to a token server: over TLS, or on loopback."""
     parts = urlsplit(url)
     return parts.scheme == "https" or parts.hostname in ("127.0.0.1", "::1", "localhost")
 
 
-def _origin(url: str) -> tuple[str, str]:
+def _get_origin(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc
 
 
-def _context(address: RegistryAddress) -> ssl.SSLContext:
+def _build_context(address: RegistryAddress) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if address.certificate_authority:
         context.load_verify_locations(cadata=address.certificate_authority.decode())
@@ -237,7 +239,7 @@ def _context(address: RegistryAddress) -> ssl.SSLContext:
     return context
 
 
-def _repositories(answer: _Answer) -> list[str] | None:
+def _parse_repositories(answer: _Answer) -> list[str] | None:
     if answer.status != 200:
         return None
     try:
@@ -248,6 +250,6 @@ def _repositories(answer: _Answer) -> list[str] | None:
         return None
 
 
-def _failed(error: str, took_ms: int = 0) -> RegistryReport:
+def _build_failure(error: str, took_ms: int = 0) -> RegistryReport:
     facts = RegistryFacts(available=False, response_time=took_ms, error=error)
     return RegistryReport(facts=facts)

@@ -1,7 +1,6 @@
-"""What a simulated cluster holds: nodes, pods, workloads, and OpenShift's and OLM's objects. Pure.
+"""Manifests for a simulated cluster: nodes, pods, workloads, OpenShift's and OLM's objects. Pure.
 
-Manifests only: whoever makes a cluster applies them. `status` is separate, because API servers
-take it by another request.
+`populate` applies them, and writes `status` by a request of its own, as API servers require.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ _APPS = ("web", "api", "worker", "cache")
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cluster looks like."""
+    """Size and features of a simulated cluster."""
 
     nodes: int = 3
     pods: int = 12
@@ -29,37 +28,37 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     has_olm: bool = False
 
 
-def manifests(profile: Profile) -> Iterator[Manifest]:
-    """Everything, in an order in which it can be applied."""
-    yield from _namespaces(profile)
-    yield from _nodes(profile)
-    yield from _deployments(profile)
-    yield from _pods(profile)
-    yield from _claims(profile)
+def build_manifests(profile: Profile) -> Iterator[Manifest]:
+    """The manifests of the profile, in an order in which they can be applied."""
+    yield from _build_namespaces(profile)
+    yield from _build_nodes(profile)
+    yield from _build_deployments(profile)
+    yield from _build_pods(profile)
+    yield from _build_claims(profile)
     if profile.is_openshift:
-        yield from _openshift(profile)
+        yield from _build_openshift(profile)
     if profile.has_olm:
-        yield from _olm()
+        yield from _build_olm()
 
 
-def definitions(profile: Profile) -> Iterator[Manifest]:
+def build_definitions(profile: Profile) -> Iterator[Manifest]:
     """CustomResourceDefinitions that the manifests need."""
     if profile.is_openshift:
-        yield _definition("config.openshift.io", "v1", "ClusterVersion", "clusterversions")
-        yield _definition("config.openshift.io", "v1", "ClusterOperator", "clusteroperators")
-        yield _definition("route.openshift.io", "v1", "Route", "routes", scope="Namespaced")
+        yield _build_definition("config.openshift.io", "v1", "ClusterVersion", "clusterversions")
+        yield _build_definition("config.openshift.io", "v1", "ClusterOperator", "clusteroperators")
+        yield _build_definition("route.openshift.io", "v1", "Route", "routes", scope="Namespaced")
     if profile.has_olm:
         group, version = "operators.coreos.com", "v1alpha1"
         for kind in ("Subscription", "ClusterServiceVersion"):
-            yield _definition(group, version, kind, f"{kind.lower()}s", scope="Namespaced")
+            yield _build_definition(group, version, kind, f"{kind.lower()}s", scope="Namespaced")
 
 
-def _namespaces(profile: Profile) -> Iterator[Manifest]:
+def _build_namespaces(profile: Profile) -> Iterator[Manifest]:
     for number in range(profile.namespaces):
-        yield _object("v1", "Namespace", f"team-{number}")
+        yield _build_object("v1", "Namespace", f"team-{number}")
 
 
-def _nodes(profile: Profile) -> Iterator[Manifest]:
+def _build_nodes(profile: Profile) -> Iterator[Manifest]:
     amounts = {
         "cpu": str(profile.cores),
         "memory": f"{profile.memory_gib}Gi",
@@ -70,7 +69,7 @@ def _nodes(profile: Profile) -> Iterator[Manifest]:
         is_ready = number >= profile.failed_nodes
         role = "control-plane" if number == profile.nodes - 1 else "worker"
         yield {
-            **_object("v1", "Node", f"node-{number}"),
+            **_build_object("v1", "Node", f"node-{number}"),
             "metadata": {
                 "name": f"node-{number}",
                 "labels": {
@@ -108,7 +107,7 @@ def _nodes(profile: Profile) -> Iterator[Manifest]:
         }
 
 
-def _deployments(profile: Profile) -> Iterator[Manifest]:
+def _build_deployments(profile: Profile) -> Iterator[Manifest]:
     for number in range(profile.namespaces):
         name = _APPS[number % len(_APPS)]
         template = {
@@ -116,7 +115,7 @@ def _deployments(profile: Profile) -> Iterator[Manifest]:
             "spec": {"containers": [{"name": "main", "image": f"example.com/{name}:1"}]},
         }
         yield {
-            **_object("apps/v1", "Deployment", name, f"team-{number}"),
+            **_build_object("apps/v1", "Deployment", name, f"team-{number}"),
             "spec": {
                 "replicas": 0,
                 "selector": {"matchLabels": {"app": name}},
@@ -125,7 +124,7 @@ def _deployments(profile: Profile) -> Iterator[Manifest]:
         }
 
 
-def _pods(profile: Profile) -> Iterator[Manifest]:
+def _build_pods(profile: Profile) -> Iterator[Manifest]:
     for number in range(profile.pods):
         app = _APPS[number % len(_APPS)]
         container = {
@@ -136,17 +135,17 @@ def _pods(profile: Profile) -> Iterator[Manifest]:
         node = number % max(1, profile.nodes)
         is_running = node >= profile.failed_nodes
         yield {
-            **_object("v1", "Pod", f"{app}-{number}", f"team-{number % profile.namespaces}"),
+            **_build_object("v1", "Pod", f"{app}-{number}", f"team-{number % profile.namespaces}"),
             "spec": {"nodeName": f"node-{node}", "containers": [container]},
             "status": {"phase": "Running" if is_running else "Pending"},
         }
 
 
-def _claims(profile: Profile) -> Iterator[Manifest]:
+def _build_claims(profile: Profile) -> Iterator[Manifest]:
     for number in range(profile.claims):
         storage = {"storage": f"{5 * (number + 1)}Gi"}
         yield {
-            **_object(
+            **_build_object(
                 "v1",
                 "PersistentVolumeClaim",
                 f"data-{number}",
@@ -161,10 +160,10 @@ def _claims(profile: Profile) -> Iterator[Manifest]:
         }
 
 
-def _openshift(profile: Profile) -> Iterator[Manifest]:
-    yield _object("v1", "Namespace", "openshift-console")
+def _build_openshift(profile: Profile) -> Iterator[Manifest]:
+    yield _build_object("v1", "Namespace", "openshift-console")
     yield {
-        **_object("config.openshift.io/v1", "ClusterVersion", "version"),
+        **_build_object("config.openshift.io/v1", "ClusterVersion", "version"),
         "spec": {"channel": "stable-4.16", "clusterID": "00000000-0000-4000-8000-000000000000"},
         "status": {
             "desired": {"version": "4.16.3", "image": "example.com/release:4.16.3"},
@@ -176,13 +175,13 @@ def _openshift(profile: Profile) -> Iterator[Manifest]:
         },
     }
     yield {
-        **_object("route.openshift.io/v1", "Route", "console", "openshift-console"),
+        **_build_object("route.openshift.io/v1", "Route", "console", "openshift-console"),
         "spec": {"host": "console.apps.example.com", "tls": {"termination": "edge"}},
     }
     for name in ("authentication", "dns", "ingress"):
         is_bad = name == profile.degraded_operator
         yield {
-            **_object("config.openshift.io/v1", "ClusterOperator", name),
+            **_build_object("config.openshift.io/v1", "ClusterOperator", name),
             "status": {
                 "conditions": [
                     {"type": "Available", "status": "True"},
@@ -197,15 +196,17 @@ def _openshift(profile: Profile) -> Iterator[Manifest]:
         }
 
 
-def _olm() -> Iterator[Manifest]:
-    yield _object("v1", "Namespace", "operators")
+def _build_olm() -> Iterator[Manifest]:
+    yield _build_object("v1", "Namespace", "operators")
     yield {
-        **_object("operators.coreos.com/v1alpha1", "Subscription", "cert-manager", "operators"),
+        **_build_object(
+            "operators.coreos.com/v1alpha1", "Subscription", "cert-manager", "operators"
+        ),
         "spec": {"name": "cert-manager", "channel": "stable", "source": "community"},
         "status": {"installedCSV": "cert-manager.v1.16.1"},
     }
     yield {
-        **_object(
+        **_build_object(
             "operators.coreos.com/v1alpha1",
             "ClusterServiceVersion",
             "cert-manager.v1.16.1",
@@ -221,17 +222,17 @@ def _olm() -> Iterator[Manifest]:
     }
 
 
-def _object(api_version: str, kind: str, name: str, namespace: str = "") -> Manifest:
+def _build_object(api_version: str, kind: str, name: str, namespace: str = "") -> Manifest:
     metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-def _definition(
+def _build_definition(
     group: str, version: str, kind: str, plural: str, scope: str = "Cluster"
 ) -> Manifest:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return {
-        **_object("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}"),
+        **_build_object("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}"),
         "spec": {
             "group": group,
             "scope": scope,

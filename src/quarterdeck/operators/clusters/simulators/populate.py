@@ -6,7 +6,11 @@ from typing import Any
 from quarterdeck.client.client import Client
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import GVK
-from quarterdeck.operators.clusters.simulators.contents import Profile, definitions, manifests
+from quarterdeck.operators.clusters.simulators.contents import (
+    Profile,
+    build_definitions,
+    build_manifests,
+)
 from quarterdeck.wire.status import AlreadyExists, NotFound
 
 _TRIES = 100
@@ -15,7 +19,7 @@ _PAUSE_S = 0.05
 
 async def populate(client: Client, profile: Profile, *, clock: Clock) -> None:
     """Create everything of the profile; what is there already stays."""
-    for manifest in (*definitions(profile), *manifests(profile)):
+    for manifest in (*build_definitions(profile), *build_manifests(profile)):
         await _create(client, manifest, clock)
 
 

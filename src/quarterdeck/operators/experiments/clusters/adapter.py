@@ -1,4 +1,4 @@
-"""What every way to get a cluster has in common."""
+"""The Protocol of adapters, and values that all of them use."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
@@ -14,32 +14,32 @@ class Trouble(NamedTuple):
 
     message: str
     since: str = ""
-    """When it began; empty for an error that is final at once."""
+    """When it began; empty for an error that counts as permanent at once."""
 
 
 class Observed(NamedTuple):
-    """What a request for a cluster says."""
+    """The observed state of a request for a cluster."""
 
     is_ready: bool
     message: str = ""
     endpoint: str = ""
-    """Host and, where it is not 443, port."""
+    """Host, with the port if that is not 443."""
     resource_name: str = ""
-    """The composite resource behind a claim."""
+    """Name of the composite resource of a claim, or of the request itself."""
     connection_secret: Key | None = None
     """Where the kubeconfig is or will be; None while that is unknown."""
     trouble: Trouble | None = None
 
 
 class Shape(NamedTuple):
-    """Size of a cluster, for the status and for cost."""
+    """Size of a cluster, for the status and the cost."""
 
     machine_type: str = ""
     node_count: int = 0
 
 
 class Adapter(Protocol):
-    """One way to get a cluster."""
+    """A type of cluster: how one is requested and observed."""
 
     @property
     def kind(self) -> type[ClusterRequest] | None:
@@ -48,7 +48,7 @@ class Adapter(Protocol):
 
     @property
     def composite(self) -> type[ClusterRequest] | None:
-        """The kind behind a claim that must be gone too; None if there is none."""
+        """The kind of composite resource that clean-up waits for; None if there is none."""
         ...
 
     @property
@@ -57,23 +57,23 @@ class Adapter(Protocol):
         ...
 
     def namespace(self, experiment: Experiment) -> str:
-        """Where the request is created."""
+        """The namespace of the request."""
         ...
 
     def build(self, experiment: Experiment, target: Target, name: str) -> Mapping[str, Any]:
-        """The object that requests the cluster, without labels."""
+        """Build the object that requests the cluster, without labels."""
         ...
 
     def observe(self, request: ClusterRequest) -> Observed:
-        """What the request says. A request that is being deleted is never passed."""
+        """Read the state of a request. A request that is being deleted is never passed."""
         ...
 
     def shape(self, cluster: ClusterSpec) -> Shape:
-        """The size in force, defaults filled in."""
+        """The size of the cluster, with defaults."""
         ...
 
 
-def first_condition(request: ClusterRequest, type_: str) -> tuple[str, str, str, str]:
+def find_condition(request: ClusterRequest, type_: str) -> tuple[str, str, str, str]:
     """Status, reason, message and time of a condition; empty strings if it is absent."""
     for each in request.status.conditions:
         if each.type == type_:

@@ -15,27 +15,27 @@ from quarterdeck.operators.experiments.clusters.adapter import (
     Observed,
     Shape,
     Trouble,
-    first_condition,
+    find_condition,
     join_endpoint,
 )
 from quarterdeck.operators.experiments.foreign import CapiCluster, CapiVCluster, ClusterRequest
 
 
 class _Capi:
-    """Readiness, endpoint and kubeconfig of Cluster API."""
+    """The base of both adapters: reads readiness, endpoint and kubeconfig of a request."""
 
     kind: type[ClusterRequest]
     composite: type[ClusterRequest] | None = None
     max_name = naming.MAX_LABEL
 
     def namespace(self, experiment: Experiment) -> str:
-        """Requests live next to the experiment."""
+        """The namespace of the experiment."""
         return experiment.metadata.namespace
 
     def observe(self, request: ClusterRequest) -> Observed:
-        """Phase, readiness and the control plane's address."""
+        """Read phase, readiness and the address of the control plane."""
         status, endpoint = request.status, request.spec.control_plane_endpoint
-        available = first_condition(request, "Available")[0] == "True"
+        available = find_condition(request, "Available")[0] == "True"
         is_ready = (
             status.ready
             or available
@@ -65,7 +65,7 @@ class TalosCapi(_Capi):
     kind = CapiCluster
 
     def build(self, experiment: Experiment, target: Target, name: str) -> Mapping[str, Any]:
-        """The Cluster, with a topology of the class talos."""
+        """Build the Cluster, with a topology of the class talos."""
         nodes = self.shape(target.cluster).node_count
         namespace = self.namespace(experiment)
         return {
@@ -95,7 +95,7 @@ class TalosCapi(_Capi):
         }
 
     def shape(self, cluster: ClusterSpec) -> Shape:
-        """Three workers unless told otherwise."""
+        """Three workers by default."""
         return Shape("", cluster.node_count or 3)
 
 
@@ -105,7 +105,7 @@ class VClusterCapi(_Capi):
     kind = CapiVCluster
 
     def build(self, experiment: Experiment, target: Target, name: str) -> Mapping[str, Any]:
-        """The VCluster; its chart's values are a string."""
+        """Build the VCluster, with the Helm chart of vcluster."""
         return {
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1",
             "kind": "VCluster",
@@ -123,5 +123,5 @@ class VClusterCapi(_Capi):
         }
 
     def shape(self, cluster: ClusterSpec) -> Shape:
-        """One node unless told otherwise."""
+        """One node by default."""
         return Shape("", cluster.node_count or 1)

@@ -1,7 +1,7 @@
 """Clusters claimed from Crossplane: gke, talos and vcluster.
 
 A claim is ready when its condition Ready is True. Its kubeconfig is in the connection Secret of the
-composite resource, whose name the claim learns from Crossplane.
+composite resource, whose name Crossplane writes into the claim.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from quarterdeck.operators.experiments.clusters.adapter import (
     Observed,
     Shape,
     Trouble,
-    first_condition,
+    find_condition,
 )
 from quarterdeck.operators.experiments.foreign import (
     ClusterRequest,
@@ -33,7 +33,7 @@ _MAX_CLAIM = naming.MAX_LABEL - naming.XR_SUFFIX
 
 
 class _Claim:
-    """What the three claims have in common."""
+    """The base of the three adapters."""
 
     kind: type[ClusterRequest]
     composite: type[ClusterRequest] | None
@@ -41,7 +41,7 @@ class _Claim:
     default_nodes: ClassVar[int] = 1
 
     def __init__(self, secret_namespace: str, config: ClusterTypeConfig | None = None) -> None:
-        """`config` names another kind, and another place for its kubeconfig."""
+        """`config` replaces the kind and the Secret of its kubeconfig."""
         self._secret_namespace = secret_namespace
         self._secret_name = _SECRET_NAME
         if config is None:
@@ -54,11 +54,11 @@ class _Claim:
             self._secret_namespace = config.secret_namespace
 
     def namespace(self, experiment: Experiment) -> str:
-        """Claims live next to the experiment."""
+        """The namespace of the experiment."""
         return experiment.metadata.namespace
 
     def build(self, experiment: Experiment, target: Target, name: str) -> Mapping[str, Any]:
-        """The claim; its composite resource is deleted before it."""
+        """Build the claim; its composite resource is deleted before the claim is."""
         return {
             "apiVersion": self.kind.KIND.api_version,
             "kind": self.kind.KIND.kind,
@@ -74,9 +74,9 @@ class _Claim:
         raise NotImplementedError
 
     def observe(self, request: ClusterRequest) -> Observed:
-        """Ready, its reasons, and where the kubeconfig will be."""
-        ready, reason, message, since = first_condition(request, "Ready")
-        synced, why, detail, synced_since = first_condition(request, "Synced")
+        """Read readiness, errors, and the key of the kubeconfig Secret."""
+        ready, reason, message, since = find_condition(request, "Ready")
+        synced, why, detail, synced_since = find_condition(request, "Synced")
         reference = request.spec.resource_ref
         composite = reference.name if reference is not None else ""
         trouble = None
@@ -159,7 +159,7 @@ class VirtualCluster(_Claim):
             "chartVersion": "0.20.0",
             "size": size,
             "storage": "5Gi",
-            "hostNamespace": naming.base_name(experiment),
+            "hostNamespace": naming.build_base_name(experiment),
         }
         if cluster.kubernetes_version:
             spec["kubernetesVersion"] = cluster.kubernetes_version

@@ -12,7 +12,7 @@ import msgspec
 
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.client import Client
-from quarterdeck.kit import http, json, jws
+from quarterdeck.kit import http, json, jwk, jws
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments import kubeconfig
@@ -74,10 +74,10 @@ class GcpAdministrator:
         self._expires_at = 0.0
 
     async def grant(self, text: bytes) -> bool:
-        """Make the kubeconfig's user an administrator; False without a service account's key.
+        """Make the kubeconfig's user a cluster admin; False if there is no service account key.
 
         Raises:
-            TargetRefused, TargetUnreachable: if Google or the cluster does not do it.
+            TargetRefused, TargetUnreachable: if a request to Google or the cluster fails.
         """
         key = await self._find_key()
         if key is None:
@@ -94,7 +94,7 @@ class GcpAdministrator:
             return None
         for name in _KEYS:
             try:
-                text = kubeconfig.from_secret(found.data, key=name)
+                text = kubeconfig.read_secret(found.data, key=name)
                 return msgspec.json.decode(text, type=ServiceAccountKey)
             except KubeconfigError:
                 continue
@@ -134,7 +134,7 @@ class GcpAdministrator:
             "exp": now + _LIFETIME_S,
         }
         try:
-            private = jws.parse_private_key(key.private_key.encode())
-        except jws.InvalidKey as error:
+            private = jwk.parse_private_key(key.private_key.encode())
+        except jwk.InvalidKey as error:
             raise TargetRefused(f"Secret {self._secret}: the private key is not usable") from error
         return jws.sign(claims, private, key_id=key.private_key_id)

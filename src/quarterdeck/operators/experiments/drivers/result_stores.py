@@ -1,4 +1,4 @@
-"""Where results are kept: a ConfigMap next to the experiment, a directory, or object storage."""
+"""Stores of results: a ConfigMap next to the experiment, a directory, or object storage."""
 
 import asyncio
 import os
@@ -33,16 +33,16 @@ _RETRY: Mapping[str, object] = {"max_retries": 2, "retry_timeout": timedelta(sec
 
 
 class UnknownStore(ValueError):
-    """Raised for an address of results that no store understands."""
+    """Raised when a results URL cannot be opened: its scheme is unknown, or it is malformed."""
 
 
 def open_store(
     url: str, client: Client, *, options: Mapping[str, object] | None = None
 ) -> ResultStore:
-    """The store of an address: `configmap`, `file:///path`, `s3://bucket/prefix` and the like.
+    """Open the store of a URL: `configmap`, `file:///path`, `s3://bucket/prefix` and the like.
 
     Raises:
-        UnknownStore: naming the schemes there are, or the extra that is not installed.
+        UnknownStore: naming the known schemes, or the extra that is not installed.
     """
     scheme = urlsplit(url).scheme or url
     if scheme in ("", CONFIGMAP):
@@ -56,14 +56,14 @@ def open_store(
 
 
 class ConfigMaps:
-    """One ConfigMap per experiment, which goes when the experiment goes."""
+    """One ConfigMap per experiment, deleted with the experiment."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def write(self, experiment: Experiment, files: Mapping[str, bytes]) -> str:
-        """Apply the ConfigMap; what does not fit is left out, the summary last."""
-        namespace, name = experiment.metadata.namespace, configmap_name(experiment)
+        """Apply the ConfigMap; files that do not fit are left out, but never the summary."""
+        namespace, name = experiment.metadata.namespace, build_configmap_name(experiment)
         found = ConfigMap(
             metadata=ObjectMeta(
                 name=name,
@@ -92,13 +92,13 @@ class ConfigMaps:
         return found.data[name].encode()
 
 
-def configmap_name(experiment: Experiment) -> str:
+def build_configmap_name(experiment: Experiment) -> str:
     """The name of an experiment's ConfigMap."""
     return f"{experiment.metadata.name}-results"
 
 
 def fit(files: Mapping[str, bytes]) -> dict[str, str]:
-    """The files that fit into a ConfigMap, the summary first.
+    """Choose the files that fit into a ConfigMap, the summary first.
 
     Raises:
         StoreUnavailable: if not even the summary fits.
@@ -125,8 +125,8 @@ class Files:
         self._root = root
 
     async def write(self, experiment: Experiment, files: Mapping[str, bytes]) -> str:
-        """Write the files; each appears whole or not at all."""
-        folder = self._root / naming.base_name(experiment)
+        """Write the files, each atomically."""
+        folder = self._root / naming.build_base_name(experiment)
         try:
             await asyncio.to_thread(_write_files, folder, files)
         except OSError as error:
@@ -166,7 +166,7 @@ class ObjectStorage:
 
     async def write(self, experiment: Experiment, files: Mapping[str, bytes]) -> str:
         """Put one object per file under the experiment's name."""
-        folder = naming.base_name(experiment)
+        folder = naming.build_base_name(experiment)
         for name, data in files.items():
             key = f"{folder}/{name}"
             try:
@@ -186,7 +186,7 @@ class ObjectStorage:
             raise StoreUnavailable(f"cannot read {url}{name}: {shown}") from error
 
     def _open(self, url: str) -> Any:
-        """A store whose calls end soon: the operator tries again later by itself."""
+        """Open a store with short timeouts, because the operator itself tries again later."""
         from obstore.store import from_url
 
         given = self._options.get("client_options")
@@ -201,7 +201,7 @@ class ObjectStorage:
 
 
 def _build_masker(options: Mapping[str, object], environment: Mapping[str, str]) -> Masker:
-    """Knows the credentials that a store may repeat: of options and of the environment."""
+    """Build a masker of the credentials in options and environment: errors may repeat them."""
     given = {name: value for name, value in options.items() if isinstance(value, str)}
     given |= {
         name: value for name, value in environment.items() if name.startswith(_PROVIDER_VARIABLES)
@@ -210,7 +210,7 @@ def _build_masker(options: Mapping[str, object], environment: Mapping[str, str])
 
 
 def _is_credential(name: str) -> bool:
-    """Whether a setting of a provider holds a credential, and not the place of one."""
+    """Whether a setting of a provider holds a credential, and not the location of one."""
     words = name.lower().split("_")
     return not _PLACES.intersection(words) and bool(_CREDENTIALS.intersection(words))
 

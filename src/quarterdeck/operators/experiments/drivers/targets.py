@@ -34,14 +34,14 @@ class KubeconfigTargets:
         self._clock = clock
 
     async def probe(self, text: bytes) -> str:
-        """Ask for namespaces: whoever is denied them has been recognised, which is enough."""
+        """Check the credentials by listing namespaces (403 is enough); returns the version."""
         async with self._open(text) as client:
             with contextlib.suppress(Forbidden):
                 await client.raw.list(_NAMESPACES, ListOptions(limit=1))
             return str((await client.version()).get("gitVersion", ""))
 
     async def apply(self, text: bytes, documents: Sequence[Mapping[str, Any]]) -> None:
-        """Server-side apply, one object after the other."""
+        """Apply objects one after the other, by server-side apply."""
         async with self._open(text) as client:
             for document in documents:
                 found = await client.raw.resource(GVK.of(document["apiVersion"], document["kind"]))
@@ -53,7 +53,7 @@ class KubeconfigTargets:
     async def find_service(
         self, text: bytes | None, namespace: str, name: str
     ) -> Mapping[str, Any] | None:
-        """A Service, on the hub without a kubeconfig."""
+        """Find a Service on a target; on the hub if there is no kubeconfig."""
         path = ResourcePath("", "v1", "services", namespace, name)
         try:
             if text is None:
@@ -65,7 +65,7 @@ class KubeconfigTargets:
 
     @contextlib.asynccontextmanager
     async def _open(self, text: bytes) -> AsyncIterator[Client]:
-        """A client, with what goes wrong translated."""
+        """Open a client; its errors become `TargetRefused` or `TargetUnreachable`."""
         config = to_config(kubeconfig.parse(text))
         try:
             async with Client(config, clock=self._clock) as client:
@@ -81,12 +81,12 @@ class KubeconfigTargets:
 
 
 def to_config(connection: Connection) -> ClusterConfig:
-    """How our client reaches a cluster."""
+    """Build the client's configuration for a cluster."""
     return ClusterConfig(
         server=connection.server,
-        certificate_authority=_material(connection.ca_data),
-        client_certificate=_material(connection.cert_data),
-        client_key=_material(connection.key_data),
+        certificate_authority=_decode_material(connection.ca_data),
+        client_certificate=_decode_material(connection.cert_data),
+        client_key=_decode_material(connection.key_data),
         insecure_skip_tls_verify=connection.insecure,
         tls_server_name=connection.server_name,
         token=Secret(connection.token) if connection.token else None,
@@ -97,7 +97,7 @@ def to_config(connection: Connection) -> ClusterConfig:
     )
 
 
-def _material(data: str) -> Material:
+def _decode_material(data: str) -> Material:
     return Material(data=Secret(base64.b64decode(data))) if data else Material()
 
 

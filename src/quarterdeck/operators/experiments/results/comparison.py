@@ -1,4 +1,4 @@
-"""Two runs side by side: per metric the difference, its interval, and whether it is worse. Pure."""
+"""Compares two runs: per metric the difference, its interval, and whether it is worse. Pure."""
 
 import math
 import random
@@ -16,9 +16,9 @@ Change = Literal["regression", "improvement", "changed", "same", "unclear", "mis
 
 SIGNIFICANCE = 0.05
 SEED = 20260215
-"""Bootstraps of the same data give the same interval."""
+"""Fixed seed, so that the same data gives the same bootstrap interval."""
 _ROUNDING = 1e-12
-"""Means that differ by less, relative to their size, are equal but for rounding."""
+"""Relative difference below which means count as equal, because of rounding."""
 _BY_OPERATOR: Mapping[str, Better] = {
     "lt": "lower",
     "lte": "lower",
@@ -37,7 +37,7 @@ class MetricComparison(Struct, frozen=True, kw_only=True):
     name: str
     unit: str = ""
     better: Better = ""
-    """Which direction is better; empty if nobody said."""
+    """Which direction is better; empty if unknown."""
     count_a: int = 0
     count_b: int = 0
     mean_a: float | None = None
@@ -54,7 +54,7 @@ class MetricComparison(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """Run A and run B."""
+    """The comparison of run A with run B."""
 
     a: str
     b: str
@@ -67,7 +67,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What the reader knows about the metrics."""
+    """What the user specifies about the metrics of a comparison."""
 
     lower: frozenset[str] = frozenset()
     higher: frozenset[str] = frozenset()
@@ -79,7 +79,7 @@ NO_RULES = Rules()
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """A metric, and what makes a difference of it count."""
+    """A metric, and when a difference of it is relevant."""
 
     name: str
     unit: str = ""
@@ -120,8 +120,8 @@ def compare_samples(
         better=subject.better,
         count_a=len(a),
         count_b=len(b),
-        mean_a=statistics.mean(a) if a else None,
-        mean_b=statistics.mean(b) if b else None,
+        mean_a=statistics.compute_mean(a) if a else None,
+        mean_b=statistics.compute_mean(b) if b else None,
     )
     if found.mean_a is None or found.mean_b is None:
         return found
@@ -140,9 +140,9 @@ def compare_samples(
 
 
 def judge(found: MetricComparison, min_percent: float) -> Change:
-    """A change counts if the interval excludes 0 and the test agrees.
+    """Classify a difference: it is significant if the interval excludes 0 and the test agrees.
 
-    Without repeats there is no interval: a difference is then unclear, never a regression.
+    Without repeats there is no interval, so a difference is unclear, never a regression.
     """
     if found.difference is None:
         return "missing"
@@ -160,7 +160,7 @@ def judge(found: MetricComparison, min_percent: float) -> Change:
 
 
 def find_direction(name: str, results: Sequence[Result], rules: Rules) -> Better:
-    """Which direction is better: as the reader says, a success criterion, or the unit."""
+    """Which direction is better: by the rules, a success criterion, or the unit."""
     if name in rules.lower:
         return "lower"
     if name in rules.higher:

@@ -1,4 +1,4 @@
-"""What a run has cost, as far as machine types tell. Pure."""
+"""Estimates the cost of a run from machine types. Pure."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ NOTE = "machines only, at list prices; control planes, disks, traffic and discou
 
 
 def estimate(experiment: Experiment, *, until: datetime) -> CostEstimate | None:
-    """The estimate of a run; None if none of its clusters costs money by the hour."""
+    """Estimate the cost of a run; None if none of its clusters has an hourly price."""
     by_name = {status.name: status for status in experiment.status.targets}
     per_target: dict[str, float] = {}
     longest = 0.0
@@ -20,17 +20,17 @@ def estimate(experiment: Experiment, *, until: datetime) -> CostEstimate | None:
         if target.cluster.type not in prices.PRICED or status is None or not status.created_at:
             continue
         hours = max(0.0, (until - rfc3339.parse(status.created_at)).total_seconds() / 3600)
-        per_target[target.name] = prices.hourly_usd(target, status) * hours
+        per_target[target.name] = prices.compute_hourly_usd(target, status) * hours
         longest = max(longest, hours)
     if not per_target:
         return None
     return CostEstimate(
-        total_usd=_money(sum(per_target.values())),
+        total_usd=_format_money(sum(per_target.values())),
         duration_hours=f"{longest:.4f}",
-        per_target={name: _money(usd) for name, usd in per_target.items()},
+        per_target={name: _format_money(usd) for name, usd in per_target.items()},
         note=NOTE,
     )
 
 
-def _money(usd: float) -> str:
+def _format_money(usd: float) -> str:
     return f"{usd:.6f}"

@@ -14,7 +14,7 @@ from quarterdeck.operators.experiments.results.document import Metric
 
 
 class Decision(NamedTuple):
-    """What the gate says after a collection."""
+    """The decision of the gate after a collection."""
 
     status: IterationStatus
     retry_after_s: float | None = None
@@ -22,9 +22,9 @@ class Decision(NamedTuple):
 
 
 def gate_of(experiment: Experiment) -> QualityGate | None:
-    """The gate in force: one that the experiment asks for, or that publishing implies.
+    """The quality gate of an experiment: that of the spec, or the default with `spec.publish`.
 
-    Only a run that has succeeded is worth waiting for.
+    A failed run has none, because it is not worth waiting for its data.
     """
     spec = experiment.spec
     if experiment.status.phase != "Complete":
@@ -47,7 +47,7 @@ def evaluate(
     *,
     verdict: Verdict,
 ) -> Decision:
-    """Judge a collection: passed, again later, or exhausted."""
+    """Evaluate a collection: passed, to be repeated later, or exhausted."""
     earlier = before.quality_results if before is not None else ()
     number = (before.current_iteration if before is not None else 0) + 1
     missing = tuple(sorted(name for name, metric in metrics.items() if not metric.data))
@@ -62,7 +62,7 @@ def evaluate(
         coverage=round(coverage, 4),
         missing_metrics=missing,
         passed=passed,
-        remedy=_remedy(gate, passed=passed, is_last=is_last),
+        remedy=_describe_remedy(gate, passed=passed, is_last=is_last),
     )
     status = IterationStatus(
         current_iteration=number,
@@ -78,13 +78,13 @@ def evaluate(
 
 
 def explain(status: IterationStatus) -> str:
-    """The last evaluation in words."""
+    """Describe the last evaluation."""
     last = status.quality_results[-1]
     text = f"{last.metrics_with_data} of {last.total_metrics} metrics have data"
     return f"{text}; none: {', '.join(last.missing_metrics)}" if last.missing_metrics else text
 
 
-def _remedy(gate: QualityGate, *, passed: bool, is_last: bool) -> str:
+def _describe_remedy(gate: QualityGate, *, passed: bool, is_last: bool) -> str:
     if passed:
         return ""
     if is_last:

@@ -33,13 +33,13 @@ def read(
     """The metrics of all runs, by name."""
     points: dict[str, list[Point]] = {}
     for run in runs_of(status):
-        for name, value in _values(run):
+        for name, value in _list_values(run):
             point = Point(value=value, timestamp=run.finished_at, labels={"workflow": run.name})
             points.setdefault(name, []).append(point)
-    return {name: _metric(name, found, declared or {}) for name, found in points.items()}
+    return {name: _build_metric(name, found, declared or {}) for name, found in points.items()}
 
 
-def _metric(name: str, points: list[Point], declared: Mapping[str, MetricsQuery]) -> Metric:
+def _build_metric(name: str, points: list[Point], declared: Mapping[str, MetricsQuery]) -> Metric:
     query = declared.get(name)
     return Metric(
         unit=query.unit if query is not None else "",
@@ -50,7 +50,7 @@ def _metric(name: str, points: list[Point], declared: Mapping[str, MetricsQuery]
     )
 
 
-def _values(run: WorkflowStatus) -> Iterator[tuple[str, float]]:
+def _list_values(run: WorkflowStatus) -> Iterator[tuple[str, float]]:
     for parameter, text in sorted(run.outputs.items()):
         if name := find_metric_name(parameter):
             for value in parse(text):
@@ -64,7 +64,7 @@ def find_metric_name(parameter: str) -> str:
 
 
 def parse(text: str) -> list[float]:
-    """The finite numbers of an output parameter; none if it is something else."""
+    """Parse the finite numbers of an output parameter; empty if it has none."""
     try:
         found = msgspec.json.decode(text.strip() or "null", type=float | list[float])
     except msgspec.DecodeError:

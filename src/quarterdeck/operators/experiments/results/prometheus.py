@@ -1,4 +1,4 @@
-"""Answers of Prometheus' HTTP API as points. Pure."""
+"""Parses responses of Prometheus' HTTP API. Pure."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ def parse(body: bytes) -> list[Point]:
     """The finite points of a vector, matrix or scalar.
 
     Raises:
-        QueryError: with what the store said.
+        QueryError: with the message of the store.
     """
     try:
         answer = msgspec.json.decode(body, type=dict[str, Any])
@@ -32,27 +32,27 @@ def parse(body: bytes) -> list[Point]:
     if not isinstance(data, dict):
         raise QueryError("the answer has no data")
     try:
-        return [point for point in _points(data) if math.isfinite(point.value)]
+        return [point for point in _parse_points(data) if math.isfinite(point.value)]
     except (KeyError, TypeError, ValueError) as error:
         raise QueryError(f"the answer cannot be read: {error!r}") from error
 
 
-def _points(data: Mapping[str, Any]) -> Iterator[Point]:
+def _parse_points(data: Mapping[str, Any]) -> Iterator[Point]:
     result = data["result"]
     match data["resultType"]:
         case "vector":
             for series in result:
-                yield _point(series["value"], series["metric"])
+                yield _parse_point(series["value"], series["metric"])
         case "matrix":
             for series in result:
                 for pair in series["values"]:
-                    yield _point(pair, series["metric"])
+                    yield _parse_point(pair, series["metric"])
         case "scalar":
-            yield _point(result, {})
+            yield _parse_point(result, {})
         case other:
             raise ValueError(f"results of type {other}")
 
 
-def _point(pair: tuple[float, str], labels: Mapping[str, str]) -> Point:
+def _parse_point(pair: tuple[float, str], labels: Mapping[str, str]) -> Point:
     moment = datetime.fromtimestamp(float(pair[0]), tz=UTC)
     return Point(value=float(pair[1]), timestamp=rfc3339.format_time(moment), labels=dict(labels))

@@ -36,7 +36,7 @@ STAGES = (
     RESOURCES_CLEANED,
 )
 VERDICT = "verdict"
-"""An output parameter by which a workflow judges itself: pass or fail."""
+"""Output parameter with the workflow's own verdict: pass or fail."""
 REJECTED = "fail"
 _SIGNS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
@@ -52,7 +52,7 @@ class Check(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What CI systems want to know."""
+    """The checks of a run or a comparison, for CI systems."""
 
     name: str
     namespace: str = ""
@@ -72,16 +72,16 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def build(experiment: Experiment, result: Result | None) -> Report:
-    """The report of a finished run; without stored results from the status alone."""
+    """Build the report of a finished run; from its status alone if there are no results."""
     status = experiment.status
-    checks = [*_stages(experiment), *_runs(experiment)]
+    checks = [*_list_stages(experiment), *_runs(experiment)]
     hypothesis = result.hypothesis if result is not None else None
     if hypothesis is not None:
-        checks += [_criterion(each) for each in hypothesis.success_criteria]
+        checks += [_build_criterion(each) for each in hypothesis.success_criteria]
     if status.phase == "Failed" and not any(each.outcome == "failed" for each in checks):
         message = f"{status.reason}: {status.message}"
         checks.append(Check(name="phase", group="stage", outcome="failed", message=message))
-    seconds = _seconds(experiment.metadata.creation_timestamp or "", status.completed_at)
+    seconds = _compute_seconds(experiment.metadata.creation_timestamp or "", status.completed_at)
     cost = status.cost_estimate
     return Report(
         name=experiment.metadata.name,
@@ -98,12 +98,12 @@ def build(experiment: Experiment, result: Result | None) -> Report:
 
 
 def build_comparison(comparison: Comparison) -> Report:
-    """The report of a comparison: a regression is a failed check."""
+    """Build the report of a comparison, in which a regression is a failed check."""
     checks = [
         Check(
             name=each.name,
             group="comparison",
-            outcome="failed" if each.change == "regression" else _outcome(each),
+            outcome="failed" if each.change == "regression" else _choose_outcome(each),
             message=describe_metric(each),
         )
         for each in comparison.metrics
@@ -112,7 +112,7 @@ def build_comparison(comparison: Comparison) -> Report:
 
 
 def describe_metric(each: MetricComparison) -> str:
-    """One metric in words."""
+    """Describe the comparison of one metric."""
     if each.difference is None:
         return f"only in {'A' if each.count_a else 'B'}"
     percent = f" ({each.percent:+.1f} %)" if each.percent is not None else ""
@@ -122,7 +122,7 @@ def describe_metric(each: MetricComparison) -> str:
     return f"{text}, p {each.p:.3g}" if each.p is not None else text
 
 
-def _outcome(each: MetricComparison) -> Outcome:
+def _choose_outcome(each: MetricComparison) -> Outcome:
     return "skipped" if each.change in ("missing", "unclear") else "passed"
 
 
@@ -159,11 +159,11 @@ def _add_case(suite: ElementTree.Element, name: str, check: Check) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",
-        classname=_printable(f"{name}.{check.group}"),
-        name=_printable(check.name),
+        classname=_drop_unprintable(f"{name}.{check.group}"),
+        name=_drop_unprintable(check.name),
         time=f"{check.duration_seconds:.3f}",
     )
-    message = _printable(check.message)
+    message = _drop_unprintable(check.message)
     if check.outcome == "failed":
         ElementTree.SubElement(case, "failure", message=message).text = message
     elif check.outcome == "skipped":
@@ -172,8 +172,8 @@ def _add_case(suite: ElementTree.Element, name: str, check: Check) -> None:
         ElementTree.SubElement(case, "system-out").text = message
 
 
-def _printable(text: str) -> str:
-    """Without characters that XML 1.0 does not allow."""
+def _drop_unprintable(text: str) -> str:
+    """Remove characters that XML 1.0 does not allow."""
     return "".join(
         char
         for char in text
@@ -184,7 +184,7 @@ def _printable(text: str) -> str:
     )
 
 
-def _stages(experiment: Experiment) -> Iterator[Check]:
+def _list_stages(experiment: Experiment) -> Iterator[Check]:
     found = {each.type: each for each in experiment.status.conditions}
     began = experiment.metadata.creation_timestamp or ""
     for name in STAGES:
@@ -195,14 +195,14 @@ def _stages(experiment: Experiment) -> Iterator[Check]:
             yield Check(
                 name=name,
                 group="stage",
-                outcome=_stage_outcome(experiment, condition),
+                outcome=_choose_stage_outcome(experiment, condition),
                 message=f"{condition.reason}: {condition.message}".rstrip(": "),
-                duration_seconds=_seconds(began, condition.last_transition_time),
+                duration_seconds=_compute_seconds(began, condition.last_transition_time),
             )
             began = max(began, condition.last_transition_time)
 
 
-def _stage_outcome(experiment: Experiment, condition: Condition) -> Outcome:
+def _choose_stage_outcome(experiment: Experiment, condition: Condition) -> Outcome:
     if condition.status == TRUE:
         return "passed"
     status = experiment.status
@@ -222,7 +222,7 @@ def _runs(experiment: Experiment) -> Iterator[Check]:
             group="workflow",
             outcome="failed" if is_rejected or not _is_passed(experiment, run) else "passed",
             message=": ".join(filter(None, (run.phase, run.message, nodes, own))),
-            duration_seconds=_seconds(run.started_at, run.finished_at),
+            duration_seconds=_compute_seconds(run.started_at, run.finished_at),
         )
 
 
@@ -233,7 +233,7 @@ def _is_passed(experiment: Experiment, run: WorkflowStatus) -> bool:
     return experiment.status.phase == "Complete" and run.phase not in ("Failed", "Error")
 
 
-def _criterion(each: Criterion) -> Check:
+def _build_criterion(each: Criterion) -> Check:
     bound = f"{each.metric} {_SIGNS.get(each.operator, each.operator)} {each.value}"
     shown = "no data" if each.actual_value is None else f"{each.metric} is {each.actual_value:g}"
     return Check(
@@ -244,19 +244,19 @@ def _criterion(each: Criterion) -> Check:
     )
 
 
-def _seconds(start: str, end: str) -> float:
+def _compute_seconds(start: str, end: str) -> float:
     if not start or not end:
         return 0.0
     return max(0.0, (rfc3339.parse(end) - rfc3339.parse(start)).total_seconds())
 
 
-def rows(comparison: Comparison) -> Sequence[Sequence[str]]:
-    """A comparison as a table, head first."""
+def build_rows(comparison: Comparison) -> Sequence[Sequence[str]]:
+    """Build the rows of a comparison table, the header first."""
     head = ("METRIC", "A", "B", "CHANGE", "95 % INTERVAL", "P", "N", "RESULT")
-    return [head, *(_row(each) for each in comparison.metrics)]
+    return [head, *(_build_row(each) for each in comparison.metrics)]
 
 
-def _row(each: MetricComparison) -> tuple[str, ...]:
+def _build_row(each: MetricComparison) -> tuple[str, ...]:
     unit = f" {each.unit}" if each.unit else ""
     interval = "-"
     if each.interval is not None:

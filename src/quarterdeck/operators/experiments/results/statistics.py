@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 RESAMPLES = 2000
 _FEWEST_RESAMPLES = 200
 _MAX_DRAWS = 4_000_000
-"""Bounds the time of one bootstrap to about a second."""
+"""Limit of draws, so that a bootstrap takes about a second at most."""
 _MAX_EXACT = 20
 """Up to this size of both samples, and without ties, the exact distribution is used."""
 
@@ -27,11 +27,11 @@ class Interval(NamedTuple):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the difference is certain to have a sign."""
+        """Whether both bounds have the same sign."""
         return self.low > 0 or self.high < 0
 
 
-def mean(values: Sequence[float]) -> float:
+def compute_mean(values: Sequence[float]) -> float:
     """The arithmetic mean of at least one value."""
     return math.fsum(values) / len(values)
 
@@ -44,14 +44,15 @@ def bootstrap_difference(
         return None
     count = max(_FEWEST_RESAMPLES, min(RESAMPLES, _MAX_DRAWS // (len(a) + len(b))))
     found = sorted(
-        mean(source.choices(b, k=len(b))) - mean(source.choices(a, k=len(a))) for _ in range(count)
+        compute_mean(source.choices(b, k=len(b))) - compute_mean(source.choices(a, k=len(a)))
+        for _ in range(count)
     )
     tail = (1 - CONFIDENCE) / 2
-    return Interval(_quantile(found, tail), _quantile(found, 1 - tail))
+    return Interval(_compute_quantile(found, tail), _compute_quantile(found, 1 - tail))
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    """A value between two neighbours; written so that equal neighbours give themselves."""
+def _compute_quantile(ordered: Sequence[float], share: float) -> float:
+    """Interpolate between two neighbours; exact if they are equal."""
     position = share * (len(ordered) - 1)
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
@@ -66,7 +67,7 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float | None:
     ranks, ties = rank([*a, *b])
     u = math.fsum(ranks[: len(a)]) - len(a) * (len(a) + 1) / 2
     if not ties and max(len(a), len(b)) <= _MAX_EXACT:
-        return _exact(u, len(a), len(b))
+        return _compute_exact_p(u, len(a), len(b))
     return _approximate(u, len(a), len(b), ties)
 
 
@@ -84,7 +85,7 @@ def rank(values: Sequence[float]) -> tuple[list[float], list[int]]:
     return ranks, ties
 
 
-def _exact(u: float, n: int, m: int) -> float:
+def _compute_exact_p(u: float, n: int, m: int) -> float:
     counts = _count_arrangements(n, m)
     smaller = int(min(u, n * m - u))
     return min(1.0, 2 * sum(counts[: smaller + 1]) / math.comb(n + m, n))

@@ -1,4 +1,4 @@
-"""The document of a finished run. Pure."""
+"""Builds the summary document of a finished run. Pure."""
 
 import math
 
@@ -19,7 +19,7 @@ from quarterdeck.operators.experiments.results.document import (
 def build(
     run: FinishedRun, metrics: Metrics, hypothesis: HypothesisResult | None, found: Collected
 ) -> Result:
-    """Everything that is known about a run."""
+    """Build the summary document of a run."""
     experiment, status, spec = run.experiment, run.experiment.status, run.experiment.spec
     created = experiment.metadata.creation_timestamp or ""
     seconds = (run.ended_at - rfc3339.parse(created)).total_seconds() if created else 0.0
@@ -42,11 +42,13 @@ def build(
         duration_seconds=max(0.0, seconds),
         hypothesis=hypothesis,
         targets=tuple(
-            _target(each, by_name.get(each.name) or TargetStatus(name=each.name))
+            _build_target(each, by_name.get(each.name) or TargetStatus(name=each.name))
             for each in spec.targets
         ),
-        workflow=_workflow(last, template) if last is not None else WorkflowRun(template=template),
-        runs=tuple(_workflow(each, template) for each in outputs.runs_of(status))
+        workflow=_build_workflow(last, template)
+        if last is not None
+        else WorkflowRun(template=template),
+        runs=tuple(_build_workflow(each, template) for each in outputs.runs_of(status))
         if status.runs
         else (),
         metrics=metrics,
@@ -66,7 +68,7 @@ def samples_of(metrics: Metrics) -> dict[str, tuple[float, ...]]:
     return {name: values for name, values in found.items() if values}
 
 
-def _target(target: Target, status: TargetStatus) -> TargetResult:
+def _build_target(target: Target, status: TargetStatus) -> TargetResult:
     return TargetResult(
         name=target.name,
         cluster_name=status.cluster_name,
@@ -78,7 +80,7 @@ def _target(target: Target, status: TargetStatus) -> TargetResult:
     )
 
 
-def _workflow(status: WorkflowStatus, template: str) -> WorkflowRun:
+def _build_workflow(status: WorkflowStatus, template: str) -> WorkflowRun:
     return WorkflowRun(
         name=status.name,
         template=template,

@@ -1,4 +1,4 @@
-"""Simulated Argo CD: installs Applications on the clusters it knows by their Secrets.
+"""Simulated Argo CD: installs Applications on clusters that are registered by Secrets.
 
 It really connects: a namespace, a Deployment and a Service per source are applied on the target, so
 that a wrong Secret fails here as it would there. A chart or path named `does-not-exist` cannot be
@@ -40,10 +40,10 @@ class ArgoSimulator:
         self._timeline = timeline
 
     async def reconcile(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> Result | None:
-        """Missing, then Progressing, then Healthy; or the error that was asked for."""
+        """Report Missing, Progressing, then Healthy; or the fault that an annotation requests."""
         knobs = await read(app, ctx, "application", self._delays.application)
-        spec = _spec(app)
-        connection = await self._connection(ctx, app.spec.destination.server)
+        spec = _read_spec(app)
+        connection = await self._find_connection(ctx, app.spec.destination.server)
         if connection is None:
             message = f"cluster {app.spec.destination.server} is not known"
             state = _State("Unknown", "Unknown", error=("InvalidSpecError", message))
@@ -95,20 +95,20 @@ class ArgoSimulator:
         return again
 
     async def delete(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> None:
-        """Remove what was installed; a cluster that is gone or unknown needs nothing."""
+        """Remove what was installed; a missing or unknown cluster is skipped."""
         knobs = await read(app, ctx, "application", self._delays.application)
         if knobs.fail == "hang-delete":
             raise Waiting("Deleting", "resources are not deleted", after_s=_HANG_S)
-        connection = await self._connection(ctx, app.spec.destination.server)
+        connection = await self._find_connection(ctx, app.spec.destination.server)
         if connection is not None:
             try:
-                await self._installer.uninstall(connection, _spec(app))
+                await self._installer.uninstall(connection, _read_spec(app))
             except (TargetRefused, TargetUnreachable) as error:
                 ctx.log.debug("the destination is gone", reason=str(error))
         self._timeline.forget(app.metadata.uid)
 
-    async def _connection(self, ctx: Context[Any], server: str) -> Connection | str | None:
-        """How to reach a destination: the hub by its name, others by their Secret."""
+    async def _find_connection(self, ctx: Context[Any], server: str) -> Connection | str | None:
+        """Find the connection of a destination: the hub by its URL, others by their Secret."""
         if server == IN_CLUSTER:
             return IN_CLUSTER
         for secret in await ctx.api.list(Secret, namespace=self._namespace, labels=_CLUSTERS):
@@ -118,14 +118,14 @@ class ArgoSimulator:
         return None
 
     async def _write(self, ctx: Context[Any], app: ArgoApplication, state: "_State") -> None:
-        """Write the status, which is no subresource, if it says something new."""
+        """Write the status, which is not a subresource, if it changed."""
         status = _build_status(app, state, rfc3339.format_time(ctx.now()))
         if _differs(status, json.decode(get_raw(app) or b"{}").get("status") or {}):
             await ctx.api.merge(ArgoApplication, app.key, {"status": status})
 
 
 class _State(NamedTuple):
-    """What the status of an Application says."""
+    """What to write into the status of an Application."""
 
     health: str
     sync: str
@@ -175,7 +175,7 @@ def _differs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     return False
 
 
-def _spec(app: ArgoApplication) -> dict[str, Any]:
+def _read_spec(app: ArgoApplication) -> dict[str, Any]:
     found: dict[str, Any] = json.decode(get_raw(app) or b"{}").get("spec") or {}
     return found
 

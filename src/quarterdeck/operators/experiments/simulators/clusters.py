@@ -1,7 +1,7 @@
 """Simulated providers of clusters: Crossplane's claims and Cluster API's objects.
 
 Faults: error (ReconcileError), error-once (the first attempt only), unavailable, never, no-secret,
-bad-kubeconfig, expired (a token nobody accepts), hang-delete.
+bad-kubeconfig, expired (a token that the target refuses), hang-delete.
 """
 
 import base64
@@ -51,9 +51,9 @@ class CrossplaneSimulator:
         self._timeline = timeline
 
     async def reconcile(self, claim: ClusterRequest, ctx: Context[ClusterRequest]) -> Result | None:
-        """Composite resource first; after the delay the cluster, its Secret, and Ready."""
+        """Create the composite resource; after the delay the cluster, its Secret, and Ready."""
         knobs = await read(claim, ctx, "cluster", self._delays.cluster)
-        name = composite_name(claim)
+        name = build_composite_name(claim)
         if claim.spec.resource_ref is None:
             await self._bind(claim, ctx, name)
         if fails(knobs, claim, "error"):
@@ -72,7 +72,7 @@ class CrossplaneSimulator:
             await _write_secret(
                 ctx,
                 Key(self._namespace, f"{name}-cluster-conn"),
-                {"kubeconfig": kubeconfig_text(config, knobs.fail)},
+                {"kubeconfig": build_kubeconfig(config, knobs.fail)},
                 CROSSPLANE_SECRET_TYPE,
             )
         ctx.status.set(endpoint=urlsplit(config.server).netloc)
@@ -100,11 +100,11 @@ class CrossplaneSimulator:
         await ctx.api.merge(type(claim), claim.key, {"spec": {"resourceRef": reference}})
 
     async def delete(self, claim: ClusterRequest, ctx: Context[ClusterRequest]) -> None:
-        """Take the cluster, its Secret and the composite resource away."""
+        """Delete the cluster, its Secret and the composite resource."""
         knobs = await read(claim, ctx, "cluster", self._delays.cluster)
         _report(ctx, ("Ready", "False", "Deleting", ""))
         _wait_deletion(self._timeline, claim, knobs, self._delays.deletion)
-        name = composite_name(claim)
+        name = build_composite_name(claim)
         await self._factory.delete(name)
         await _delete(ctx, Secret, Key(self._namespace, f"{name}-cluster-conn"))
         await _delete(ctx, self._composite, Key("", name))
@@ -122,7 +122,7 @@ class CapiSimulator:
     async def reconcile(
         self, request: ClusterRequest, ctx: Context[ClusterRequest]
     ) -> Result | None:
-        """Provisioning, then the endpoint, the Secret and readiness."""
+        """Report Provisioning; after the delay set the endpoint, the Secret and readiness."""
         knobs = await read(request, ctx, "cluster", self._delays.cluster)
         if fails(knobs, request, "error"):
             ctx.status.set(phase="Failed", failure_reason="CreateError", failure_message="no quota")
@@ -142,14 +142,14 @@ class CapiSimulator:
             await _write_secret(
                 ctx,
                 Key(namespace, f"{name}-kubeconfig"),
-                {"value": kubeconfig_text(config, knobs.fail)},
+                {"value": build_kubeconfig(config, knobs.fail)},
                 CAPI_SECRET_TYPE,
             )
         ctx.status.set(phase="Provisioned", control_plane_ready=True, ready=True)
         return None
 
     async def delete(self, request: ClusterRequest, ctx: Context[ClusterRequest]) -> None:
-        """Take the cluster and its Secret away."""
+        """Delete the cluster and its Secret."""
         knobs = await read(request, ctx, "cluster", self._delays.cluster)
         ctx.status.set(phase="Deleting", ready=False)
         _wait_deletion(self._timeline, request, knobs, self._delays.deletion)
@@ -158,7 +158,7 @@ class CapiSimulator:
         self._timeline.forget(request.metadata.uid)
 
 
-def composite_name(claim: ClusterRequest) -> str:
+def build_composite_name(claim: ClusterRequest) -> str:
     """The claim's name and five characters, as Crossplane names composite resources."""
     digest = hashlib.sha256(claim.metadata.uid.encode()).digest()
     suffix = base64.b32encode(digest).decode().lower()[:_SUFFIX]
@@ -166,18 +166,18 @@ def composite_name(claim: ClusterRequest) -> str:
 
 
 def fails(knobs: Knobs, request: ClusterRequest, fault: str) -> bool:
-    """Whether a fault applies; `-once` spares clusters of a later attempt."""
+    """Whether a fault applies; with `-once` only to the first attempt."""
     is_first = not request.metadata.name.rpartition("-")[2].startswith("r")
     return knobs.fail == fault or (knobs.fail == f"{fault}-once" and is_first)
 
 
-def kubeconfig_text(config: ClusterConfig, fault: str = "") -> str:
-    """A kubeconfig for a cluster, or a useless one if that is what was asked for."""
+def build_kubeconfig(config: ClusterConfig, fault: str = "") -> str:
+    """Build a kubeconfig for a cluster, or an unusable one by a fault."""
     if fault == "bad-kubeconfig":
         return "clusters: [this is not a kubeconfig"
     user: dict[str, Any] = {
-        "client-certificate-data": _base64(config.client_certificate.read()),
-        "client-key-data": _base64(config.client_key.read()),
+        "client-certificate-data": _encode_base64(config.client_certificate.read()),
+        "client-key-data": _encode_base64(config.client_key.read()),
     }
     if config.token is not None:
         user["token"] = config.token.reveal()
@@ -185,7 +185,7 @@ def kubeconfig_text(config: ClusterConfig, fault: str = "") -> str:
         user = {"token": "expired"}
     cluster: dict[str, Any] = {"server": config.server}
     if config.certificate_authority:
-        cluster["certificate-authority-data"] = _base64(config.certificate_authority.read())
+        cluster["certificate-authority-data"] = _encode_base64(config.certificate_authority.read())
     return yaml.dump(
         {
             "apiVersion": "v1",
@@ -198,7 +198,7 @@ def kubeconfig_text(config: ClusterConfig, fault: str = "") -> str:
     )
 
 
-def _base64(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
@@ -207,7 +207,7 @@ def _capi_cluster(request: ClusterRequest) -> str:
 
 
 def _report(ctx: Context[Any], *conditions: tuple[str, str, str, str]) -> None:
-    """Set conditions; the time of one that keeps its status stays."""
+    """Set conditions; the transition time changes only with the status."""
     before = {each.type: each for each in ctx.obj.status.conditions}
     now = rfc3339.format_time(ctx.now())
     found = []
@@ -240,7 +240,7 @@ async def _write_secret(ctx: Context[Any], key: Key, data: dict[str, str], type_
         "kind": "Secret",
         "metadata": {"name": key.name, "namespace": key.namespace},
         "type": type_,
-        "data": {name: _base64(value.encode()) for name, value in data.items()},
+        "data": {name: _encode_base64(value.encode()) for name, value in data.items()},
     }
     await ctx.api.apply(Secret, document)
 

@@ -21,12 +21,12 @@ from quarterdeck.wire.status import ApiError, NotFound, Unauthorized
 
 _MANAGER = "argocd-controller"
 _TIMEOUT_S = 120.0
-"""Simulated clusters share the machine of the operator: one that is late is busy, not broken."""
+"""Long, because simulated clusters share the operator's host and may just be slow."""
 _PLURALS = {"Deployment": ("apps", "deployments"), "Service": ("", "services")}
 
 
 class Installer:
-    """Installs on the hub, by a client that is there, or on targets, by their credentials."""
+    """Installs on the hub, by its client, or on targets, by their credentials."""
 
     def __init__(self, hub: Client, *, clock: Clock) -> None:
         self._hub = hub
@@ -35,7 +35,7 @@ class Installer:
     async def install(
         self, connection: Connection | str, app: str, spec: Mapping[str, Any]
     ) -> list[dict[str, str]]:
-        """Apply the namespace and one workload per source; what is there now.
+        """Apply the namespace and one workload per source; returns the installed objects.
 
         Raises:
             TargetRefused, TargetUnreachable: as the operator itself would.
@@ -50,19 +50,19 @@ class Installer:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
             await _apply(client, path, body)
             found = []
-            for document in manifests(spec):
-                await _apply(client, _path(document, namespace), document)
-                found.append(_resource(document, namespace))
+            for document in build_manifests(spec):
+                await _apply(client, _build_path(document, namespace), document)
+                found.append(_describe_resource(document, namespace))
             return found
 
     async def uninstall(self, connection: Connection | str, spec: Mapping[str, Any]) -> None:
         """Delete the workloads; the namespace may hold those of others."""
         namespace = spec["destination"]["namespace"]
         async with self._open(connection) as client:
-            for document in manifests(spec):
+            for document in build_manifests(spec):
                 with contextlib.suppress(NotFound):
                     options = DeleteOptions(propagation_policy="Background")
-                    await client.raw.delete(_path(document, namespace), options)
+                    await client.raw.delete(_build_path(document, namespace), options)
 
     @contextlib.asynccontextmanager
     async def _open(self, connection: Connection | str) -> AsyncIterator[Client]:
@@ -79,7 +79,7 @@ class Installer:
             raise TargetUnreachable(str(error)) from error
 
 
-def manifests(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+def build_manifests(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A Deployment and a Service for each source that is rendered."""
     found: list[dict[str, Any]] = []
     for source in spec.get("sources") or ():
@@ -121,12 +121,12 @@ def _name(source: Mapping[str, Any]) -> str:
     return name if not names.check_dns1035_label(name) else "app"
 
 
-def _path(document: Mapping[str, Any], namespace: str) -> ResourcePath:
+def _build_path(document: Mapping[str, Any], namespace: str) -> ResourcePath:
     group, plural = _PLURALS[document["kind"]]
     return ResourcePath(group, "v1", plural, namespace, document["metadata"]["name"])
 
 
-def _resource(document: Mapping[str, Any], namespace: str) -> dict[str, str]:
+def _describe_resource(document: Mapping[str, Any], namespace: str) -> dict[str, str]:
     group, _ = _PLURALS[document["kind"]]
     found = {
         "version": "v1",

@@ -16,7 +16,7 @@ from quarterdeck.operators.experiments.ownership import experiment_of
 from quarterdeck.runtime import Context
 
 PREFIX = "sim.illm.io/"
-Thing = Literal["cluster", "application", "workflow"]
+Work = Literal["cluster", "application", "workflow"]
 
 
 class Delays(NamedTuple):
@@ -29,15 +29,15 @@ class Delays(NamedTuple):
 
 
 class Knobs(NamedTuple):
-    """What was asked for one object."""
+    """The delay and the fault of one object."""
 
     delay_s: float
     fail: str = ""
 
 
-async def read(obj: Object, ctx: Context[Any], thing: Thing, default_s: float) -> Knobs:
-    """The delay and the fault of an object."""
-    found = {**await _of_experiment(obj, ctx, thing), **_own(obj)}
+async def read(obj: Object, ctx: Context[Any], work: Work, default_s: float) -> Knobs:
+    """Read the delay and the fault of an object from annotations."""
+    found = {**await _read_of_experiment(obj, ctx, work), **_read_own(obj)}
     delay_s = default_s
     if text := found.get("delay"):
         try:
@@ -47,7 +47,7 @@ async def read(obj: Object, ctx: Context[Any], thing: Thing, default_s: float) -
     return Knobs(delay_s, found.get("fail", ""))
 
 
-def _own(obj: Object) -> dict[str, str]:
+def _read_own(obj: Object) -> dict[str, str]:
     annotations = obj.metadata.annotations
     return {
         name: annotations[PREFIX + name]
@@ -56,7 +56,7 @@ def _own(obj: Object) -> dict[str, str]:
     }
 
 
-async def _of_experiment(obj: Object, ctx: Context[Any], thing: Thing) -> dict[str, str]:
+async def _read_of_experiment(obj: Object, ctx: Context[Any], work: Work) -> dict[str, str]:
     key = experiment_of(obj)
     experiment = await ctx.find(Experiment, key.name, key.namespace) if key is not None else None
     if experiment is None:
@@ -65,7 +65,7 @@ async def _of_experiment(obj: Object, ctx: Context[Any], thing: Thing) -> dict[s
     target = obj.metadata.labels.get(LABEL_TARGET, "")
     found: dict[str, str] = {}
     for name in ("delay", "fail"):
-        for prefix in (f"{PREFIX}{target}-{thing}-", f"{PREFIX}{thing}-"):
+        for prefix in (f"{PREFIX}{target}-{work}-", f"{PREFIX}{work}-"):
             if prefix + name in annotations:
                 found[name] = annotations[prefix + name]
                 break
@@ -73,18 +73,18 @@ async def _of_experiment(obj: Object, ctx: Context[Any], thing: Thing) -> dict[s
 
 
 class Timeline:
-    """How long each object has been worked on; forgotten when the process ends."""
+    """Measures how long each object has been worked on; kept in memory only."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._began: dict[str, float] = {}
 
-    def elapsed_s(self, uid: str, what: str = "") -> float:
-        """Seconds since this was first asked."""
+    def elapsed_s(self, uid: str, step: str = "") -> float:
+        """Seconds since the first call for this object and step."""
         now = self._clock.monotonic()
-        return now - self._began.setdefault(f"{uid}/{what}", now)
+        return now - self._began.setdefault(f"{uid}/{step}", now)
 
     def forget(self, uid: str) -> None:
-        """The object is gone."""
+        """Drop the times of a deleted object."""
         for key in [key for key in self._began if key.startswith(f"{uid}/")]:
             del self._began[key]

@@ -1,4 +1,4 @@
-"""Puts the simulators into a manager."""
+"""Registers the simulators with a manager."""
 
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ _WORKERS = 4
 
 
 class Simulation(NamedTuple):
-    """What simulators need."""
+    """The dependencies of the simulators."""
 
     client: Client
     factory: ClusterFactory
@@ -63,14 +63,17 @@ def controllers(simulation: Simulation) -> list[Controller[Any]]:
     """The declarations of all simulators."""
     timeline = Timeline(simulation.clock)
     return [
-        *(_claims(simulation, timeline, claim, composite) for claim, composite in _CLAIMS.items()),
+        *(
+            _build_claim_controller(simulation, timeline, claim, composite)
+            for claim, composite in _CLAIMS.items()
+        ),
         *(_capi(simulation, timeline, kind) for kind in (CapiCluster, CapiVCluster)),
         _argocd(simulation, timeline),
-        _workflows(simulation, timeline),
+        _build_workflow_controller(simulation, timeline),
     ]
 
 
-def _claims(
+def _build_claim_controller(
     simulation: Simulation,
     timeline: Timeline,
     claim: type[ClusterRequest],
@@ -124,13 +127,13 @@ def _argocd(simulation: Simulation, timeline: Timeline) -> Controller[Any]:
         name="argocd-sim",
         reads=(Experiment,),
         finalizers=(Finalizer(RESOURCES_FINALIZER, simulator.delete),),
-        needs_finalizers=lambda app: False,  # whoever creates an Application decides
+        needs_finalizers=lambda app: False,  # the creator of an Application sets it
         ready=None,
         workers=_WORKERS,
     )
 
 
-def _workflows(simulation: Simulation, timeline: Timeline) -> Controller[Any]:
+def _build_workflow_controller(simulation: Simulation, timeline: Timeline) -> Controller[Any]:
     simulator = WorkflowSimulator(delays=simulation.delays, timeline=timeline)
     return Controller(
         reconcile=simulator.reconcile,

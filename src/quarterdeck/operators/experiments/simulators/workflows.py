@@ -1,4 +1,4 @@
-"""Simulated Argo Workflows: runs no container, but keeps every promise of a Workflow's status.
+"""Simulated Argo Workflows: runs no containers, but writes the status that a real run would have.
 
 The template's annotation `sim.illm.io/outputs` is a JSON object of output parameters. A template
 with a suspend step waits until that step is resumed; one with a duration takes no longer than the
@@ -43,7 +43,7 @@ class WorkflowSimulator:
         self._timeline = timeline
 
     async def reconcile(self, workflow: ArgoWorkflow, ctx: Context[ArgoWorkflow]) -> Result | None:
-        """Running, a suspend step if there is one, then an end."""
+        """Report Running, wait for suspend steps and the delay, then end the workflow."""
         phase = workflow.status.phase
         if is_terminal(phase) or workflow.is_deleting:
             self._timeline.forget(workflow.metadata.uid)
@@ -89,7 +89,7 @@ class WorkflowSimulator:
 async def _resolve(
     spec: Mapping[str, Any], workflow: ArgoWorkflow, ctx: Context[Any]
 ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """The spec to run and its outputs, with every argument given."""
+    """Find the spec to run and its outputs; raises `WorkflowError` if an argument is missing."""
     reference = spec.get("workflowTemplateRef")
     if not reference:
         return spec, {}
@@ -116,7 +116,7 @@ async def _resolve(
 
 
 def vary(outputs: Mapping[str, str], noise: str, *, seed: str) -> dict[str, str]:
-    """Outputs whose metrics differ by a share of their value; the same for the same seed."""
+    """Vary the metrics in outputs randomly by a share of their value; same for the same seed."""
     try:
         share = float(noise or 0)
     except ValueError:
@@ -131,7 +131,7 @@ def vary(outputs: Mapping[str, str], noise: str, *, seed: str) -> dict[str, str]
     return found
 
 
-def _steps(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_steps(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     found = [
         each for each in template.get("templates") or () if "container" in each or "script" in each
     ]
@@ -140,27 +140,27 @@ def _steps(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_suspended(template: Mapping[str, Any], workflow: ArgoWorkflow) -> bool:
-    """Whether a suspend step still waits for a person."""
+    """Whether a suspend step has not been resumed yet."""
     if workflow.spec.suspend:
         return True
     nodes = workflow.status.nodes
     for step in template.get("templates") or ():
         if "suspend" in step and not step["suspend"].get("duration"):
-            node = nodes.get(_node_id(workflow, step))
+            node = nodes.get(_build_node_id(workflow, step))
             if node is None or node.phase != "Succeeded":
                 return True
     return False
 
 
-def _node_id(workflow: ArgoWorkflow, step: Mapping[str, Any]) -> str:
+def _build_node_id(workflow: ArgoWorkflow, step: Mapping[str, Any]) -> str:
     return f"{workflow.metadata.name}-{step['name']}"
 
 
 async def _start(ctx: Context[Any], workflow: ArgoWorkflow, template: Mapping[str, Any]) -> None:
-    now, steps = rfc3339.format_time(ctx.now()), _steps(template)
+    now, steps = rfc3339.format_time(ctx.now()), _list_steps(template)
     nodes = {
-        _node_id(workflow, step): {
-            "id": _node_id(workflow, step),
+        _build_node_id(workflow, step): {
+            "id": _build_node_id(workflow, step),
             "displayName": step["name"],
             "templateName": step["name"],
             "type": "Suspend" if "suspend" in step else "Pod",

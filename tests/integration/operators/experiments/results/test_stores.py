@@ -11,7 +11,7 @@ from quarterdeck.apis.core.config import ConfigMap, Namespace
 from quarterdeck.apis.experiments.v1alpha1 import KINDS, Experiment
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.experiment_results import results_url, storage_options
+from quarterdeck.app.experiment_results import build_storage_options, choose_results_url
 from quarterdeck.app.experiments_settings import Settings
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.experiments.drivers import result_stores
@@ -101,13 +101,13 @@ async def test_an_unknown_scheme_is_refused() -> None:
 
 
 def test_the_variables_of_the_existing_project_name_a_bucket() -> None:
-    assert results_url(Settings()) == ""
+    assert choose_results_url(Settings()) == ""
     given = Settings(s3_endpoint="seaweedfs-s3.seaweedfs.svc:8333")
-    assert results_url(given) == "s3://experiment-results"
-    options = storage_options(given, {})
+    assert choose_results_url(given) == "s3://experiment-results"
+    options = build_storage_options(given, {})
     assert options["endpoint"] == "http://seaweedfs-s3.seaweedfs.svc:8333"
     assert options["skip_signature"] is True
-    signed = storage_options(given, {"AWS_ACCESS_KEY_ID": "a"})
+    signed = build_storage_options(given, {"AWS_ACCESS_KEY_ID": "a"})
     assert "skip_signature" not in signed
 
 
@@ -129,7 +129,7 @@ def s3(tmp_path: Path, obstore_runtime: None) -> Iterator[S3]:
     command += ["--port", f"127.0.0.1:{port}", "posix", "--nometa", str(root)]
     with programs.running(command, port=port, folder=tmp_path):
         given = Settings(s3_endpoint=f"127.0.0.1:{port}")
-        options = storage_options(given, {"AWS_ACCESS_KEY_ID": ACCESS_KEY})
+        options = build_storage_options(given, {"AWS_ACCESS_KEY_ID": ACCESS_KEY})
         yield S3({**options, "access_key_id": ACCESS_KEY, "secret_access_key": SECRET_KEY}, root)
 
 
@@ -156,6 +156,6 @@ async def test_object_storage_that_refuses_shows_no_secret(s3: S3) -> None:
 
 async def test_object_storage_that_is_away_is_reported_soon(obstore_runtime: None) -> None:
     given = Settings(s3_endpoint=f"127.0.0.1:{programs.free_port()}")
-    store = ObjectStorage("s3://experiment-results", storage_options(given, {}))
+    store = ObjectStorage("s3://experiment-results", build_storage_options(given, {}))
     with pytest.raises(StoreUnavailable, match="cannot write s3://experiment-results/demo"):
         await store.write(experiment(), FILES)

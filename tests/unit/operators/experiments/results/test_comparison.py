@@ -22,7 +22,7 @@ from quarterdeck.operators.experiments.results.document import (
     HypothesisResult,
     Result,
 )
-from quarterdeck.operators.experiments.results.report import build_comparison, rows, to_junit
+from quarterdeck.operators.experiments.results.report import build_comparison, build_rows, to_junit
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda value: round(value, 3))
 samples = st.lists(numbers, min_size=1, max_size=8)
@@ -187,7 +187,7 @@ def test_a_comparison_lists_every_metric_once() -> None:
     found = compare(a, b, Rules(lower=frozenset({"x"})))
     assert [each.name for each in found.metrics] == ["only_a", "only_b", "x"]
     assert [each.name for each in found.regressions] == ["x"]
-    assert [row[0] for row in rows(found)] == ["METRIC", "only_a", "only_b", "x"]
+    assert [row[0] for row in build_rows(found)] == ["METRIC", "only_a", "only_b", "x"]
     report = to_junit(build_comparison(found)).decode()
     assert 'failures="1"' in report
     assert 'skipped="2"' in report
