@@ -14,8 +14,8 @@ from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.ports import History, StateStore
 from quarterdeck.hubstate.push import tokens
 from quarterdeck.inventory.push.codec import decode_response, encode_request
+from quarterdeck.inventory.push.descriptors import METHOD
 from quarterdeck.inventory.push.messages import (
-    METHOD,
     Ack,
     ClusterMetrics,
     ConfigUpdate,

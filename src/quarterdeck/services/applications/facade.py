@@ -77,18 +77,18 @@ class Facade:
             if credentials.are_given(request):
                 return await self._handle_as_caller(path, request)
             if path in _OWN:
-                return await self._own(path, request)
+                return await self._serve_own(path, request)
             resource = paths.parse(path)
             if resource is not None and _is_ours(resource):
-                return await self._resource(resource, request)
+                return await self._route_resource(resource, request)
         except ApiError as error:
-            return errors.failure(error)
+            return errors.build_failure(error)
         except ClientError as error:
-            return errors.failure(ServiceUnavailable(str(error)))
+            return errors.build_failure(ServiceUnavailable(str(error)))
         return await self._others(request)
 
     async def _handle_as_caller(self, path: str, request: Request) -> Answer:
-        """Answer a request that brings credentials: as who they are for, never as this process.
+        """Answer a request with credentials: with the caller's rights, not those of this process.
 
         Raises:
             Forbidden: on paths that only this process answers, with its own rights.
@@ -96,17 +96,17 @@ class Facade:
         if path in _OWN and path not in _PUBLIC:
             raise credentials.build_refusal(request)
         if path in _PUBLIC:
-            return await self._own(path, request)
+            return await self._serve_own(path, request)
         return _with_error(await self._others(request))
 
-    async def _own(self, path: str, request: Request) -> Answer:
+    async def _serve_own(self, path: str, request: Request) -> Answer:
         if request.method not in ("GET", "HEAD"):
-            return errors.not_allowed("GET", "HEAD")
+            return errors.build_not_allowed("GET", "HEAD")
         match path:
             case "/healthz":
                 return errors.answer({"status": "healthy"})
             case "/crd":
-                return await self._definition()
+                return await self._read_definition()
             case "/watch":
                 options = WatchOptions.parse(request.query, request.headers.get("last-event-id"))
                 return self._streams.open(request, options)
@@ -135,14 +135,14 @@ class Facade:
             }
         )
 
-    async def _definition(self) -> Response:
+    async def _read_definition(self) -> Response:
         try:
             return Response(200, errors.JSON, await self._api.get(_DEFINITION, GetOptions()))
         except NotFound as error:
-            return errors.failure(error, text="CRD not found")
+            return errors.build_failure(error, text="CRD not found")
 
-    async def _resource(self, path: ResourcePath, request: Request) -> Answer:
-        """The routes that bend; all others are Kubernetes', with the `error` member."""
+    async def _route_resource(self, path: ResourcePath, request: Request) -> Answer:
+        """Route creates, updates and deletions to our handlers; forward all other requests."""
         if path.namespace and not path.subresource and _is_json(request):
             match (request.method, bool(path.name)):
                 case ("POST", False):
@@ -164,10 +164,10 @@ def _is_json(request: Request) -> bool:
 
 
 def _with_error(response: Answer) -> Answer:
-    """The same answer, with an `error` member if it is a failure."""
+    """Add an `error` member to a response that is a failure."""
     if response.status < 400 or not isinstance(response, Response):
         return response
-    failed = errors.failure(from_response(response.status, response.body))
+    failed = errors.build_failure(from_response(response.status, response.body))
     kept = [each for each in response.headers if each[0].lower() not in _REPLACED]
     return Response(failed.status, [*kept, *failed.headers], failed.body)
 

@@ -1,4 +1,4 @@
-"""What happened to applications lately, for `/events`: bounded, aggregated, filtered. Pure."""
+"""Recent events of applications for `/events`: bounded, aggregated, filtered. Pure."""
 
 import re
 from collections import OrderedDict
@@ -27,7 +27,7 @@ _WATCH_TYPES = {Change.ADDED: "ADDED", Change.MODIFIED: "MODIFIED", Change.DELET
 
 
 class Query(NamedTuple):
-    """What somebody asks of the history."""
+    """A query of the history."""
 
     limit: int = DEFAULT_LIMIT
     since: datetime | None = None
@@ -50,10 +50,10 @@ class Query(NamedTuple):
             if name in given and given[name] not in choices:
                 raise BadRequest(f"{name}={given[name]!r} is not one of {', '.join(choices)}")
         members = {name: given[name] for name in (*_TEXTS, *_CHOICES) if name in given}
-        return cls(_limit(given.get("limit")), _since(given.get("since")), members)
+        return cls(_parse_limit(given.get("limit")), _parse_since(given.get("since")), members)
 
 
-def _limit(text: str | None) -> int:
+def _parse_limit(text: str | None) -> int:
     if text is None:
         return DEFAULT_LIMIT
     if not _LIMIT.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
@@ -61,7 +61,7 @@ def _limit(text: str | None) -> int:
     return int(text)
 
 
-def _since(text: str | None) -> datetime | None:
+def _parse_since(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
@@ -78,7 +78,7 @@ class _Key(NamedTuple):
 
 
 class Record(msgspec.Struct, kw_only=True, rename="camel"):
-    """One thing that happened, perhaps several times."""
+    """One event, with the number of its repetitions."""
 
     id: str
     type: str
@@ -94,7 +94,7 @@ class Record(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class History:
-    """The newest records, oldest first; what repeats within a minute is counted."""
+    """The newest records, oldest first; repetitions within a minute are counted."""
 
     def __init__(self, size: int, *, component: str = "applications") -> None:
         self._size = size
@@ -107,13 +107,13 @@ class History:
         return len(self._records)
 
     def record(self, event: Event, now: datetime) -> None:
-        """Note a change of an application; the first state of the cache is none."""
+        """Record a change of an application; the initial state of the cache is not a change."""
         if event.is_initial:
             return
-        status = _status(event)
-        type_, severity = _weight(event.change, status)
+        status = _get_status(event)
+        type_, severity = _weigh(event.change, status)
         key = _Key(event.key.namespace, event.key.name, _REASONS[event.change], type_)
-        message = _message(event, status)
+        message = _describe(event, status)
         known = self._records.get(self._newest.get(key, ""))
         if known is not None and now - known[1] <= WINDOW:
             again = known[2]
@@ -132,7 +132,7 @@ class History:
             reason=key.reason,
             message=message,
             watch_type=_WATCH_TYPES[event.change],
-            involved_object=_reference(event),
+            involved_object=_build_reference(event),
             source={"component": self._component},
             first_timestamp=stamp,
             last_timestamp=stamp,
@@ -166,11 +166,11 @@ def _matches(record: Record, query: Query) -> bool:
     return True
 
 
-def _status(event: Event) -> ApplicationStatus:
+def _get_status(event: Event) -> ApplicationStatus:
     return event.new.typed(Application).status
 
 
-def _weight(change: Change, status: ApplicationStatus) -> tuple[str, str]:
+def _weigh(change: Change, status: ApplicationStatus) -> tuple[str, str]:
     if change is Change.DELETED:
         return "Warning", "Warning"
     if status.phase == "Failed":
@@ -178,7 +178,7 @@ def _weight(change: Change, status: ApplicationStatus) -> tuple[str, str]:
     return "Normal", "Info"
 
 
-def _message(event: Event, status: ApplicationStatus) -> str:
+def _describe(event: Event, status: ApplicationStatus) -> str:
     about = f"Application {event.key}"
     if event.change is not Change.MODIFIED:
         return f"{about} {_REASONS[event.change].lower()}"
@@ -191,7 +191,7 @@ def _message(event: Event, status: ApplicationStatus) -> str:
     return f"{about} is {phase}: {counted}"
 
 
-def _reference(event: Event) -> dict[str, Any]:
+def _build_reference(event: Event) -> dict[str, Any]:
     return {
         "apiVersion": Application.KIND.api_version,
         "kind": Application.KIND.kind,

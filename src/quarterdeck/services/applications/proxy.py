@@ -1,4 +1,4 @@
-"""Passes requests on to an API server elsewhere, with this process's credentials."""
+"""Forwards requests to another API server, with the credentials of this process."""
 
 from collections.abc import Sequence
 
@@ -20,13 +20,13 @@ _DROPPED = frozenset(
 
 
 class Proxy:
-    """A handler that asks another server."""
+    """A handler that forwards requests to another server."""
 
     def __init__(self, transport: Sender) -> None:
         self._transport = transport
 
     async def handle(self, request: Request) -> Response | StreamResponse:
-        """Ask, and hand the answer on as it comes; requests with credentials are refused."""
+        """Forward a request; streams the answer of a watch, and refuses credentials."""
         if credentials.are_given(request):
             refusal = credentials.build_refusal(request)
             return Response(refusal.code, JSON, refusal.encode())
@@ -49,7 +49,7 @@ class Proxy:
             return Response(error.code, JSON, error.encode())
         except ClientError as error:
             return Response(503, JSON, ServiceUnavailable(str(error)).encode())
-        head = _headers(answered.headers.items())
+        head = _keep_headers(answered.headers.items())
         if asked.verb != "watch":
             async with answered:
                 return Response(answered.status, head, await answered.read())
@@ -62,5 +62,5 @@ class Proxy:
         return StreamResponse(answered.status, head, run)
 
 
-def _headers(items: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _keep_headers(items: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in items if name.lower() not in _DROPPED]

@@ -1,8 +1,8 @@
-"""The writing routes, where this surface is kinder than Kubernetes.
+"""The routes that write, which are more lenient than Kubernetes.
 
-A missing namespace is created, an update without a resource version reads one and retries, a
-deletion answers `Success` as often as it is asked. Everything is written through the API, with its
-defaults, checks and versions.
+A missing namespace is created, an update without a resource version reads one and retries, and a
+deletion answers `Success` while finalizers still run. Everything is written through the API, with
+its defaults, checks and versions.
 """
 
 import asyncio
@@ -48,8 +48,8 @@ class Resources:
         self._turns: WeakValueDictionary[ResourcePath, asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, request: Request, path: ResourcePath) -> Response:
-        """POST: 201 with the object; its namespace is made if it is not there."""
-        body = await _body(request)
+        """POST: 201 with the object; creates its namespace if it does not exist."""
+        body = await _read_body(request)
         if isinstance(body, Response):
             return body
         options = _set_field_manager(CreateOptions.parse(request.query))
@@ -69,9 +69,9 @@ class Resources:
     async def _check(
         self, path: ResourcePath, body: dict[str, Any], options: CreateOptions
     ) -> None:
-        """Refuse a bad object before a namespace is made for it.
+        """Refuse an invalid object before a namespace is created for it.
 
-        The server looks for the namespace first, so that the object is tried in one that exists.
+        The server checks the namespace first, so the dry run uses a namespace that exists.
         """
         metadata = body.get("metadata")
         if isinstance(metadata, dict) and metadata.get("namespace") == path.namespace:
@@ -83,7 +83,7 @@ class Resources:
         except (BadRequest, Invalid):
             raise
         except ApiError:
-            pass  # it says something about that namespace, such as that the name is taken there
+            pass  # the error is about that namespace, such as a name that exists there
 
     async def _make_namespace(self, name: str, options: CreateOptions) -> None:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -92,11 +92,11 @@ class Resources:
         try:
             await self._api.create(path, json.encode(body), made)
         except AlreadyExists:
-            pass  # somebody was faster
+            pass  # created concurrently
 
     async def replace(self, request: Request, path: ResourcePath) -> Response:
         """PUT: 200 with the object. Without a resource version the newest one is replaced."""
-        body = await _body(request)
+        body = await _read_body(request)
         if isinstance(body, Response):
             return body
         options = _set_field_manager(UpdateOptions.parse(request.query))
@@ -104,24 +104,27 @@ class Resources:
         if not isinstance(metadata, dict):
             metadata = {}
         if metadata.get("resourceVersion"):
-            return _ok(await self._api.update(path, json.encode(body), options))
+            return _build_ok(await self._api.update(path, json.encode(body), options))
         async with self._turns.setdefault(path, asyncio.Lock()):
             return await self._replace_newest(path, {**body, "metadata": metadata}, options)
 
     async def _replace_newest(
         self, path: ResourcePath, body: dict[str, Any], options: UpdateOptions
     ) -> Response:
-        """Our own callers take turns; with everybody else we collide now and then."""
+        """Replace the newest version; conflicts with other clients are retried."""
         pause = Backoff(initial_s=0.005, factor=1.5, cap_s=0.05, random=self._random)
         for tries_left in reversed(range(_TRIES)):
             current = json.decode(await self._api.get(path, GetOptions()))
             try:
-                replaced = {**body, "metadata": _metadata(current["metadata"], body["metadata"])}
-                return _ok(await self._api.update(path, json.encode(replaced), options))
+                replaced = {
+                    **body,
+                    "metadata": _merge_metadata(current["metadata"], body["metadata"]),
+                }
+                return _build_ok(await self._api.update(path, json.encode(replaced), options))
             except Conflict:
                 if not tries_left:
                     raise
-                await self._clock.sleep(pause.next())  # what the other one does is soon done
+                await self._clock.sleep(pause.next())  # the other write is soon done
         raise AssertionError("unreachable")
 
     async def delete(self, request: Request, path: ResourcePath) -> Response:
@@ -150,7 +153,7 @@ async def _read_delete_options(request: Request) -> DeleteOptions:
     """The options of a deletion, from query and body; the body wins, as in Kubernetes.
 
     Raises:
-        ApiError: if they cannot be understood: nothing is deleted by mistake.
+        ApiError: if they are invalid, so that nothing is deleted by mistake.
     """
     options = DeleteOptions.parse(request.query)
     try:
@@ -169,8 +172,10 @@ async def _read_delete_options(request: Request) -> DeleteOptions:
 
 
 def _set_field_manager(options: Options) -> Options:
-    """What the caller leaves open: who wrote (not the operator, whose client is used), and what
-    happens to members nobody knows: as with kubectl they are refused, not dropped in silence.
+    """Set the options that the caller leaves open.
+
+    The field manager is that of this API, not of the operator whose client is used. Unknown fields
+    are refused, as with kubectl, not dropped silently.
     """
     return msgspec.structs.replace(
         options,
@@ -179,12 +184,12 @@ def _set_field_manager(options: Options) -> Options:
     )
 
 
-def _ok(body: bytes) -> Response:
+def _build_ok(body: bytes) -> Response:
     return Response(200, errors.JSON, body)
 
 
-def _metadata(current: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """What was given, over what is there: members that were not named stay as they are."""
+def _merge_metadata(current: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Merge given metadata into the current one: fields that are not given stay as they are."""
     return {**current, **given, "resourceVersion": current["resourceVersion"]}
 
 
@@ -192,18 +197,18 @@ def _is_namespace(error: ApiError) -> bool:
     return error.details is not None and error.details.kind == "namespaces"
 
 
-async def _body(request: Request) -> dict[str, Any] | Response:
-    """The body as an object, or the answer that says what is wrong with it."""
+async def _read_body(request: Request) -> dict[str, Any] | Response:
+    """Read the body as an object, or return the error response."""
     try:
         data = await request.read(MAX_BODY)
     except BodyTooLarge:
-        return errors.too_large(MAX_BODY)
+        return errors.build_too_large(MAX_BODY)
     try:
         body = json.decode(data)
     except json.JsonError as error:
-        return errors.invalid_json(str(error))
+        return errors.build_invalid_json(str(error))
     if not isinstance(body, dict):
-        return errors.invalid_json(f"its type is {type_name(body)}")
+        return errors.build_invalid_json(f"its type is {type_name(body)}")
     if duplicates := json.find_duplicate_keys(data):
         raise BadRequest(f"duplicate members in the body: {', '.join(duplicates[:5])}")
     return body

@@ -1,7 +1,7 @@
-"""The last changes of applications, numbered, in a bounded ring that any number of readers follow.
+"""The last changes of applications, numbered, in a bounded ring for any number of readers.
 
-A reader keeps a position, the ring keeps no readers: a slow one falls out of the ring and starts
-over from the current state, and the writer never waits.
+Each reader keeps its own position. A reader that is too slow finds its entries dropped and starts
+over from the current state, so the writer never waits.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.runtime.cache.snapshot import Snapshot
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Bytes of objects in the ring, which a thousand large ones would exceed a hundredfold."""
+"""Limit of the bytes in the ring: a thousand large objects would be a hundred times as many."""
 _TYPES = {Change.ADDED: "ADDED", Change.MODIFIED: "MODIFIED", Change.DELETED: "DELETED"}
 
 
 class Entry:
-    """One change. Its frame is encoded once, when the first reader wants it."""
+    """One change. Its frame is encoded once, for the first reader."""
 
     __slots__ = ("_frame", "labels_before", "position", "snapshot", "type")
 
@@ -40,18 +40,18 @@ class Entry:
     def frame(self) -> bytes:
         """The change as a Server-Sent Event."""
         if not self._frame:
-            self._frame = frame(self.type, shown(self.snapshot), self.snapshot.version)
+            self._frame = encode_frame(self.type, get_shown(self.snapshot), self.snapshot.version)
         return self._frame
 
 
-def shown(snapshot: Snapshot) -> object:
-    """An object as people see it: without the bookkeeping of field managers."""
+def get_shown(snapshot: Snapshot) -> object:
+    """An object without `metadata.managedFields`."""
     document = snapshot.document
     document.get("metadata", {}).pop("managedFields", None)
     return document
 
 
-def frame(type_: str, document: object, version: int | None = None) -> bytes:
+def encode_frame(type_: str, document: object, version: int | None = None) -> bytes:
     """A Server-Sent Event of the default type, whose id is the resource version."""
     data = json.encode({"type": type_, "object": document})
     head = b"" if version is None else b"id: %d\n" % version
@@ -59,7 +59,7 @@ def frame(type_: str, document: object, version: int | None = None) -> bytes:
 
 
 class Ring:
-    """Entries by position; the oldest give way."""
+    """Entries by position; the oldest are dropped when it is full."""
 
     def __init__(self, size: int, *, max_bytes: int = MAX_BYTES) -> None:
         self._entries: deque[Entry] = deque()
@@ -77,11 +77,11 @@ class Ring:
 
     @property
     def readers(self) -> int:
-        """How many follow."""
+        """The number of readers that follow."""
         return len(self._wakes)
 
     def record(self, event: Event) -> None:
-        """Take in a change; the first state of the cache is no change."""
+        """Record a change; the initial state of the cache is not one."""
         if event.is_initial:
             return
         if self._floor is None:
@@ -130,7 +130,7 @@ class Ring:
         return iter(tuple(self._entries))
 
 
-def initial(snapshots: Iterable[Snapshot]) -> Iterator[bytes]:
+def encode_initial(snapshots: Iterable[Snapshot]) -> Iterator[bytes]:
     """The current state as ADDED events, in order of namespace and name."""
     for snapshot in sorted(snapshots, key=lambda each: each.key):
-        yield frame("ADDED", shown(snapshot), snapshot.version)
+        yield encode_frame("ADDED", get_shown(snapshot), snapshot.version)

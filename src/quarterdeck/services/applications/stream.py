@@ -1,7 +1,7 @@
 """`GET /watch`: the current state, then changes, as Server-Sent Events.
 
-The state comes first by default, so that a late subscriber sees what exists; a heartbeat comment
-comes at once, so that an empty list differs from a connection that hangs.
+The state is sent first by default, so that a late subscriber sees what exists. A heartbeat comment
+is sent at once, so that an empty list can be told from a connection that hangs.
 """
 
 import asyncio
@@ -15,7 +15,13 @@ from quarterdeck.kit.http import BodyWriter, PeerGone, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.snapshot import Snapshot
-from quarterdeck.services.applications.ring import Entry, Ring, frame, initial, shown
+from quarterdeck.services.applications.ring import (
+    Entry,
+    Ring,
+    encode_frame,
+    encode_initial,
+    get_shown,
+)
 from quarterdeck.wire.label_selector import Selector, SelectorError
 from quarterdeck.wire.query import parse_query
 from quarterdeck.wire.status import BadRequest, Expired
@@ -46,7 +52,7 @@ class WatchOptions(NamedTuple):
     with_bookmark: bool = False
     """Whether a BOOKMARK ends the current state."""
     is_return: bool = False
-    """Whether it reconnects, and so cannot have seen a version newer than ours."""
+    """Whether the client reconnects, and so cannot have seen a version newer than ours."""
 
     @classmethod
     def parse(cls, query: str, last_event_id: str | None) -> "WatchOptions":
@@ -67,8 +73,8 @@ class WatchOptions(NamedTuple):
         return cls(
             namespace=given.get("namespace", ""),
             name=given.get("name", ""),
-            selector=_selector(labels) if labels else None,
-            after=_version(last_event_id or given.get("resourceVersion")),
+            selector=_parse_selector(labels) if labels else None,
+            after=_parse_version(last_event_id or given.get("resourceVersion")),
             with_initial=initial != "false",
             with_bookmark=initial == "true",
             is_return=bool(last_event_id),
@@ -96,7 +102,7 @@ class WatchOptions(NamedTuple):
         if not matched and not matches:
             return b""
         type_ = "ADDED" if matches else "DELETED"
-        return frame(type_, shown(entry.snapshot), entry.snapshot.version)
+        return encode_frame(type_, get_shown(entry.snapshot), entry.snapshot.version)
 
     def _has_key(self, snapshot: Snapshot) -> bool:
         key = snapshot.key
@@ -106,14 +112,14 @@ class WatchOptions(NamedTuple):
         return self.selector is None or self.selector.matches(labels)
 
 
-def _selector(text: str) -> Selector:
+def _parse_selector(text: str) -> Selector:
     try:
         return Selector.parse(text)
     except SelectorError as error:
         raise BadRequest(f"invalid labelSelector {text!r}: {error}") from error
 
 
-def _version(text: str | None) -> int | None:
+def _parse_version(text: str | None) -> int | None:
     if not text:
         return None
     if not _VERSION.fullmatch(text):
@@ -150,7 +156,7 @@ class Streams:
 
 
 class _Listener:
-    """One open stream. It sleeps on one event, which changes, time and the peer's end set."""
+    """One open stream. It waits on one event, set by changes, timers and the end of the peer."""
 
     def __init__(
         self, options: WatchOptions, writer: BodyWriter, *, ring: Ring, cache: Cache[Application]
@@ -165,12 +171,12 @@ class _Listener:
         self._position = ring.end
 
     async def run(self, request: Request, *, clock: Clock, heartbeat_s: float) -> None:
-        """Write until the peer is gone or the server drains."""
+        """Write until the peer disconnects or the server shuts down."""
         self._ring.follow(self._wake)
         try:
             async with Supervisor("listener") as tasks:
-                tasks.spawn(self._until_gone(request), name="listener-peer")
-                tasks.spawn(self._until_closing(), name="listener-closing")
+                tasks.spawn(self._wait_until_gone(request), name="listener-peer")
+                tasks.spawn(self._wait_until_closing(), name="listener-closing")
                 tasks.spawn(self._send_heartbeats(clock, heartbeat_s), name="listener-heartbeat")
                 await self._begin()
                 while not self._is_over:
@@ -200,7 +206,7 @@ class _Listener:
     async def _write_bookmark(self) -> None:
         version = self._cache.version(self._options.namespace)
         bookmark = {"metadata": {"resourceVersion": str(version)}}
-        await self._writer.write(frame("BOOKMARK", bookmark, version))
+        await self._writer.write(encode_frame("BOOKMARK", bookmark, version))
 
     async def _write_changes(self) -> None:
         if self._is_heartbeat_due:
@@ -216,9 +222,9 @@ class _Listener:
                 await self._writer.write(data)
 
     async def _resync(self) -> None:
-        """The listener missed something: say so, then give it the current state."""
+        """Send an error that changes were missed, then the current state."""
         error = Expired("too old resource version: the current state follows")
-        await self._writer.write(frame("ERROR", error.to_status()))
+        await self._writer.write(encode_frame("ERROR", error.to_status()))
         await self._write_state()
 
     async def _write_state(self) -> None:
@@ -226,15 +232,15 @@ class _Listener:
         wanted: Iterable[Snapshot] = [
             s for s in self._cache.snapshots() if self._options.matches(s)
         ]
-        for data in initial(wanted):
+        for data in encode_initial(wanted):
             await self._writer.write(data)
         self._wake.set()
 
-    async def _until_gone(self, request: Request) -> None:
+    async def _wait_until_gone(self, request: Request) -> None:
         await request.wait_disconnect()
         self._end()
 
-    async def _until_closing(self) -> None:
+    async def _wait_until_closing(self) -> None:
         await self._writer.closing.wait()
         self._end()
 

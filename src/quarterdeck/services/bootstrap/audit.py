@@ -1,4 +1,4 @@
-"""The audit log: who asked, for which claim, what became of it, and exactly why. No secrets."""
+"""The audit log: the caller, the claim, the decision and its exact reason. No secrets."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ LOGGER = "bootstrap.audit"
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a request comes from."""
+    """Where a request comes from: the address of the peer, and the id of the request."""
 
     address: str
     request_id: str
@@ -25,53 +25,65 @@ class Audit:
         self._log = log or get_logger(LOGGER)
 
     def grant(self, method: str, caller: Caller, claim: Claim, *, serial: str) -> None:
-        """A certificate was issued."""
+        """Record that a certificate was issued."""
         self._metrics.count_issued(method)
         self._log.info(
-            "certificate issued", method=method, serial=serial, **_tell(caller), **_name(claim)
+            "certificate issued",
+            method=method,
+            serial=serial,
+            **_describe_caller(caller),
+            **_name(claim),
         )
 
     def refuse(self, method: str, caller: Caller, refused: Refused) -> None:
-        """A machine was refused; the line is more exact than the answer."""
+        """Record that a machine was refused, with the reason that its answer does not have."""
         self._metrics.count_refusal(method, refused.why)
         self._log.warning(
             "attestation refused",
             method=method,
             reason=refused.why.value,
             detail=refused.detail,
-            **_tell(caller),
+            **_describe_caller(caller),
         )
 
     def register(self, caller: Caller, claim: Claim, *, where: str) -> None:
-        """A machine was given a token to register its runner with."""
-        self._log.info("runner token given", where=where, **_tell(caller), **_name(claim))
+        """Record that a machine was given a token to register its runner with."""
+        self._log.info(
+            "runner token given", where=where, **_describe_caller(caller), **_name(claim)
+        )
 
     def fail_workload(self, caller: Caller, claim: Claim, detail: str) -> None:
-        """What a machine has to run could not be prepared."""
+        """Record that the workload of a machine could not be prepared."""
         self._log.warning(
-            "workload cannot be prepared", detail=detail, **_tell(caller), **_name(claim)
+            "workload cannot be prepared", detail=detail, **_describe_caller(caller), **_name(claim)
         )
 
     def record_lost_refusal(self, claim: Claim, error: Exception) -> None:
-        """A refusal could not be written into the status of its claim."""
+        """Record that a refusal could not be written into the status of its claim."""
         self._log.warning(
             "refusal not recorded in the claim", error=type(error).__name__, **_name(claim)
         )
 
     def record_repeated_answer(self, caller: Caller, claim: Claim, *, token_id: str) -> None:
-        """The key that used a token asked again, after a lost answer, and got the same answer."""
+        """Record that the key that used a token got the same answer again, after a lost one."""
         self._metrics.count_token("repeated")
-        self._log.info("answer repeated", token_id=token_id, **_tell(caller), **_name(claim))
+        self._log.info(
+            "answer repeated", token_id=token_id, **_describe_caller(caller), **_name(claim)
+        )
 
     def change_token(self, event: str, caller: Caller, claim: Claim, *, token_id: str) -> None:
-        """A token was issued or revoked; the id is public."""
+        """Record that a token was issued or revoked; its id is not secret."""
         self._metrics.count_token(event)
         self._log.info(
-            "join token changed", event=event, token_id=token_id, **_tell(caller), **_name(claim)
+            "join token changed",
+            event=event,
+            token_id=token_id,
+            **_describe_caller(caller),
+            **_name(claim),
         )
 
 
-def _tell(caller: Caller) -> dict[str, str]:
+def _describe_caller(caller: Caller) -> dict[str, str]:
     return {"address": caller.address, "request_id": caller.request_id}
 
 

@@ -1,7 +1,7 @@
 """The certificate authority of machines: a root, and an intermediate that is replaced in time.
 
-Certificates are short-lived and name a machine by its SPIFFE id, never by a common name. The
-intermediate before the present one stays in the bundle until all it signed has expired.
+Certificates are short-lived and name a machine by its SPIFFE id, never by a common name. Peers
+trust the root alone: machines send the intermediate along, so that it can be replaced at any time.
 """
 
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ ROOT_LIFETIME = timedelta(days=3650)
 INTERMEDIATE_LIFETIME = timedelta(hours=24)
 MAX_LIFETIME = timedelta(hours=1)
 _BACKDATED = timedelta(seconds=30)
-"""For machines whose clock is slow."""
+"""How far certificates are backdated, for machines whose clock is slow."""
 
 
 class InvalidRequest(Exception):
@@ -37,7 +37,7 @@ class Keypair(msgspec.Struct, frozen=True):
 
 
 class AuthorityState(msgspec.Struct, frozen=True, kw_only=True):
-    """All that has to be kept of an authority; `previous` is empty before the first rotation."""
+    """The stored state of an authority; `previous` is empty before the first rotation."""
 
     root: Keypair
     current: Keypair
@@ -55,7 +55,7 @@ class Issued(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_authority(trust_domain: str, now: datetime) -> AuthorityState:
-    """A new authority."""
+    """Create a root and its first intermediate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _build_name(f"{trust_domain} root")
     root = _build(name, name, key.public_key(), now=now, lifetime=ROOT_LIFETIME, path_length=1)
@@ -65,9 +65,9 @@ def create_authority(trust_domain: str, now: datetime) -> AuthorityState:
 
 
 def rotate_authority(state: AuthorityState, trust_domain: str, now: datetime) -> AuthorityState:
-    """Replace the intermediate when half of its life is over; the same state before that."""
+    """Replace the intermediate if half of its lifetime is over, else return the same state."""
     current = x509.load_pem_x509_certificate(state.current.certificate)
-    if now < _middle(current):
+    if now < _find_middle(current):
         return state
     return AuthorityState(
         root=state.root,
@@ -77,17 +77,17 @@ def rotate_authority(state: AuthorityState, trust_domain: str, now: datetime) ->
 
 
 def build_bundle(state: AuthorityState) -> tuple[bytes, ...]:
-    """What peers trust: the root. Machines send the intermediate along."""
+    """The certificates that peers trust: the root alone."""
     return (state.root.certificate,)
 
 
 def issue_identity(
     state: AuthorityState, request: bytes, spiffe_id: str, *, now: datetime, lifetime: timedelta
 ) -> Issued:
-    """Sign the key of a certificate request; nothing else of the request is believed.
+    """Sign the key of a certificate request; nothing else of the request is used.
 
     Raises:
-        InvalidRequest: if it is none, is not signed by its key, or the key is not P-256.
+        InvalidRequest: if it is malformed, is not signed by its key, or the key is not P-256.
     """
     key = parse_request(request)
     signer_certificate = x509.load_pem_x509_certificate(state.current.certificate)
@@ -98,13 +98,13 @@ def issue_identity(
     usages = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
     certificate = (
         builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(is_authority=False), critical=True)
+        .add_extension(_build_key_usage(is_authority=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         .add_extension(
             x509.SubjectAlternativeName([x509.UniformResourceIdentifier(spiffe_id)]),
             critical=True,  # the subject is empty, so this is the name
         )
-        .add_extension(_identify(signer_certificate), critical=False)
+        .add_extension(_build_key_identifier(signer_certificate), critical=False)
         .sign(signer, hashes.SHA256())
     )
     return Issued(
@@ -117,10 +117,10 @@ def issue_identity(
 
 
 def parse_request(request: bytes) -> ec.EllipticCurvePublicKey:
-    """The key of a certificate request.
+    """Read the key of a certificate request.
 
     Raises:
-        InvalidRequest: if there is none that can be certified.
+        InvalidRequest: if it is malformed, is not signed by its key, or the key is not P-256.
     """
     try:
         parsed = x509.load_pem_x509_csr(request)
@@ -157,7 +157,7 @@ def _issue_intermediate(root: Keypair, trust_domain: str, now: datetime) -> Keyp
         now=now,
         lifetime=INTERMEDIATE_LIFETIME,
         path_length=0,
-    ).add_extension(_identify(issuer), critical=False)
+    ).add_extension(_build_key_identifier(issuer), critical=False)
     return Keypair(_encode(builder.sign(signer, hashes.SHA256())), _encode_key(key))
 
 
@@ -174,7 +174,7 @@ def _build(
     constraints = x509.BasicConstraints(ca=True, path_length=path_length)
     return (
         builder.add_extension(constraints, critical=True)
-        .add_extension(_key_usage(is_authority=True), critical=True)
+        .add_extension(_build_key_usage(is_authority=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 
@@ -198,14 +198,14 @@ def _start(
     )
 
 
-def _identify(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """Which key signed: strict clients refuse certificates that do not say so."""
+def _build_key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """Build the authority key identifier, which strict clients require."""
     key = issuer.public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
 
 
-def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
+def _build_key_usage(*, is_authority: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=not is_authority,
         key_cert_sign=is_authority,
@@ -223,7 +223,7 @@ def _build_name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _middle(certificate: x509.Certificate) -> datetime:
+def _find_middle(certificate: x509.Certificate) -> datetime:
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     return start + (end - start) / 2
 

@@ -1,4 +1,4 @@
-"""Open challenges of TPMs: one for each claim and peer, answered once, soon or not at all."""
+"""Open challenges to machines: one for each claim and peer, valid once and for a short time."""
 
 import secrets
 from collections import OrderedDict
@@ -12,12 +12,12 @@ from quarterdeck.services.bootstrap.refusal import Refused, Why
 LIFETIME_S = 60.0
 MAX_OPEN = 1000
 MAX_OF_CLAIM = 16
-"""Open challenges of one claim, which are of as many peers; beyond that the oldest is void."""
+"""Open challenges of one claim, one for each peer; beyond that the oldest is dropped."""
 _ID_BYTES = 16
 
 
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked of a TPM, and for whom; everything needed to judge the answer."""
+    """A challenge to a TPM, with its claim and everything needed to verify the answer."""
 
     claim_uid: str
     secret: bytes
@@ -28,26 +28,35 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     attestation_key: bytes
     """TPM2B_PUBLIC of the key that must sign."""
     token_id: str = ""
-    """The join token that was presented, and is spent with the answer."""
+    """Id of the join token in the request; the token is used up by a valid answer."""
 
 
 class TooManyChallenges(Exception):
-    """Raised when no more challenges can be open; the caller should come back later."""
+    """Raised when too many challenges are open; the caller should try again later."""
+
+
+class ChallengeExpired(Refused):
+    """Raised when the answer to a challenge comes too late."""
+
+    def __init__(self, claim_uid: str) -> None:
+        text = f"challenge of claim {claim_uid}: the answer came after {LIFETIME_S:.0f} s"
+        super().__init__(Why.EXPIRED, text)
+        self.claim_uid = claim_uid
 
 
 class Bound(Protocol):
-    """Whatever is asked for a claim."""
+    """A challenge that belongs to a claim."""
 
     @property
     def claim_uid(self) -> str:
-        """The claim it is for."""
+        """UID of the claim."""
 
 
 T = TypeVar("T", bound=Bound)
 
 
 class _Open(Generic[T]):
-    """An open challenge, who asked for it, and until when it may be answered."""
+    """An open challenge, the peer that requested it, and its deadline."""
 
     __slots__ = ("challenge", "deadline", "peer")
 
@@ -64,15 +73,15 @@ class Challenges(Generic[T]):
         self._clock = clock
         self._open: OrderedDict[str, _Open[T]] = OrderedDict()
         self._by_claim: dict[str, OrderedDict[str, str]] = {}
-        """The open challenge of each peer of a claim, the oldest first."""
+        """Ids of open challenges by claim and peer, the oldest first."""
 
     def __len__(self) -> int:
         return len(self._open)
 
     def open(self, challenge: T, peer: str) -> str:
-        """Remember a challenge; its id. An earlier one of the same peer is void from now on.
+        """Store a challenge; returns its id. An earlier one of the same claim and peer is dropped.
 
-        Those of other peers stay open: who asks for the claim of another voids nothing.
+        Those of other peers stay open: a peer cannot invalidate the challenge of another machine.
 
         Raises:
             TooManyChallenges: if too many are open.
@@ -87,17 +96,20 @@ class Challenges(Generic[T]):
         return identity
 
     def take(self, identity: str) -> T:
-        """The challenge that is being answered; it cannot be answered again.
+        """Remove and return the challenge that is being answered: it is valid once.
 
         Raises:
-            Refused: if there is none, or it is too old.
+            Refused: if it is unknown, or has expired.
         """
         found = self._open.get(identity)
         self._remove(identity)
         if found is None:
-            raise Refused(Why.UNKNOWN_SESSION)
+            raise Refused(
+                Why.UNKNOWN_SESSION,
+                "no challenge of this session is open: it was answered, replaced or never issued",
+            )
         if self._clock.monotonic() >= found.deadline:
-            raise Refused(Why.EXPIRED, f"challenge of claim {found.challenge.claim_uid}")
+            raise ChallengeExpired(found.challenge.claim_uid)
         return found.challenge
 
     def _make_room(self, claim_uid: str, peer: str) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP side: finds the endpoint, checks who may call it, answers errors in one form."""
+"""The HTTP handler: finds the endpoint, authorizes the caller, and builds error responses."""
 
 import asyncio
 import secrets
@@ -61,16 +61,16 @@ _Call = Callable[[http.Request, Caller], Awaitable[http.Response]]
 
 
 class Authorizer(Protocol):
-    """Protects a page: only callers that the API server allows reach it."""
+    """Wraps an HTTP handler, so that only callers that the API server allows reach it."""
 
     def protect(
         self, page: Callable[[http.Request], Awaitable[http.Response]]
     ) -> Callable[[http.Request], Awaitable[http.Response]]:
-        """The page with authorization."""
+        """Wrap a handler with authorization."""
 
 
 class Stores(msgspec.Struct, frozen=True):
-    """What the service works on."""
+    """The ports that the service uses."""
 
     claims: Claims
     tokens: TokenStore
@@ -82,7 +82,7 @@ class Stores(msgspec.Struct, frozen=True):
 
 
 class BootstrapService:
-    """Answers machines and the operator."""
+    """Answers requests of machines and of the operator."""
 
     def __init__(
         self,
@@ -128,13 +128,13 @@ class BootstrapService:
             ("POST", "/v1/attest/tpm/challenge"): self._challenge,
             ("POST", "/v1/attest/tpm/verify"): self._verify,
             ("POST", "/v1/credentials/renew"): self._renew,
-            ("GET", "/v1/config"): self._config,
-            ("POST", "/v1/status"): self._status,
-            ("POST", "/v1/heartbeat"): self._heartbeat,
-            ("GET", "/v1/trust-bundle"): self._bundle,
-            ("GET", "/healthz"): self._health,
-            ("GET", "/readyz"): self._ready,
-            ("GET", "/metrics"): self._metrics,
+            ("GET", "/v1/config"): self._serve_config,
+            ("POST", "/v1/status"): self._accept_status,
+            ("POST", "/v1/heartbeat"): self._accept_heartbeat,
+            ("GET", "/v1/trust-bundle"): self._serve_bundle,
+            ("GET", "/healthz"): self._serve_health,
+            ("GET", "/readyz"): self._serve_ready,
+            ("GET", "/metrics"): self._serve_metrics,
         }
 
     async def handle(self, request: http.Request) -> http.Response:
@@ -159,7 +159,7 @@ class BootstrapService:
         return response
 
     async def run(self) -> None:
-        """Forget obsolete tokens from time to time, until cancelled."""
+        """Delete obsolete tokens periodically, until cancelled."""
         while True:
             await self._clock.sleep(SWEEP_S)
             try:
@@ -169,7 +169,7 @@ class BootstrapService:
                 continue  # the next round tries again
 
     async def _record_refusal(self, refused: Refused) -> None:
-        """Tell the owner of the claim, so often and no more."""
+        """Write a refusal into the status of its claim, at a limited rate."""
         if refused.claim is None or not self._limiter.take_record(refused.claim.uid):
             return
         try:
@@ -229,33 +229,33 @@ class BootstrapService:
         wanted = await read_message(request, RenewRequest)
         return respond(200, await self._machines.renew(request.peer, wanted.csr.encode(), caller))
 
-    async def _config(self, request: http.Request, caller: Caller) -> http.Response:
+    async def _serve_config(self, request: http.Request, caller: Caller) -> http.Response:
         return respond(200, await self._machines.read_config(request.peer, caller))
 
-    async def _status(self, request: http.Request, caller: Caller) -> http.Response:
+    async def _accept_status(self, request: http.Request, caller: Caller) -> http.Response:
         wanted = await read_message(request, StatusRequest)
         directive = await self._machines.report(request.peer, wanted)
         return respond(202, {"directive": directive})
 
-    async def _heartbeat(self, request: http.Request, caller: Caller) -> http.Response:
+    async def _accept_heartbeat(self, request: http.Request, caller: Caller) -> http.Response:
         await read_message(request, HeartbeatRequest)
         directive = await self._machines.beat(request.peer)
         return respond(200, {"directive": directive, "intervalSeconds": self._heartbeat_s})
 
-    async def _bundle(self, request: http.Request, caller: Caller) -> http.Response:
+    async def _serve_bundle(self, request: http.Request, caller: Caller) -> http.Response:
         pem = await self._issuer.read_bundle()
         keys = [describe_root(each) for each in x509.load_pem_x509_certificates(pem.encode())]
         document = {"trustDomain": self._issuer.trust_domain, "pem": pem, "jwks": {"keys": keys}}
         return respond(200, document)
 
-    async def _health(self, request: http.Request, caller: Caller) -> http.Response:
+    async def _serve_health(self, request: http.Request, caller: Caller) -> http.Response:
         return http.Response(200, [("Content-Type", "text/plain")], b"ok")
 
-    async def _ready(self, request: http.Request, caller: Caller) -> http.Response:
+    async def _serve_ready(self, request: http.Request, caller: Caller) -> http.Response:
         await self._issuer.open_authority()
         return http.Response(200, [("Content-Type", "text/plain")], b"ok")
 
-    async def _metrics(self, request: http.Request, caller: Caller) -> http.Response:
+    async def _serve_metrics(self, request: http.Request, caller: Caller) -> http.Response:
         await self._authorize(request)
         page = self.metrics.registry.render()
         return http.Response(200, [("Content-Type", CONTENT_TYPE)], page)

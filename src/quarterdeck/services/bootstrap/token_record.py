@@ -1,4 +1,4 @@
-"""What is stored of a join token, and how it changes. Pure: whoever stores it compares and swaps.
+"""The stored record of a join token, and its changes. Pure: the store compares and swaps.
 
 A token is used once. The machine that used it may have lost the answer, so the same key gets the
 same answer again for a short while; another key gets none.
@@ -15,14 +15,13 @@ from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 MIN_LIFETIME = timedelta(seconds=60)
 MAX_LIFETIME = timedelta(hours=24)
-DEFAULT_LIFETIME = timedelta(hours=1)
 REPLAY_WINDOW = timedelta(seconds=120)
 KEPT_AFTER = timedelta(hours=24)
-"""How long a used record stays, for whoever asks what happened."""
+"""How long a record is kept after its token has expired, for diagnosis."""
 
 
 class State(enum.StrEnum):
-    """Where in its life a token is; expiry is a matter of the clock."""
+    """The state of a token; expiry is not a state, but compared with the clock."""
 
     ISSUED = "Issued"
     CONSUMED = "Consumed"
@@ -45,21 +44,21 @@ class TokenRecord(msgspec.Struct, frozen=True, kw_only=True):
     consumed_at: datetime | None = None
     consumed_from: str = ""
     answer: bytes = b""
-    """What the machine was given, for a repeated request; it holds no secret."""
+    """The answer to the machine, for a repeated request; it holds no secret."""
 
     def is_live(self, now: datetime) -> bool:
         """Whether it can still be used."""
         return self.state is State.ISSUED and now < self.expires
 
     def is_obsolete(self, now: datetime) -> bool:
-        """Whether it can be forgotten."""
+        """Whether the record can be deleted."""
         return now >= self.expires + KEPT_AFTER
 
 
 def record_token(
     token: JoinToken, claim: Claim, *, now: datetime, lifetime: timedelta, bound_ip: str = ""
 ) -> TokenRecord:
-    """The record of a new token.
+    """Build the record of a new token.
 
     Raises:
         ValueError: if the lifetime is out of range.
@@ -81,10 +80,10 @@ def record_token(
 def check_token(
     record: TokenRecord | None, token: JoinToken, *, key_hash: str, address: str, now: datetime
 ) -> bool:
-    """Whether the token is used for the first time; false if the same key repeats itself.
+    """Whether this is the first use of a token; False if the same key repeats its request.
 
     Raises:
-        Refused: if the token may not be used; in the order that tells an attacker least.
+        Refused: if the token may not be used; the secret is checked before the token's state.
     """
     if record is None:
         raise Refused(Why.UNKNOWN_TOKEN, f"token {token.id}")
@@ -106,7 +105,7 @@ def check_token(
 def consume_token(
     record: TokenRecord, *, key_hash: str, address: str, answer: bytes, now: datetime
 ) -> TokenRecord:
-    """The record of a token that was just used; store it by compare-and-swap."""
+    """Build the record of a used token, to be stored by compare-and-swap."""
     return msgspec.structs.replace(
         record,
         state=State.CONSUMED,
@@ -118,7 +117,7 @@ def consume_token(
 
 
 def revoke_token(record: TokenRecord) -> TokenRecord:
-    """The record of a token that was withdrawn; one that was used stays as it is."""
+    """Build the record of a revoked token; that of a used one stays the same."""
     if record.state is not State.ISSUED:
         return record
     return msgspec.structs.replace(record, state=State.REVOKED)

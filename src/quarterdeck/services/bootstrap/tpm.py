@@ -30,7 +30,12 @@ from quarterdeck.attest.reader import write_sized
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
 from quarterdeck.services.bootstrap.audit import Audit, Caller
-from quarterdeck.services.bootstrap.challenges import LIFETIME_S, Challenge, Challenges
+from quarterdeck.services.bootstrap.challenges import (
+    LIFETIME_S,
+    Challenge,
+    ChallengeExpired,
+    Challenges,
+)
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
 from quarterdeck.services.bootstrap.join_tokens import JoinTokens
@@ -72,7 +77,7 @@ class TpmAttestation:
         self._clock = clock
 
     async def challenge(self, request: ChallengeRequest, caller: Caller) -> ChallengeAnswer:
-        """Ask a TPM to prove itself.
+        """Start an attestation: build a challenge for a TPM.
 
         Raises:
             Refused: if the claim, the TPM or its keys are not acceptable.
@@ -80,17 +85,16 @@ class TpmAttestation:
         """
         self._limiter.check_address(caller.address)
         known = await self._find_claim(request.claim_uid)
-        csr = request.csr.encode()
-        hash_request_key(csr)
+        csr = self._check_csr(known.claim, request.csr, caller)
         token_id = await self._check_token(known, request, caller)
         rules = await self._claims.read_tpm_rules(known.claim)
         try:
-            endorsement = parse_public(_decode(request.ek_public))
-            certificate = _decode(request.ek_certificate) or None
+            endorsement = parse_public(self._decode(known.claim, request.ek_public, caller))
+            certificate = self._decode(known.claim, request.ek_certificate, caller) or None
             now = self._clock.now()
             identity = check_endorsement(rules.endorsement, endorsement, certificate, now=now)
             await self._check_unique(known, identity, caller)
-            attestation = parse_sized_public(_decode(request.ak_public))
+            attestation = parse_sized_public(self._decode(known.claim, request.ak_public, caller))
             check_attestation_key(attestation)
             opened = self._describe(known, endorsement, attestation, csr)
             opened = msgspec.structs.replace(opened, token_id=token_id)
@@ -101,15 +105,16 @@ class TpmAttestation:
             raise self._fail(known.claim, Why.UNTRUSTED_TPM, str(error), caller) from error
 
     async def verify(self, request: VerifyRequest, caller: Caller) -> Credentials:
-        """Judge the answer of a TPM; it gets one try.
+        """Verify the answer of a TPM, and issue a certificate; a challenge can be answered once.
 
         Raises:
-            Refused: if it proves nothing.
+            Refused: if the answer is not valid.
         """
         self._limiter.check_address(caller.address)
-        asked = self._challenges.take(request.session_id)
+        asked = await self._take_challenge(request.session_id, caller)
         known = await self._find_claim(asked.claim_uid)
-        if not hmac.compare_digest(_decode(request.secret), asked.secret):
+        secret = self._decode(known.claim, request.secret, caller)
+        if not hmac.compare_digest(secret, asked.secret):
             raise self._fail(
                 known.claim,
                 Why.WRONG_ANSWER,
@@ -138,6 +143,29 @@ class TpmAttestation:
         await self._bind(known, attested, caller)
         self._audit.grant(known.method, caller, known.claim, serial=issued.serial)
         return credentials
+
+    async def _take_challenge(self, session: str, caller: Caller) -> Challenge:
+        """Remove and return the challenge; a late answer is reported in the claim's status."""
+        try:
+            return self._challenges.take(session)
+        except ChallengeExpired as error:
+            known = await self._find_claim(error.claim_uid)
+            text = f"the challenge was answered after more than {LIFETIME_S:.0f} s"
+            raise self._fail(known.claim, Why.EXPIRED, text, caller) from error
+
+    def _check_csr(self, claim: Claim, csr: str, caller: Caller) -> bytes:
+        try:
+            hash_request_key(csr.encode())
+        except Refused as error:
+            raise self._fail(claim, error.why, error.detail, caller) from error
+        return csr.encode()
+
+    def _decode(self, claim: Claim, text: str, caller: Caller) -> bytes:
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            detail = "a member of the request is not base64"
+            raise self._fail(claim, Why.MALFORMED, detail, caller) from error
 
     async def _check_token(
         self, known: KnownClaim, request: ChallengeRequest, caller: Caller
@@ -186,8 +214,8 @@ class TpmAttestation:
         try:
             pcrs = _parse_pcrs(request.pcrs)
             verify_quote(
-                _decode(request.quote),
-                _decode(request.signature),
+                self._decode(claim, request.quote, caller),
+                self._decode(claim, request.signature, caller),
                 parse_sized_public(asked.attestation_key).key,
                 nonce=bind_nonce(asked.nonce, asked.request),
                 pcrs=pcrs,
@@ -200,7 +228,7 @@ class TpmAttestation:
         return pcrs
 
     async def _bind(self, known: KnownClaim, attested: Attested, caller: Caller) -> None:
-        """Record the TPM, then look again: of two replicas at least one sees the other's record."""
+        """Record the TPM, then check again: of two replicas, at least one sees the other's."""
         await self._claims.record(known.claim, attested)
         try:
             await self._check_unique(known, attested.endorsement_hash, caller)
@@ -221,7 +249,7 @@ class TpmAttestation:
         return known
 
     async def _check_unique(self, known: KnownClaim, identity: str, caller: Caller) -> None:
-        """One TPM for each live claim, and one claim for each TPM."""
+        """Check that the TPM has no other live claim, and the claim no other TPM."""
         claim = known.claim
         others = [
             f"{each.namespace}/{each.name}"
@@ -236,7 +264,7 @@ class TpmAttestation:
             raise self._fail(claim, Why.UNTRUSTED_TPM, text, caller)
 
     def _fail(self, claim: Claim, why: Why, detail: str, caller: Caller) -> Refused:
-        """Failures delay only those who fail: a proof that holds is never refused for them."""
+        """Count a failure and build the error; failures never refuse a valid answer."""
         text = f"claim {claim.namespace}/{claim.name}: {detail}"
         if self._limiter.count_failure(claim.uid, caller.address):
             return Refused(Why.LIMITED, f"{text}; too many failed attempts from {caller.address}")
@@ -244,7 +272,7 @@ class TpmAttestation:
 
 
 def _check_first_boot(policy: PcrPolicy, known: KnownClaim, pcrs: Mapping[int, bytes]) -> None:
-    """Without values to compare with, the first boot of a machine is trusted, and no other."""
+    """In mode record-only, refuse a boot that differs from the first one, which is trusted."""
     if policy.mode == "record-only" and known.pcr_digest not in ("", hash_pcrs(pcrs)):
         raise InvalidQuote("the machine was booted differently than when it was first attested")
 
@@ -263,10 +291,3 @@ def _parse_pcrs(values: Mapping[str, str]) -> dict[int, bytes]:
 
 def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def _decode(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise Refused(Why.MALFORMED, "a member of the request is not base64") from error

@@ -9,11 +9,11 @@ from quarterdeck.services.fleet.collectors import Collectors
 from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.records import Collector
 from quarterdeck.services.fleet.reports import Reports
-from quarterdeck.services.fleet.requests import Call, Message, text
+from quarterdeck.services.fleet.requests import Call, Message, get_text
 
 
 class AgentCalls:
-    """One method an RPC."""
+    """Answers the RPCs of agents, one method per RPC."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class AgentCalls:
         self._now = now
 
     def table(self) -> Mapping[str, Call]:
-        """What answers which RPC."""
+        """The methods by the names of their RPCs."""
         return {
             "GetConfig": self.get_config,
             "RegisterCollector": self.register,
@@ -37,23 +37,23 @@ class AgentCalls:
         }
 
     async def register(self, request: Message) -> Message:
-        """`RegisterCollector`: an agent says who it is."""
-        current = self._collectors.find(text(request, "id"))
+        """`RegisterCollector`: register an agent."""
+        current = self._collectors.find(get_text(request, "id"))
         await self._reports.write(
             rules.register_collector(current, {"name": "", **request}, self._now())
         )
         return {}
 
     async def unregister(self, request: Message) -> Message:
-        """`UnregisterCollector`: one that leaves is marked, never deleted; it may be restarting."""
-        current = self._collectors.find(text(request, "id"))
+        """`UnregisterCollector`: mark an agent as inactive; it may be restarting."""
+        current = self._collectors.find(get_text(request, "id"))
         if current is not None:
             marked = msgspec.structs.replace(current, marked_inactive_at=self._now())
             await self._reports.write(marked)
         return {}
 
     async def get_config(self, request: Message) -> Message:
-        """`GetConfig`: what the agent is to run, unless it does so already."""
+        """`GetConfig`: the configuration of an agent, unless it has it already."""
         collector = await self._record_poll(request)
         merged, parts = self._configs.get_config(collector)
         if collector.served_hash != merged.hash or collector.served != parts:
@@ -63,8 +63,8 @@ class AgentCalls:
         return {"content": merged.content, "hash": merged.hash}
 
     async def _record_poll(self, request: Message) -> Collector:
-        """The collector that polls; one we do not know registers itself by it."""
-        current = self._collectors.find(text(request, "id"))
+        """Record the poll of a collector; an unknown collector is registered by it."""
+        current = self._collectors.find(get_text(request, "id"))
         if current is None:
             collector = rules.register_collector(None, request, self._now())
             await self._reports.write(collector)

@@ -1,4 +1,4 @@
-"""Who may call what: tokens with scopes, kept and compared as hashes."""
+"""Authorizes callers by tokens with scopes, which are stored and compared as hashes."""
 
 import base64
 import binascii
@@ -13,7 +13,7 @@ from quarterdeck.telemetry.fleet.codes import Code
 
 
 class Scope(enum.StrEnum):
-    """What a token allows: management reads, management writes, or being a collector."""
+    """What a token allows: to read, to write, or to act as a collector."""
 
     READ = "read"
     WRITE = "write"
@@ -21,7 +21,7 @@ class Scope(enum.StrEnum):
 
 
 class Tokens:
-    """The tokens of a server; an empty table lets nobody in."""
+    """The tokens of a server; an empty table refuses every request."""
 
     def __init__(self, tokens: Mapping[str, frozenset[Scope]]) -> None:
         self._scopes = {_hash(token): scopes for token, scopes in tokens.items()}
@@ -32,12 +32,12 @@ class Tokens:
         return cls({token.reveal(): frozenset(Scope)})
 
     def check(self, authorization: str, scope: Scope) -> None:
-        """Let a caller through, or say why not.
+        """Check that a caller's token has a scope.
 
         Raises:
             FleetError: `unauthenticated` or `permission_denied`; never repeats the token.
         """
-        token = _token(authorization)
+        token = _parse_token(authorization)
         digest = _hash(token) if token else ""
         scopes = next(
             (found for known, found in self._scopes.items() if hmac.compare_digest(known, digest)),
@@ -54,8 +54,8 @@ class Tokens:
             )
 
 
-def _token(authorization: str) -> str:
-    """The token of a basic or bearer header; `id:token` counts as its second half."""
+def _parse_token(authorization: str) -> str:
+    """The token in a Basic or Bearer header; of `id:token` the second part."""
     kind, _, rest = authorization.partition(" ")
     rest = rest.strip()
     if kind.lower() == "basic":

@@ -1,4 +1,4 @@
-"""The RPCs about collectors that people call: listing, changing and removing them."""
+"""The management RPCs about collectors: list, change and delete them."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,12 +8,12 @@ from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.errors import FleetError
 from quarterdeck.services.fleet.persistence import Persistence, settle
 from quarterdeck.services.fleet.records import Collector
-from quarterdeck.services.fleet.requests import Call, Message, identities, text
+from quarterdeck.services.fleet.requests import Call, Message, get_text, list_identities
 from quarterdeck.telemetry.fleet.codes import Code
 
 
 class CollectorCalls:
-    """One method an RPC."""
+    """Answers the management RPCs about collectors, one method per RPC."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class CollectorCalls:
         self._now = now
 
     def table(self) -> Mapping[str, Call]:
-        """What answers which RPC."""
+        """The methods by the names of their RPCs."""
         return {
             "GetCollector": self._get_collector,
             "ListCollectors": self._list_collectors,
@@ -42,7 +42,7 @@ class CollectorCalls:
         }
 
     async def _get_collector(self, request: Message) -> Message:
-        return self._collectors.get(text(request, "id")).message()
+        return self._collectors.get(get_text(request, "id")).message()
 
     async def _list_collectors(self, request: Message) -> Message:
         found = self._collectors.list(request.get("matchers") or ())
@@ -67,12 +67,12 @@ class CollectorCalls:
         return await self._put(rules.update_collector(current, message, self._now()))
 
     async def _bulk_update_collectors(self, request: Message) -> Message:
-        """All or none: the operations are tried on every collector before one is stored."""
+        """Update all collectors or none: all operations are checked before anything is stored."""
         now = self._now()
         operations = request.get("ops") or ()
         planned = [
             rules.apply_operations(self._collectors.get(identity), operations, now)
-            for identity in identities(request)
+            for identity in list_identities(request)
         ]
         for collector in planned:
             self._collectors.put(collector)
@@ -80,15 +80,15 @@ class CollectorCalls:
         return {}
 
     async def _delete_collector(self, request: Message) -> Message:
-        await self.remove_collectors([text(request, "id")])
+        await self.remove_collectors([get_text(request, "id")])
         return {}
 
     async def _bulk_delete_collectors(self, request: Message) -> Message:
-        await self.remove_collectors(identities(request))
+        await self.remove_collectors(list_identities(request))
         return {}
 
     async def remove_collectors(self, doomed: list[str]) -> None:
-        """Forget collectors, all or none. Raises `not_found`."""
+        """Delete collectors, all or none. Raises `not_found`."""
         for identity in doomed:
             self._collectors.get(identity)
         for identity in doomed:

@@ -19,7 +19,7 @@ MAX_LOCAL = 200
 MAX_NAME = 512
 MAX_LOCAL_VALUE = 4096
 MAX_COLLECTORS = 200_000
-"""Every agent has the token that registers collectors: one of them must not fill the memory."""
+"""Maximum number of collectors, so that one agent with a token cannot fill the memory."""
 _PREFIXES = ("remote_attributes", "remoteAttributes")
 
 
@@ -62,12 +62,12 @@ class Collectors:
         self._by_id[collector.id] = collector
 
     def remove(self, identity: str) -> None:
-        """Forget a collector. Raises `not_found`."""
+        """Delete a collector. Raises `not_found`."""
         self.get(identity)
         del self._by_id[identity]
 
     def list(self, matchers: Sequence[str]) -> list[Collector]:
-        """Collectors that satisfy every matcher; none given selects all."""
+        """Collectors that satisfy every matcher; all of them without matchers."""
         try:
             parsed = parse_all(matchers)
         except MatcherError as error:
@@ -78,11 +78,11 @@ class Collectors:
             if all(matcher.matches(each.effective_attributes()) for matcher in parsed)
         ]
 
-    def attributes(self, which: str) -> dict[str, Any]:
-        """Every value each attribute has somewhere, as `ListCollectorAttributes` shows them."""
+    def attributes(self, member: str) -> dict[str, Any]:
+        """All values of each attribute, as `ListCollectorAttributes` returns them."""
         values: dict[str, set[str]] = {}
         for collector in self._by_id.values():
-            for key, value in getattr(collector, which).items():
+            for key, value in getattr(collector, member).items():
                 values.setdefault(key, set()).add(value)
         return {
             key: {"values": [{"value": value} for value in sorted(found)]}
@@ -93,7 +93,7 @@ class Collectors:
 def register_collector(
     current: Collector | None, message: Mapping[str, Any], now: str
 ) -> Collector:
-    """A collector after it registered, or polled without having done so."""
+    """The record of a collector after it registered, or polled without registration."""
     identity = str(message.get("id") or "")
     if not identity:
         raise invalid("id must not be empty")
@@ -111,7 +111,7 @@ def register_collector(
 
 
 def check_local(identity: str, name: str, attributes: Mapping[str, Any]) -> None:
-    """Refuse what no agent says of itself.
+    """Refuse ids, names and attributes over the limits.
 
     Raises:
         FleetError: `invalid_argument`, naming what is too long.
@@ -129,7 +129,7 @@ def check_local(identity: str, name: str, attributes: Mapping[str, Any]) -> None
 
 
 def record_poll(current: Collector, message: Mapping[str, Any], now: str) -> Collector:
-    """A collector after it asked for its configuration, with what it told of itself."""
+    """Record a poll, with the attributes and the status that the collector reports."""
     changes: dict[str, Any] = {"last_seen": now}
     local = message.get("localAttributes") or message.get("attributes")
     if local and local != current.local_attributes:
@@ -142,7 +142,7 @@ def record_poll(current: Collector, message: Mapping[str, Any], now: str) -> Col
 
 
 def record_served(current: Collector, hash_: str, parts: tuple[str, ...]) -> Collector:
-    """A collector after it was served a configuration that it has not reported on yet."""
+    """The record of a collector after it was served a configuration."""
     if hash_ == current.served_hash:  # the same text under other names: a promotion
         applied = parts if current.applied == current.served else current.applied
         return msgspec.structs.replace(current, served=parts, applied=applied)
@@ -152,7 +152,7 @@ def record_served(current: Collector, hash_: str, parts: tuple[str, ...]) -> Col
 
 
 def update_collector(current: Collector | None, message: Mapping[str, Any], now: str) -> Collector:
-    """A collector after somebody set its name, attributes or switch."""
+    """Create or update a collector with the name, attributes, switch and type of a message."""
     identity = str(message.get("id") or "")
     if not identity:
         raise invalid("collector.id must not be empty")
@@ -169,7 +169,7 @@ def update_collector(current: Collector | None, message: Mapping[str, Any], now:
 
 
 def check_remote(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Attributes that may be set from outside. Raises `invalid_argument` naming the key."""
+    """Check the remote attributes of a request. Raises `invalid_argument` naming the key."""
     if len(attributes) > MAX_REMOTE:
         raise invalid(f"remoteAttributes: at most {MAX_REMOTE}, not {len(attributes)}")
     for key, value in attributes.items():
@@ -185,7 +185,7 @@ def check_remote(attributes: Mapping[str, str]) -> dict[str, str]:
 def apply_operations(
     collector: Collector, operations: Sequence[Mapping[str, Any]], now: str
 ) -> Collector:
-    """A collector after the operations of a bulk update, in their order."""
+    """Apply the operations of a bulk update to a collector, in order."""
     attributes = dict(collector.remote_attributes)
     for operation in operations:
         _operate(attributes, operation)
@@ -196,7 +196,7 @@ def apply_operations(
 
 
 def _operate(attributes: dict[str, str], operation: Mapping[str, Any]) -> None:
-    key = _key(str(operation.get("path") or ""))
+    key = _parse_key(str(operation.get("path") or ""))
     value = operation.get("value")
     match operation.get("op"):
         case "ADD":
@@ -209,7 +209,7 @@ def _operate(attributes: dict[str, str], operation: Mapping[str, Any]) -> None:
             if old is None or attributes.get(key) == old:
                 attributes[key] = _require_text(value, "value")
         case "MOVE" | "COPY" as op:
-            source = _key(_require_text(operation.get("from"), "from"))
+            source = _parse_key(_require_text(operation.get("from"), "from"))
             if source not in attributes:
                 raise invalid(f"ops: attribute {source!r} not found")
             attributes[key] = attributes[source]
@@ -225,7 +225,7 @@ def _require_text(value: Any, name: str) -> str:
     return str(value)
 
 
-def _key(path: str) -> str:
+def _parse_key(path: str) -> str:
     """The attribute a path names: `/remote_attributes/x` or `remoteAttributes.x`."""
     for prefix in _PREFIXES:
         if path.startswith(f"/{prefix}/"):

@@ -1,8 +1,8 @@
 """The configuration of each collector, computed once per change of pipelines or attributes.
 
-Collectors with the same pipelines share one text, unless a pipeline reads the attributes: then the
-text is the collector's own. A collector that is switched off gets a comment, never nothing: Alloy
-ignores an empty configuration and would go on with the old one.
+Collectors with the same pipelines share one text, unless a pipeline reads the attributes: then each
+collector has its own. A disabled collector gets a comment, not an empty text: Alloy ignores an
+empty configuration and would continue with the old one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,17 +41,17 @@ class Configs:
         self._reads: dict[tuple[str, int], bool] = {}
 
     def get_merged(self, collector: Collector) -> Merged:
-        """What a collector should run now."""
+        """The merged configuration that a collector should run."""
         return self.get_config(collector).merged
 
     def get_config(self, collector: Collector) -> Config:
-        """The same with its parts."""
+        """The merged configuration of a collector, with its parts."""
         kept = self._kept.get(collector.id)
         generation = self._pipelines.generation
         if (
             kept is not None
             and kept.generation == generation
-            and (kept.collector is collector or _same_input(kept.collector, collector))
+            and (kept.collector is collector or _has_same_input(kept.collector, collector))
         ):
             return kept.config
         config = self._compute(collector)
@@ -59,11 +59,11 @@ class Configs:
         return config
 
     def forget(self, identity: str) -> None:
-        """A collector is gone."""
+        """Drop the configuration of a deleted collector."""
         self._kept.pop(identity, None)
 
     def list_matching(self, collector: Collector) -> list[Pipeline]:
-        """The pipelines a collector gets."""
+        """The pipelines that a collector receives."""
         if not collector.enabled:
             return []
         config_type = OTEL if _is_otel(collector) else ALLOY
@@ -124,7 +124,7 @@ def _merge(pipelines: Sequence[Pipeline], collector: Collector) -> Config:
     return Config(merge_alloy(parts, collector.effective_attributes()), labels)
 
 
-def _same_input(left: Collector, right: Collector) -> bool:
+def _has_same_input(left: Collector, right: Collector) -> bool:
     return (
         left.enabled == right.enabled
         and left.collector_type == right.collector_type

@@ -33,7 +33,7 @@ class Call(NamedTuple):
 
 
 class Refusal(Exception):
-    """Raised when a request is not Connect at all; carries the bare HTTP answer."""
+    """Raised when a request does not follow the Connect protocol; has the plain HTTP response."""
 
     def __init__(self, status: int, headers: list[tuple[str, str]], text: str) -> None:
         super().__init__(text)
@@ -43,7 +43,7 @@ class Refusal(Exception):
 
 
 def find(path: str) -> tuple[str, Method]:
-    """The RPC a path names. Raises `unimplemented`."""
+    """Find the RPC of a path. Raises `unimplemented`."""
     service, _, name = path.strip("/").partition("/")
     method = SERVICES.get(service, {}).get(name)
     if method is None:
@@ -52,7 +52,7 @@ def find(path: str) -> tuple[str, Method]:
 
 
 def read_get(name: str, method: Method, query: str) -> Call:
-    """A request in the URL, which only calls without side effects may use.
+    """Decode a request in the URL, which is allowed only for calls without side effects.
 
     Raises:
         Refusal: for other methods and unknown encodings.
@@ -61,19 +61,19 @@ def read_get(name: str, method: Method, query: str) -> Call:
     if method.has_side_effects:
         raise Refusal(405, [("Allow", "POST")], "use POST")
     parameters = parse_qs(query, keep_blank_values=True)
-    codec = _one(parameters, "encoding")
+    codec = _get_first(parameters, "encoding")
     if codec not in _MEDIA:
         raise Refusal(415, [("Accept-Post", ", ".join(_CODECS))], f"unknown encoding {codec!r}")
-    text = _one(parameters, "message")
+    text = _get_first(parameters, "message")
     data = text.encode()
-    if _one(parameters, "base64") == "1":
+    if _get_first(parameters, "base64") == "1":
         data = _unbase64(text)
-    data = inflate(data, _one(parameters, "compression"))
+    data = inflate(data, _get_first(parameters, "compression"))
     return Call(name, method, codec, _decode(method.request, codec, data))
 
 
 def read_post(name: str, method: Method, headers: http.Headers, body: bytes) -> Call:
-    """A request in the body.
+    """Decode a request in the body.
 
     Raises:
         Refusal: for an unknown content type.
@@ -88,7 +88,7 @@ def read_post(name: str, method: Method, headers: http.Headers, body: bytes) -> 
 
 
 def respond(call: Call, message: dict[str, Any], headers: http.Headers) -> http.Response:
-    """A successful answer in the codec of the request."""
+    """Build a successful response in the codec of the request."""
     if call.codec == "json":
         body = json.encode(protojson.write(call.method.response, message))
     else:
@@ -100,8 +100,8 @@ def respond(call: Call, message: dict[str, Any], headers: http.Headers) -> http.
     return http.Response(200, fields, body)
 
 
-def failure(error: FleetError) -> http.Response:
-    """An error, always in JSON."""
+def build_failure(error: FleetError) -> http.Response:
+    """Build the response of an error, which is always JSON."""
     body = json.encode({"code": error.code.value, "message": error.message})
     return http.Response(HTTP_STATUS[error.code], [("Content-Type", "application/json")], body)
 
@@ -115,7 +115,7 @@ def _decode(message: str, codec: str, data: bytes) -> dict[str, Any]:
         raise invalid(str(error)) from error
 
 
-def _one(parameters: dict[str, list[str]], name: str) -> str:
+def _get_first(parameters: dict[str, list[str]], name: str) -> str:
     return parameters.get(name, [""])[0]
 
 
@@ -127,7 +127,7 @@ def _unbase64(text: str) -> bytes:
 
 
 def inflate(data: bytes, compression: str) -> bytes:
-    """Compressed bytes, bounded; nothing at all is never compressed."""
+    """Decompress a body, up to a limit; an empty body counts as not compressed."""
     if compression in ("", "identity") or not data:
         return data
     if compression != "gzip":

@@ -1,4 +1,4 @@
-"""What the fleet server refuses, by Connect code."""
+"""Errors of the fleet server, with Connect codes."""
 
 from quarterdeck.telemetry.fleet.codes import Code
 
@@ -13,10 +13,10 @@ class FleetError(Exception):
 
 
 def invalid(message: str) -> FleetError:
-    """The caller's input is wrong."""
+    """Build the error for invalid input."""
     return FleetError(Code.INVALID_ARGUMENT, message)
 
 
-def not_found(what: str, name: str) -> FleetError:
-    """The path or the object does not exist."""
-    return FleetError(Code.NOT_FOUND, f"{what} {name!r} not found")
+def not_found(kind: str, name: str) -> FleetError:
+    """Build the error for an object that does not exist."""
+    return FleetError(Code.NOT_FOUND, f"{kind} {name!r} not found")

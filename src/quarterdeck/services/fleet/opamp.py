@@ -1,7 +1,7 @@
-"""OpAMP: agents of OpenTelemetry report themselves and receive their configuration.
+"""OpAMP: OpenTelemetry agents report their state and receive their configuration.
 
-Sans I/O as far as the transport goes: one message of an agent in, one of ours out. Plain HTTP polls
-with it, and a WebSocket carries the same messages both ways.
+Independent of the transport: one message of an agent in, one of the server out. Agents poll over
+plain HTTP, or exchange the same messages over a WebSocket.
 """
 
 import asyncio
@@ -27,12 +27,14 @@ MEDIA = "application/x-protobuf"
 CONFIG_NAME = "fleet.yaml"
 MAX_ATTRIBUTES = 100
 MAX_MESSAGE = 4 * 1024 * 1024
-"""What one agent may say at once: its description, and the configuration that it runs."""
+"""Largest message in bytes: it has the agent's description and the configuration it runs."""
+MAX_NUMBERED = 100_000
+"""Agents whose last sequence number is kept; a dropped agent must report its full state again."""
 _LARGE_BYTES = 32 * 1024
 _LARGE_AT_ONCE = 2
-"""Large messages that are read at once: others must not keep every thread of the process busy."""
+"""Large messages that are decoded at once, so that they do not use all threads."""
 _ALIASES = {"os.type": "collector.os", "service.version": "collector.version"}
-"""Attributes of OpenTelemetry's conventions that pipelines know by another name."""
+"""OpenTelemetry attributes, and the names that matchers use for them."""
 
 
 class OpampCalls:
@@ -51,6 +53,8 @@ class OpampCalls:
         self._reports = reports
         self._now = now
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._sequences: dict[str, int] = {}
+        """Number of the last message of each agent."""
 
     async def answer(self, data: bytes) -> bytes:
         """The answer to one message.
@@ -80,24 +84,33 @@ class OpampCalls:
         return message
 
     async def answer_message(self, message: Mapping[str, Any]) -> bytes:
-        """The answer to a message that was read."""
+        """Answer a decoded message."""
         answer = await self._answer(message["instanceUid"], message)
         return protobuf.encode("opamp.ServerToAgent", answer)
 
     def identify(self, message: Mapping[str, Any], *, accepts: bool) -> tuple[str, bool]:
-        """Who sent a message, and whether it accepts configurations by now."""
+        """The id of the sender of a message, and whether it accepts configurations."""
         capabilities = message.get("capabilities")
         if capabilities is not None:
             accepts = bool(capabilities & opamp.ACCEPTS_REMOTE_CONFIG)
         return str(uuid.UUID(bytes=message["instanceUid"])), accepts
 
-    def offer(self, identity: uuid.UUID) -> bytes | None:
-        """The configuration of an agent, if it is another one than it was served."""
+    def find_served(self, identity: str) -> str:
+        """The hash of the configuration that an agent was served last; empty if none was."""
+        collector = self._collectors.find(identity)
+        return collector.served_hash if collector is not None else ""
+
+    def offer(self, identity: uuid.UUID, *, sent: str) -> bytes | None:
+        """The configuration of an agent, unless it is the one that was sent before.
+
+        `sent` is the hash that this connection has sent: an offer on a dead connection must not
+        suppress the offer on another one.
+        """
         collector = self._collectors.find(str(identity))
         if collector is None:
             return None
         merged, parts = self._configs.get_config(collector)
-        if merged.hash == collector.served_hash:
+        if merged.hash == sent:
             return None
         self._reports.note(rules.record_served(collector, merged.hash, parts))
         message = {
@@ -110,22 +123,41 @@ class OpampCalls:
     async def _answer(self, uid: bytes, message: Mapping[str, Any]) -> dict[str, Any]:
         identity = str(uuid.UUID(bytes=uid))
         answer: dict[str, Any] = {"instanceUid": uid, "capabilities": opamp.SERVER_CAPABILITIES}
+        if message.get("flags", 0) & opamp.REQUEST_INSTANCE_UID:
+            return {**answer, "agentIdentification": {"newInstanceUid": uuid.uuid4().bytes}}
         current = self._collectors.find(identity)
         if "agentDisconnect" in message:
+            self._sequences.pop(identity, None)
             if current is not None:
                 left = msgspec.structs.replace(current, marked_inactive_at=self._now())
                 await self._reports.write(left)
             return answer
         if current is None and "agentDescription" not in message:
             return {**answer, "flags": opamp.REPORT_FULL_STATE}
+        if self._has_missed(identity, message):
+            answer["flags"] = opamp.REPORT_FULL_STATE
         collector = await self._record(identity, current, message)
         accepts = message.get("capabilities", 0) & opamp.ACCEPTS_REMOTE_CONFIG
         return {**answer, **self._offer(collector, message)} if accepts else answer
 
+    def _has_missed(self, identity: str, message: Mapping[str, Any]) -> bool:
+        """Whether earlier messages were lost, so that the agent must report its full state.
+
+        Agents leave out what has not changed since their last message. They count from 0 or 1;
+        agents that do not number their messages are not checked.
+        """
+        number = message.get("sequenceNum", 0)
+        last = self._sequences.get(identity)
+        self._sequences[identity] = number
+        if len(self._sequences) > MAX_NUMBERED:
+            del self._sequences[next(iter(self._sequences))]
+        is_next = last is not None and number == last + 1
+        return bool(number) and not is_next and "agentDescription" not in message
+
     async def _record(
         self, identity: str, current: Collector | None, message: Mapping[str, Any]
     ) -> Collector:
-        """Keep what the agent tells of itself."""
+        """Record the attributes and the configuration status that the agent reports."""
         report = message.get("remoteConfigStatus") or {}
         attributes = _read_attributes(message.get("agentDescription") or {})
         request: dict[str, Any] = {
@@ -150,10 +182,11 @@ class OpampCalls:
         if collector.served_hash != merged.hash or collector.served != parts:
             self._reports.note(rules.record_served(collector, merged.hash, parts))
         known = (message.get("remoteConfigStatus") or {}).get("lastRemoteConfigHash") or b""
-        if bytes(known) == merged.hash.encode() or (
-            not known and collector.served_hash == merged.hash and collector.status != ""
-        ):
+        if bytes(known) == merged.hash.encode():
             return {}
+        is_served = collector.served_hash == merged.hash and collector.status != ""
+        if not known and is_served and "agentDescription" not in message:
+            return {}  # it left out what has not changed
         return _build_offer(merged)
 
 
@@ -178,5 +211,8 @@ def _read_attributes(description: Mapping[str, Any]) -> dict[str, str]:
 def _read_value(value: Mapping[str, Any]) -> str:
     if "boolValue" in value:
         return "true" if value["boolValue"] else "false"
-    found = value.get("stringValue", value.get("intValue", ""))
+    if "intValue" in value:
+        number = value["intValue"]
+        return str(number - (1 << 64) if number >> 63 else number)
+    found = value.get("stringValue", "")
     return str(found)[: rules.MAX_VALUE]

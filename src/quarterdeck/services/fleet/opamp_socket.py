@@ -1,4 +1,4 @@
-"""OpAMP over a WebSocket: agents send when they have something, we send when pipelines change."""
+"""OpAMP over a WebSocket: agents send at any time, the server sends when pipelines change."""
 
 import asyncio
 import uuid
@@ -14,15 +14,15 @@ from quarterdeck.services.fleet.opamp import MAX_MESSAGE, OpampCalls
 from quarterdeck.services.fleet.pipelines import Pipelines
 
 HEADER = b"\0"
-"""Stands before every message, so that the format can change some day."""
+"""The prefix of every message, so that the format can change."""
 PING_S = 30.0
-"""An agent that sent nothing for so long is asked whether it is there."""
+"""Seconds without a message after which the agent is sent a ping."""
 IDLE_S = 90.0
-"""An agent that sent nothing for so long, not even an answer to that, is gone."""
+"""Seconds without a message or pong after which the connection is closed."""
 FIRST_S = 30.0
 """How long an agent may be connected without its first message."""
 MAX_HELD = 64 * MAX_MESSAGE
-"""Incomplete messages of all agents together."""
+"""Limit in bytes of the incomplete messages of all agents together."""
 
 _CROWDED = websocket.build_close(
     CloseCode.TRY_AGAIN_LATER, "the server has too many incomplete messages"
@@ -43,9 +43,11 @@ class OpampSocket:
         self._began = self._heard_at = clock.monotonic()
         self._identity = ""
         self._accepts = False
+        self._sent = ""
+        """Hash of the configuration that was sent last on this connection, or served before it."""
 
     async def serve(self, tunnel: Tunnel) -> None:
-        """Talk until either side ends it."""
+        """Exchange messages until either side closes the connection."""
         crowded = asyncio.Event()
         share = self._budget.open(crowded.set)
         tasks = [
@@ -84,12 +86,13 @@ class OpampSocket:
             pass
 
     async def _take(self, opcode: Opcode, payload: bytes, tunnel: Tunnel) -> bool:
-        """Deal with one message; False if it was the last."""
+        """Handle one message; False if it was the last one."""
         match opcode:
             case Opcode.BINARY:
                 message = await self._calls.read(payload.removeprefix(HEADER))
                 answer = await self._calls.answer_message(message)
                 self._identity, self._accepts = self._calls.identify(message, accepts=self._accepts)
+                self._sent = self._calls.find_served(self._identity)
                 await tunnel.send(websocket.build_frame(Opcode.BINARY, HEADER + answer))
             case Opcode.PING:
                 await tunnel.send(websocket.build_frame(Opcode.PONG, payload))
@@ -108,12 +111,13 @@ class OpampSocket:
             await self._pipelines.wait_changed()
             if not self._accepts or not self._identity:
                 continue
-            offer = self._calls.offer(uuid.UUID(self._identity))
+            offer = self._calls.offer(uuid.UUID(self._identity), sent=self._sent)
             if offer is not None:
+                self._sent = self._calls.find_served(self._identity)
                 await tunnel.send(websocket.build_frame(Opcode.BINARY, HEADER + offer))
 
     async def _watch(self, tunnel: Tunnel) -> None:
-        """Close when the agent has fallen silent; whole frames count, and answers to pings do."""
+        """Send pings, and close the connection of an agent that sends neither frames nor pongs."""
         while (reason := self._find_silence()) is None:
             if self._clock.monotonic() >= self._heard_at + PING_S:
                 await tunnel.send(websocket.build_frame(Opcode.PING, b""))

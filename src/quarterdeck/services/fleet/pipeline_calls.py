@@ -9,12 +9,12 @@ from quarterdeck.services.fleet.errors import invalid, not_found
 from quarterdeck.services.fleet.persistence import Persistence, settle
 from quarterdeck.services.fleet.pipelines import Pipelines, check_contents_ahead
 from quarterdeck.services.fleet.records import Pipeline, Revision
-from quarterdeck.services.fleet.requests import Call, Message, identities, text
+from quarterdeck.services.fleet.requests import Call, Message, get_text, list_identities
 from quarterdeck.telemetry.matchers import match_all
 
 
 class PipelineCalls:
-    """One method an RPC."""
+    """Answers the RPCs about pipelines, one method per RPC."""
 
     def __init__(self, pipelines: Pipelines, disk: Persistence, now: Callable[[], str]) -> None:
         self._pipelines = pipelines
@@ -22,7 +22,7 @@ class PipelineCalls:
         self._now = now
 
     def table(self) -> Mapping[str, Call]:
-        """What answers which RPC."""
+        """The methods by the names of their RPCs."""
         return {
             "GetPipeline": self._get_pipeline,
             "GetPipelineID": self._get_pipeline_id,
@@ -41,10 +41,10 @@ class PipelineCalls:
     # reads
 
     async def _get_pipeline(self, request: Message) -> Message:
-        return self._pipelines.get(text(request, "id")).message()
+        return self._pipelines.get(get_text(request, "id")).message()
 
     async def _get_pipeline_id(self, request: Message) -> Message:
-        name = text(request, "name")
+        name = get_text(request, "name")
         found = self._pipelines.find_by_name(name)
         if found is None:
             raise not_found("pipeline", name)
@@ -55,17 +55,17 @@ class PipelineCalls:
         return {"pipelines": [each.message() for each in found]}
 
     async def _list_all_revisions(self, request: Message) -> Message:
-        return _revisions(self._pipelines.revisions(), with_contents=False)
+        return _build_revisions(self._pipelines.revisions(), with_contents=False)
 
     async def _list_revisions(self, request: Message) -> Message:
-        identity = text(request, "id")
+        identity = get_text(request, "id")
         found = self._pipelines.revisions(identity)
         if not found:
             raise not_found("pipeline", identity)
-        return _revisions(found, with_contents=True)
+        return _build_revisions(found, with_contents=True)
 
     async def _get_revision(self, request: Message) -> Message:
-        identity = text(request, "revisionId")
+        identity = get_text(request, "revisionId")
         for revision in self._pipelines.revisions():
             if revision.revision_id == identity:
                 return revision.message(with_contents=True)
@@ -74,18 +74,18 @@ class PipelineCalls:
     # writes
 
     async def _create_pipeline(self, request: Message) -> Message:
-        await check_contents_ahead(_pipeline(request))
-        planned = self._pipelines.plan_create(_pipeline(request), self._now())
+        await check_contents_ahead(_read_pipeline(request))
+        planned = self._pipelines.plan_create(_read_pipeline(request), self._now())
         return await self._write(planned, request)
 
     async def _update_pipeline(self, request: Message) -> Message:
-        await check_contents_ahead(_pipeline(request))
-        planned = self._pipelines.plan_update(_pipeline(request), self._now())
+        await check_contents_ahead(_read_pipeline(request))
+        planned = self._pipelines.plan_update(_read_pipeline(request), self._now())
         return await self._write(planned, request)
 
     async def _upsert_pipeline(self, request: Message) -> Message:
-        await check_contents_ahead(_pipeline(request))
-        planned = self._pipelines.plan_upsert(_pipeline(request), self._now())
+        await check_contents_ahead(_read_pipeline(request))
+        planned = self._pipelines.plan_upsert(_read_pipeline(request), self._now())
         return await self._write(planned, request)
 
     async def _write(self, planned: Pipeline, request: Message) -> Message:
@@ -94,11 +94,11 @@ class PipelineCalls:
         return planned.message()
 
     async def _delete_pipeline(self, request: Message) -> Message:
-        await self._remove_pipelines([text(request, "id")])
+        await self._remove_pipelines([get_text(request, "id")])
         return {}
 
     async def _bulk_delete_pipelines(self, request: Message) -> Message:
-        doomed = identities(request)
+        doomed = list_identities(request)
         if not doomed:
             raise invalid("ids must not be empty")
         await self._remove_pipelines(doomed)
@@ -159,7 +159,7 @@ class PipelineCalls:
         ]
 
 
-def _pipeline(request: Message) -> Message:
+def _read_pipeline(request: Message) -> Message:
     message = request.get("pipeline")
     if not isinstance(message, dict):
         raise invalid("pipeline must be set")
@@ -186,5 +186,5 @@ def _assign_ids(planned: list[Pipeline], taken: set[str]) -> list[Pipeline]:
     ]
 
 
-def _revisions(revisions: list[Revision], *, with_contents: bool) -> Message:
+def _build_revisions(revisions: list[Revision], *, with_contents: bool) -> Message:
     return {"pipelineRevisions": [each.message(with_contents=with_contents) for each in revisions]}

@@ -33,7 +33,7 @@ class Pipelines:
         self._revisions: dict[str, list[Revision]] = {}
         for revision in sorted(revisions, key=lambda each: int(each.revision_id)):
             self._revisions.setdefault(revision.snapshot.id, []).append(revision)
-        self._next_id = 1 + max((int(key) for key in self._known_ids()), default=0)
+        self._next_id = 1 + max((int(key) for key in self._list_known_ids()), default=0)
         self._next_revision = 1 + max(
             (int(each.revision_id) for each in self.revisions()), default=0
         )
@@ -44,13 +44,13 @@ class Pipelines:
             self._index(pipeline)
         self._waiting = asyncio.Event()
         self.generation = 1
-        """Rises with every change: what was computed for an older one is stale."""
+        """Increases with every change; what was computed for an older generation is stale."""
 
     async def wait_changed(self) -> None:
         """Wait for the next change of any pipeline."""
         await self._waiting.wait()
 
-    def _known_ids(self) -> set[str]:
+    def _list_known_ids(self) -> set[str]:
         return set(self._by_id) | set(self._revisions)
 
     def get(self, identity: str) -> Pipeline:
@@ -116,7 +116,7 @@ class Pipelines:
         return self._record(pipeline, "INSERT" if before is None else "UPDATE", now)
 
     def remove(self, identity: str, now: str) -> Revision:
-        """Delete a pipeline; its last revision says so. Raises `not_found`."""
+        """Delete a pipeline; its last revision records the deletion. Raises `not_found`."""
         pipeline = self.get(identity)
         del self._by_id[identity]
         del self._by_name[pipeline.name]
@@ -124,7 +124,7 @@ class Pipelines:
         return self._record(pipeline, "DELETE", now)
 
     def _index(self, pipeline: Pipeline) -> None:
-        """File a pipeline, and its candidate as a second one that chosen collectors receive."""
+        """Add a pipeline to the index, and its candidate as a second pipeline."""
         self._unindex(pipeline.id)
         self.index.put(pipeline)
         candidate = read_candidate(pipeline)
@@ -138,7 +138,7 @@ class Pipelines:
         self.candidates.pop(identity, None)
 
     def stale_revisions(self, identity: str) -> list[Revision]:
-        """Revisions over the limit; they are forgotten here and are to be forgotten on disk."""
+        """Drop revisions over the limit; returns them, so that the caller deletes them on disk."""
         listed = self._revisions.get(identity, [])
         stale, self._revisions[identity] = listed[:-KEPT_REVISIONS], listed[-KEPT_REVISIONS:]
         return stale
@@ -173,7 +173,7 @@ def _build_update(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:
 
 
 async def check_contents_ahead(message: Mapping[str, Any]) -> None:
-    """Check the contents of a message in a thread if they are large; a plan then has the answer."""
+    """Check large contents in a thread; the following plan uses the cached result."""
     text = str(message.get("contents") or "")
     if len(text) <= MAX_CONTENTS:
         await contents.check_ahead(text, _LANGUAGES[_read_config_type(message)])
@@ -200,7 +200,7 @@ def _validate(message: Mapping[str, Any]) -> Pipeline:
         id="0",
         name=name,
         contents=text,
-        matchers=_checked_matchers(message.get("matchers") or ()),
+        matchers=_check_matchers(message.get("matchers") or ()),
         enabled=bool(message.get("enabled", True)),
         config_type=config_type,
         source=message.get("source"),
@@ -210,7 +210,7 @@ def _validate(message: Mapping[str, Any]) -> Pipeline:
     return pipeline
 
 
-def _checked_matchers(texts: Iterable[str]) -> tuple[str, ...]:
+def _check_matchers(texts: Iterable[str]) -> tuple[str, ...]:
     listed = tuple(texts)
     if len(listed) > MAX_MATCHERS:
         raise invalid(f"matchers: at most {MAX_MATCHERS}, not {len(listed)}")

@@ -1,4 +1,4 @@
-"""Fields of requests, read and refused in one way."""
+"""Reads and validates common fields of requests."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -7,17 +7,17 @@ from quarterdeck.services.fleet.errors import invalid
 
 Message = dict[str, Any]
 Call = Callable[[Message], Awaitable[Message]]
-"""What answers one RPC."""
+"""The handler of one RPC."""
 
 
-def text(request: Message, name: str) -> str:
-    """A text that must be there."""
+def get_text(request: Message, name: str) -> str:
+    """A required text field."""
     value = str(request.get(name) or "")
     if not value:
         raise invalid(f"{name} must not be empty")
     return value
 
 
-def identities(request: Message) -> list[str]:
+def list_identities(request: Message) -> list[str]:
     """The ids of a bulk request, each once."""
     return list(dict.fromkeys(request.get("ids") or ()))

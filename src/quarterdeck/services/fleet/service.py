@@ -1,7 +1,7 @@
 """The fleet server: HTTP in front of the RPCs, and the loop that flushes what agents report.
 
-Each RPC is one method of `pipeline_calls`, `collector_calls` or `agent_calls`, and every answer
-follows the disk.
+Each RPC is one method of `pipeline_calls`, `collector_calls` or `agent_calls`. Writes are answered
+once they are on disk.
 """
 
 import contextlib
@@ -32,11 +32,11 @@ from quarterdeck.telemetry.fleet.codes import Code
 FLUSH_S = 30.0
 
 MAX_TARGET = 1024 * 1024
-"""Alloy sends GetConfig in the URL; with its effective configuration that can be long."""
+"""Longest URL: Alloy sends GetConfig, with its effective configuration, in the URL."""
 
 
 class FleetServer:
-    """Pipelines and collectors behind Connect."""
+    """Serves pipelines and collectors over Connect and OpAMP."""
 
     def __init__(self, store: Store, tokens: Tokens, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -80,17 +80,17 @@ class FleetServer:
         except connect.Refusal as refusal:
             return refusal.response
         except FleetError as error:
-            return connect.failure(error)
+            return connect.build_failure(error)
         except http.BodyTooLarge as error:
-            return connect.failure(FleetError(Code.RESOURCE_EXHAUSTED, str(error)))
+            return connect.build_failure(FleetError(Code.RESOURCE_EXHAUSTED, str(error)))
         except StorageError as error:
-            return connect.failure(FleetError(Code.UNAVAILABLE, f"cannot write: {error}"))
+            return connect.build_failure(FleetError(Code.UNAVAILABLE, f"cannot write: {error}"))
 
     async def run(self) -> None:
         """Flush reports of agents, until cancelled; a last time at the end.
 
-        A disk that fails does not end it: reports are kept for the next time, and writes that must
-        not be lost say so to their callers.
+        A failing disk does not end the loop: reports stay in memory for the next flush, and writes
+        that must not be lost return the error to their callers.
         """
         try:
             while True:
@@ -103,7 +103,7 @@ class FleetServer:
                 await self.flush()
 
     async def sweep_collectors(self) -> None:
-        """Mark collectors that no longer poll, and forget those that left long ago.
+        """Mark collectors that no longer poll, and delete those inactive for long.
 
         Raises:
             StorageError: if it cannot be written; the next time tries again.

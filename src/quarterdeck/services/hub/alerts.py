@@ -1,4 +1,4 @@
-"""What is wrong with a cluster: conditions that are not as they should be, and rules. Pure."""
+"""Builds the alerts of a cluster from conditions and rules. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -17,11 +17,11 @@ _HEALTH: dict[str, Severity] = {
 }
 _OPERATOR_SEVERITY: dict[str, Severity] = {"Available": "critical", "Degraded": "warning"}
 _GOOD_TRUE = ("Ready", "Available", "Upgradeable")
-"""Conditions that should be True; others report a problem when they are."""
+"""Conditions that are good when True; all others report a problem when True."""
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong."""
+    """One problem of a cluster."""
 
     name: str
     severity: Severity
@@ -47,98 +47,106 @@ def find_alerts(
     others: Sequence[Mapping[str, str]],
     rules: Sequence[Alert] = (),
 ) -> list[Alert]:
-    """Everything that is wrong, worst first."""
+    """All alerts of a cluster, worst first."""
     found = [
-        *_cluster_alerts(cluster, status, conditions),
-        *(alert for node in nodes for alert in _node_alerts(cluster, node)),
-        *(alert for row in cluster_operators for alert in _operator_alerts(cluster, row)),
-        *_version_alerts(cluster, info),
+        *_find_cluster_alerts(cluster, status, conditions),
+        *(alert for node in nodes for alert in _find_node_alerts(cluster, node)),
+        *(alert for row in cluster_operators for alert in _find_operator_alerts(cluster, row)),
+        *_find_version_alerts(cluster, info),
         *rules,
-        *(_foreign_alert(cluster, each) for each in others),
+        *(_build_foreign_alert(cluster, each) for each in others),
     ]
     return sort_alerts(found)
 
 
 def sort_alerts(alerts: Iterable[Alert]) -> list[Alert]:
-    """Alerts, worst first."""
+    """Sort alerts, worst first."""
     return sorted(
         alerts,
         key=lambda each: (_ORDER.index(each.severity), each.cluster, each.source, each.object),
     )
 
 
-def _cluster_alerts(cluster: str, status: Any, conditions: Sequence[Row]) -> Iterator[Alert]:
-    """One alert for each condition that is not well; the health alone if there are none.
+def _find_cluster_alerts(cluster: str, status: Any, conditions: Sequence[Row]) -> Iterator[Alert]:
+    """One alert for each condition that is not healthy; without conditions, one for the health.
 
-    Nodes that are ready and have too little CPU left are not well either.
+    NodesReady may be True and not healthy: when too little CPU or memory is left.
     """
-    since = _text(status.get("last_check")) if isinstance(status, dict) else ""
+    since = _to_text(status.get("last_check")) if isinstance(status, dict) else ""
     for each in conditions:
-        severity = _HEALTH.get(_text(each.get("health")))
+        severity = _HEALTH.get(_to_text(each.get("health")))
         if severity is not None:
-            yield _condition_alert(
-                each, cluster=cluster, source="cluster", object_=cluster, how=severity
+            yield _build_condition_alert(
+                each, cluster=cluster, source="cluster", object_=cluster, severity=severity
             )
     if not conditions and isinstance(status, dict):
-        severity = _HEALTH.get(_text(status.get("health")))
+        severity = _HEALTH.get(_to_text(status.get("health")))
         if severity is not None:
             told = {
                 "type": "Health",
-                "reason": _text(status.get("health")).capitalize(),
+                "reason": _to_text(status.get("health")).capitalize(),
                 "message": status.get("message"),
                 "last_transition_time": since,
             }
-            yield _condition_alert(
-                told, cluster=cluster, source="cluster", object_=cluster, how=severity
+            yield _build_condition_alert(
+                told, cluster=cluster, source="cluster", object_=cluster, severity=severity
             )
 
 
-def _node_alerts(cluster: str, node: Row) -> Iterator[Alert]:
+def _find_node_alerts(cluster: str, node: Row) -> Iterator[Alert]:
     for each in node.get("conditions") or ():
         if _is_wrong(each):
             severity: Severity = "critical" if each.get("type") == "Ready" else "warning"
-            yield _condition_alert(
-                each, cluster=cluster, source="node", object_=_text(node.get("name")), how=severity
+            yield _build_condition_alert(
+                each,
+                cluster=cluster,
+                source="node",
+                object_=_to_text(node.get("name")),
+                severity=severity,
             )
 
 
-def _operator_alerts(cluster: str, row: Row) -> Iterator[Alert]:
+def _find_operator_alerts(cluster: str, row: Row) -> Iterator[Alert]:
     for each in row.get("conditions") or ():
         if not _is_wrong(each) or each.get("type") == "Progressing":
             continue
-        severity = _OPERATOR_SEVERITY.get(_text(each.get("type")), "info")
-        yield _condition_alert(
-            each, cluster=cluster, source="operator", object_=_text(row.get("name")), how=severity
+        severity = _OPERATOR_SEVERITY.get(_to_text(each.get("type")), "info")
+        yield _build_condition_alert(
+            each,
+            cluster=cluster,
+            source="operator",
+            object_=_to_text(row.get("name")),
+            severity=severity,
         )
 
 
-def _version_alerts(cluster: str, info: Any) -> Iterator[Alert]:
+def _find_version_alerts(cluster: str, info: Any) -> Iterator[Alert]:
     conditions = info.get("conditions") if isinstance(info, dict) else None
     for each in conditions or ():
         if _is_wrong(each) and each.get("type") in ("Available", "Degraded", "Failing"):
-            yield _condition_alert(
-                each, cluster=cluster, source="version", object_="version", how="warning"
+            yield _build_condition_alert(
+                each, cluster=cluster, source="version", object_="version", severity="warning"
             )
 
 
-def _condition_alert(
-    condition: Row, *, cluster: str, source: str, object_: str, how: Severity
+def _build_condition_alert(
+    condition: Row, *, cluster: str, source: str, object_: str, severity: Severity
 ) -> Alert:
-    type_ = _text(condition.get("type"))
+    type_ = _to_text(condition.get("type"))
     return Alert(
         name=f"{source.capitalize()}{type_}",
-        severity=how,
+        severity=severity,
         cluster=cluster,
         source=source,
         object=object_,
         condition=type_,
-        reason=_text(condition.get("reason")),
-        message=_text(condition.get("message")),
-        since=_text(condition.get("last_transition_time")),
+        reason=_to_text(condition.get("reason")),
+        message=_to_text(condition.get("message")),
+        since=_to_text(condition.get("last_transition_time")),
     )
 
 
-def _foreign_alert(cluster: str, fields: Mapping[str, str]) -> Alert:
+def _build_foreign_alert(cluster: str, fields: Mapping[str, str]) -> Alert:
     given = fields.get("severity", "")
     severity: Severity = next((each for each in _ORDER if each == given), "warning")
     namespace = fields.get("namespace", "")
@@ -165,5 +173,5 @@ def _is_wrong(condition: Any) -> bool:
     return status == "True"
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else ""

@@ -18,12 +18,12 @@ _TEXTS = {
     503: "The store or the API server does not answer.",
 }
 REQUIRED = "x-required"
-"""Marks a parameter that an endpoint asks for in words of its own."""
+"""Marks a parameter as required whose absence the endpoint itself reports."""
 _REF = "#/components/schemas/{name}"
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Every failure."""
+    """The body of every error response."""
 
     error: str
 
@@ -39,7 +39,7 @@ def build_document(routes: Sequence[Route]) -> dict[str, Any]:
     by_route = {id(each): next(results) for each in routes if not each.is_stream}
     paths: dict[str, Any] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(
+        paths.setdefault(route.path, {})[route.method.lower()] = _build_operation(
             route, by_route.get(id(route)), components
         )
     used = {name: each for name, each in components.items() if not _is_parameters(name, routes)}
@@ -60,7 +60,7 @@ def build_document(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _describe_other(kind: type) -> dict[str, Any]:
-    """JSON that is passed through may be anything."""
+    """The schema of raw JSON: any value."""
     if kind is msgspec.Raw:
         return {}
     raise NotImplementedError
@@ -70,7 +70,7 @@ def _is_parameters(name: str, routes: Sequence[Route]) -> bool:
     return any(route.parameters.__name__ == name for route in routes)
 
 
-def _operation(route: Route, result: Any, components: dict[str, Any]) -> dict[str, Any]:
+def _build_operation(route: Route, result: Any, components: dict[str, Any]) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
         for name in route.names
@@ -89,7 +89,7 @@ def _operation(route: Route, result: Any, components: dict[str, Any]) -> dict[st
     )
     operation: dict[str, Any] = {
         "summary": route.summary,
-        "operationId": _operation_id(route),
+        "operationId": _build_operation_id(route),
         "parameters": parameters,
         "responses": {"200": {"description": "OK", "content": answer}, **_failures(route)},
     }
@@ -117,6 +117,6 @@ def _failures(route: Route) -> dict[str, Any]:
     }
 
 
-def _operation_id(route: Route) -> str:
+def _build_operation_id(route: Route) -> str:
     words = [each.strip("{}") for each in route.path.split("/") if each not in ("", "api", "v1")]
     return "-".join([route.method.lower(), *words]).replace(".", "-")

@@ -1,8 +1,8 @@
 """Groups of users as OpenShift keeps them, for users that an OAuth proxy names without groups.
 
-The User is found by name, then by e-mail address, and its name is the one that policies mean. Its
-own list of groups counts; where it is empty, the Groups that list the user do. On a cluster without
-OpenShift's API nobody has such groups.
+The User is found by name, then by e-mail address; policies apply to its name. The groups are those
+that the User lists; if it lists none, the Groups that list the user. On a cluster without
+OpenShift's API, users have no such groups.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _log = get_logger("services.hub.groups")
 
 
 class OpenShiftGroups:
-    """Looks users up, and remembers them, unknown ones too, for `ttl_s` seconds."""
+    """Looks users up, and caches the results for `ttl_s` seconds, also for unknown users."""
 
     def __init__(self, api: Reader, *, clock: Clock, ttl_s: float) -> None:
         self._api = api
@@ -43,7 +43,9 @@ class OpenShiftGroups:
         self._is_warned = False
 
     async def resolve(self, principal: Principal) -> Principal:
-        """The principal under its own name and with its groups; service accounts stay as they are.
+        """The principal with its name and groups in OpenShift.
+
+        Service accounts, and principals that have groups already, are returned as they are.
 
         Raises:
             Unavailable: if the API server does not answer.
@@ -63,7 +65,7 @@ class OpenShiftGroups:
         return found
 
     def forget(self) -> None:
-        """Look every user up again."""
+        """Clear the cache, so that every user is looked up again."""
         self._known.clear()
 
     async def _look_up(self, principal: Principal) -> Principal:
@@ -91,7 +93,7 @@ class OpenShiftGroups:
         if user is not None:
             metadata = user.get("metadata")
             name = str(metadata.get("name") or name) if isinstance(metadata, dict) else name
-            groups = _texts(user.get("groups"))
+            groups = _list_texts(user.get("groups"))
         if not groups:
             groups = tuple(await self._find_groups(name))
         return msgspec.structs.replace(principal, username=name, groups=remove_masters(groups))
@@ -116,12 +118,12 @@ class OpenShiftGroups:
                 return []  # not an OpenShift cluster
             for data in page.items:
                 group = json.decode(data)
-                if name in _texts(group.get("users")):
+                if name in _list_texts(group.get("users")):
                     found.append(str(group["metadata"]["name"]))
             token = page.continue_
             if not token:
                 return sorted(found)
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _list_texts(value: object) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()

@@ -1,4 +1,4 @@
-"""Pages of lists. Lists are plain arrays, as they always were; the numbers are in headers."""
+"""Pages of lists. A body is a plain array, for existing clients; totals and links are headers."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -35,8 +35,8 @@ def slice_page(items: Sequence[Any], paging: Paging) -> Page:
     )
 
 
-def page_headers(page: Page, target: str) -> list[tuple[str, str]]:
-    """X-Total-Count, and links to the pages around, with the other parameters of the request."""
+def build_page_headers(page: Page, target: str) -> list[tuple[str, str]]:
+    """X-Total-Count, and links to the previous and next page with the request's parameters."""
     headers = [("X-Total-Count", str(page.total))]
     links = []
     if page.size and page.page > 1:

@@ -1,6 +1,7 @@
-"""The OpenAPI document as a page for people: one section for each endpoint. Pure.
+"""Renders the OpenAPI document as an HTML page with one section per endpoint. Pure.
 
-It is one file without scripts, so that it works offline and under the strictest policy of contents.
+The page is one file without scripts, so that it works offline and with the strictest Content
+Security Policy.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,9 +20,9 @@ HEADERS = (
 
 
 def build_page(document: Mapping[str, Any], *, document_url: str) -> bytes:
-    """The page about a document; `document_url` is where programs find it."""
+    """Render the page of a document; `document_url` is the address of the JSON document."""
     title = escape(f"{document['info']['title']} {document['info']['version']}")
-    sections = "".join(_sections(document))
+    sections = "".join(_render_sections(document))
     text = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style></head><body><h1>{title}</h1>"
@@ -32,18 +33,18 @@ def build_page(document: Mapping[str, Any], *, document_url: str) -> bytes:
     return text.encode()
 
 
-def _sections(document: Mapping[str, Any]) -> Iterator[str]:
+def _render_sections(document: Mapping[str, Any]) -> Iterator[str]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             anchor = escape(operation["operationId"])
             yield f'<h2 id="{anchor}">{method.upper()} {escape(path)}</h2>'
             yield f"<p>{escape(operation['summary'])}</p>"
-            yield _parameters(operation["parameters"])
+            yield _render_parameters(operation["parameters"])
             statuses = ", ".join(operation["responses"])
             yield f"<p>Answers: {escape(statuses)}</p>"
 
 
-def _parameters(parameters: list[Mapping[str, Any]]) -> str:
+def _render_parameters(parameters: list[Mapping[str, Any]]) -> str:
     if not parameters:
         return ""
     rows = "".join(

@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from quarterdeck.kit import json
 from quarterdeck.kit.http import Request, Response
 from quarterdeck.services.hub.call import Page
-from quarterdeck.services.hub.paging import page_headers
+from quarterdeck.services.hub.paging import build_page_headers
 
 Headers = list[tuple[str, str]]
 SECURITY: Headers = [
@@ -22,7 +22,7 @@ def build_result(request: Request, result: object, *, has_tag: bool) -> Response
     """The answer with the result of an endpoint; 304 where the client has it already."""
     headers = [_JSON, ("Cache-Control", "private, no-cache"), ("Vary", "Authorization")]
     if isinstance(result, Page):
-        headers += page_headers(result, request.target)
+        headers += build_page_headers(result, request.target)
         result = result.items
     body = json.encode(result)
     if not has_tag:
@@ -45,7 +45,7 @@ def build_failure(status: int, message: str, headers: Sequence[tuple[str, str]] 
 
 
 def build_challenge(status: int) -> Headers:
-    """The header that asks for credentials, for 401 only."""
+    """The WWW-Authenticate header of a 401."""
     return [("WWW-Authenticate", "Bearer")] if status == 401 else []
 
 

@@ -29,12 +29,12 @@ API = "/api/v1"
 STREAM = f"{API}/events/stream"
 OPENAPI = f"{API}/openapi.json"
 SWAGGER = f"{API}/swagger"
-"""Where the page about the API is, if it is served: also as index.html, as before."""
+"""Paths of the reference page; index.html is kept for existing links."""
 _Rows = list[dict[str, Any]]
 
 
-def auth_routes(auth_: AuthEndpoints) -> list[Route]:
-    """Who am I, what may I see, and why."""
+def list_auth_routes(auth_: AuthEndpoints) -> list[Route]:
+    """Routes of authentication and permissions."""
     at = f"{API}/auth"
     return [
         Route(
@@ -89,8 +89,8 @@ def auth_routes(auth_: AuthEndpoints) -> list[Route]:
     ]
 
 
-def cluster_routes(clusters_: ClusterEndpoints, contents_: ContentEndpoints) -> list[Route]:
-    """Clusters and what is on them."""
+def list_cluster_routes(clusters_: ClusterEndpoints, contents_: ContentEndpoints) -> list[Route]:
+    """Routes of clusters and their contents."""
     at = f"{API}/clusters"
     one = f"{at}/{{name}}"
     return [
@@ -139,8 +139,8 @@ def cluster_routes(clusters_: ClusterEndpoints, contents_: ContentEndpoints) -> 
     ]
 
 
-def alert_routes(alerts_: AlertEndpoints) -> list[Route]:
-    """What is wrong."""
+def list_alert_routes(alerts_: AlertEndpoints) -> list[Route]:
+    """Routes of alerts."""
     return [
         Route(
             "GET",
@@ -161,8 +161,8 @@ def alert_routes(alerts_: AlertEndpoints) -> list[Route]:
     ]
 
 
-def custom_routes(custom_: CustomEndpoints) -> list[Route]:
-    """Types of MetricSources."""
+def list_custom_routes(custom_: CustomEndpoints) -> list[Route]:
+    """Routes of the types of MetricSources."""
     at = f"{API}/custom-types"
     return [
         Route(
@@ -192,8 +192,8 @@ def custom_routes(custom_: CustomEndpoints) -> list[Route]:
     ]
 
 
-def history_routes(history_: HistoryEndpoints) -> list[Route]:
-    """Metrics over time."""
+def list_history_routes(history_: HistoryEndpoints) -> list[Route]:
+    """Routes of metrics over time."""
     one = f"{API}/clusters/{{name}}"
 
     def route(path: str, endpoint: Endpoint, summary: str, kind: type[RangeParameters]) -> Route:
@@ -231,8 +231,8 @@ def history_routes(history_: HistoryEndpoints) -> list[Route]:
     ]
 
 
-def other_routes(health: HealthEndpoints, registries_: RegistryEndpoints) -> list[Route]:
-    """Health and registries."""
+def list_other_routes(health: HealthEndpoints, registries_: RegistryEndpoints) -> list[Route]:
+    """Routes of health and registries."""
     return [
         Route(
             "GET",

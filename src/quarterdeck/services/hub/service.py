@@ -1,4 +1,4 @@
-"""The handler of the hub's port: who asks, which endpoint, and the answer as JSON with an ETag."""
+"""The handler of the hub API: authenticates, routes, and answers with JSON and an ETag."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ from quarterdeck.services.hub.stream import HEARTBEAT_S, Streams
 Answer = Response | StreamResponse
 MAX_BODY = 64 * 1024
 LIMIT_S = 30.0
-"""How long an answer may take, streams aside: a store that hangs must not hold the viewer."""
+"""Time limit of an answer, except streams, so that a store that hangs does not block viewers."""
 
 
 class HubServer:
@@ -74,9 +74,9 @@ class HubServer:
         origins: Sequence[str] = (),
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
-        """`origins` are web pages of other sites that may ask, as CORS_ORIGINS lists them.
+        """`origins` are the origins of other sites whose pages may call the API (CORS_ORIGINS).
 
-        `forget` is called when a user asks that caches be cleared.
+        `forget` is called when a user requests that caches are cleared.
         """
         self._authenticator = authenticator
         self._clock = clock
@@ -92,7 +92,7 @@ class HubServer:
         self.router = Router([*endpoints, *self._list_own_routes()])
         self._document: dict[str, object] | None = None
         self.has_reference_page = False
-        """Whether `/api/v1/swagger` shows the endpoints, as SWAGGER_ENABLED says."""
+        """Whether `/api/v1/swagger` shows the endpoints (SWAGGER_ENABLED)."""
 
     def _list_routes(
         self,
@@ -112,12 +112,12 @@ class HubServer:
         custom = CustomEndpoints(reader, catalog, clock=self._clock)
         rules = AlertRules(reader, catalog, restrict=custom.restrict, clock=self._clock)
         return [
-            *routes.other_routes(HealthEndpoints(state), RegistryEndpoints(reader)),
-            *routes.auth_routes(auth),
-            *routes.cluster_routes(ClusterEndpoints(reader), ContentEndpoints(reader)),
-            *routes.alert_routes(AlertEndpoints(reader, rules.find)),
-            *routes.custom_routes(custom),
-            *routes.history_routes(HistoryEndpoints(reader, history, catalog)),
+            *routes.list_other_routes(HealthEndpoints(state), RegistryEndpoints(reader)),
+            *routes.list_auth_routes(auth),
+            *routes.list_cluster_routes(ClusterEndpoints(reader), ContentEndpoints(reader)),
+            *routes.list_alert_routes(AlertEndpoints(reader, rules.find)),
+            *routes.list_custom_routes(custom),
+            *routes.list_history_routes(HistoryEndpoints(reader, history, catalog)),
         ]
 
     def _list_own_routes(self) -> list[Route]:
@@ -134,7 +134,7 @@ class HubServer:
             Route(
                 "GET",
                 routes.OPENAPI,
-                self._openapi,
+                self._serve_openapi,
                 "This API as OpenAPI 3.1",
                 dict[str, Any],
                 login=Login.NONE,
@@ -142,7 +142,7 @@ class HubServer:
         ]
 
     async def run(self) -> None:
-        """Follow policies and write the audit log; cancel it to stop."""
+        """Keep policies up to date and write the audit log; cancel it to stop."""
         try:
             async with Supervisor("hub-api") as tasks:
                 tasks.spawn(self.policies.run(), name="hub-policies")
@@ -231,7 +231,7 @@ class HubServer:
             except Unauthenticated:
                 return False
             except Unavailable:
-                return True  # whoever could tell does not answer; the next heartbeat asks again
+                return True  # authentication is unavailable; the next heartbeat checks again
             if found is None or found.username != principal.username:
                 return False
             principal = found  # in the groups of this moment
@@ -241,7 +241,7 @@ class HubServer:
             request, look, is_valid=is_valid, count=self._metrics.count_stream
         )
 
-    async def _openapi(self, _: Call) -> dict[str, object]:
+    async def _serve_openapi(self, _: Call) -> dict[str, object]:
         return self._describe()
 
     def _describe(self) -> dict[str, object]:

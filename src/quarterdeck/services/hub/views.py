@@ -1,4 +1,4 @@
-"""What is left of stored facts for one viewer. Pure.
+"""Filters stored facts for one viewer. Pure.
 
 A restricted viewer never sees a number that counts what they may not see: totals are computed again
 from what is left.
@@ -16,17 +16,17 @@ Row = Mapping[str, Any]
 
 def keep_nodes(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Nodes that may be seen: by name and labels."""
-    return [row for row in rows if filter_.passes(node_item(row))]
+    return [row for row in rows if filter_.passes(build_node_item(row))]
 
 
 def keep_operators(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Operators that may be seen: by name and by any namespace they serve."""
-    return [row for row in rows if filter_.passes(operator_item(row))]
+    return [row for row in rows if filter_.passes(build_operator_item(row))]
 
 
 def keep_objects(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Pods and the like that may be seen: by name, namespace and labels."""
-    return [row for row in rows if filter_.passes(object_item(row))]
+    return [row for row in rows if filter_.passes(build_object_item(row))]
 
 
 def keep_namespaces(names: Iterable[str], filter_: TypeFilter) -> list[str]:
@@ -34,44 +34,44 @@ def keep_namespaces(names: Iterable[str], filter_: TypeFilter) -> list[str]:
     return [name for name in names if filter_.passes(Item(name=name))]
 
 
-def node_item(row: Row) -> Item:
-    """A node as filters look at it."""
-    return Item(name=_text(row.get("name")), labels=_labels(row))
+def build_node_item(row: Row) -> Item:
+    """The parts of a node that filters use."""
+    return Item(name=_to_text(row.get("name")), labels=_get_labels(row))
 
 
-def operator_item(row: Row) -> Item:
-    """An operator as filters look at it."""
+def build_operator_item(row: Row) -> Item:
+    """The parts of an operator that filters use."""
     reach = row.get("all_available_namespaces") or row.get("available_in_namespaces") or ()
-    return Item(name=_text(row.get("name")), namespaces=[_text(each) for each in reach])
+    return Item(name=_to_text(row.get("name")), namespaces=[_to_text(each) for each in reach])
 
 
-def object_item(row: Row) -> Item:
-    """A pod or the like as filters look at it."""
-    namespace = _text(row.get("namespace"))
+def build_object_item(row: Row) -> Item:
+    """The parts of a pod or a similar object that filters use."""
+    namespace = _to_text(row.get("namespace"))
     return Item(
-        name=_text(row.get("name")),
+        name=_to_text(row.get("name")),
         namespaces=(namespace,) if namespace else (),
-        labels=_labels(row),
+        labels=_get_labels(row),
     )
 
 
 def is_restricted(access: ClusterAccess) -> bool:
-    """Whether totals of a cluster count something that may not be seen."""
+    """Whether the totals of a cluster may count hidden objects."""
     return not all(access.filter_of(type_).is_open for type_ in ("nodes", "namespaces", "pods"))
 
 
 def keep_conditions(rows: Iterable[Row], access: ClusterAccess) -> list[Row]:
-    """Conditions whose messages name nothing that may not be seen."""
+    """The conditions whose messages cannot name hidden objects."""
     return [
         row
         for row in rows
-        if (type_ := _CONDITION_TYPES.get(_text(row.get("type")), "")) == ""
+        if (type_ := _CONDITION_TYPES.get(_to_text(row.get("type")), "")) == ""
         or access.filter_of(type_).is_open
     ]
 
 
 def hide_message(status: Row, access: ClusterAccess) -> Row:
-    """The status of a cluster; its message may name nodes and operators that are hidden."""
+    """Replace the message of a status that may name hidden nodes or operators."""
     is_open = all(access.filter_of(type_).is_open for type_ in _CONDITION_TYPES.values())
     if is_open or status.get("health") == "healthy":
         return status
@@ -91,7 +91,7 @@ def recount_metrics(
     pods: Sequence[Row],
     deployments: Sequence[Row],
 ) -> dict[str, Any]:
-    """Totals of a cluster from what may be seen; all rows are given, and filtered here."""
+    """Compute the totals of a cluster over visible objects; filters the given rows."""
     found = dict(metrics)
     if not access.filter_of("nodes").is_open:
         seen = keep_nodes(nodes, access.filter_of("nodes"))
@@ -121,13 +121,13 @@ def keep_pods(rows: Iterable[Row], access: ClusterAccess, namespaces: set[str]) 
 
 def count_by_namespace(rows: Iterable[Row]) -> Counter[str]:
     """Number of objects by namespace."""
-    return Counter(_text(row.get("namespace")) for row in rows)
+    return Counter(_to_text(row.get("namespace")) for row in rows)
 
 
-def _labels(row: Row) -> Mapping[str, str]:
+def _get_labels(row: Row) -> Mapping[str, str]:
     found = row.get("labels")
     return found if isinstance(found, Mapping) else {}
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.ports import History, StateStore
-from quarterdeck.inventory.push.messages import METHOD
+from quarterdeck.inventory.push.descriptors import METHOD
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.tasks import Supervisor
@@ -15,6 +15,7 @@ from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.ingester.configs import Configs
 from quarterdeck.services.ingester.entrance import Entrance
 from quarterdeck.services.ingester.errors import ProtocolError, TokenRefused, TooMuchHeld
+from quarterdeck.services.ingester.grpc_stream import GrpcStream
 from quarterdeck.services.ingester.ingest import Ingest
 from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
@@ -24,16 +25,15 @@ if TYPE_CHECKING:
     import grpc.aio
 
 _log = get_logger("services.ingester")
-_BEARER = "bearer "
 _SMALL_BUFFERS = (
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", 32 * 1024),
     ("grpc.experimental.tcp_min_read_chunk_size", 4 * 1024),
     ("grpc.experimental.tcp_max_read_chunk_size", 16 * 1024),
 )
-"""A thousand collectors are connected and seldom send: what waits is kept at the sender.
+"""Small buffers, because a thousand collectors are connected and seldom send.
 
-A window of 32 KiB still lets one collector send 320 KB/s over a line of 100 ms.
+A window of 32 KiB still allows 320 KB/s per collector at a latency of 100 ms.
 """
 
 
@@ -42,7 +42,7 @@ class ListenFailed(Exception):
 
 
 def load_grpc() -> None:
-    """Import gRPC; it reads then that it need not follow forks, and writes no line at each."""
+    """Import gRPC with fork support disabled, so that it does not log a line at each fork."""
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     import grpc.aio  # noqa: F401
 
@@ -76,7 +76,7 @@ class Ingester:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Listen while the block runs; then let streams finish the batch at hand.
+        """Listen while the block runs; then let streams finish their current batch.
 
         Raises:
             ListenFailed: if it cannot listen.
@@ -162,8 +162,9 @@ class Ingester:
         """One stream, from its first message to its end."""
         import grpc
 
+        stream = GrpcStream(context)
         session = Session(
-            _GrpcStream(context),
+            stream,
             state=self._state,
             ingest=self._ingest,
             configs=self._configs,
@@ -175,25 +176,22 @@ class Ingester:
         except TokenRefused as error:
             self._metrics.count_refusal("token")
             _log.warning("a collector was refused", peer=context.peer())
-            await _end_stream(context, grpc.StatusCode.UNAUTHENTICATED, str(error))
+            await stream.refuse(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except ProtocolError as error:
             self._metrics.count_refusal("protocol")
             _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
-            await _end_stream(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await stream.refuse(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except TooMuchHeld as error:
             self._metrics.count_refusal("memory")
             _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
-            await _end_stream(context, grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+            await stream.refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
         except HubStateError as error:
             self._metrics.count_refusal("store")
             _log.warning("the store does not answer", cluster=session.cluster, reason=str(error))
-            await _end_stream(
-                context, grpc.StatusCode.UNAVAILABLE, "the hub's store does not answer"
-            )
+            await stream.refuse(grpc.StatusCode.UNAVAILABLE, "the hub's store does not answer")
         if self._is_draining:
-            await _end_stream(
-                context, grpc.StatusCode.UNAVAILABLE, "the hub is shutting down; reconnect"
-            )
+            text = "the hub is shutting down; reconnect"
+            await stream.refuse(grpc.StatusCode.UNAVAILABLE, text)
 
     async def _serve(self, session: Session, peer: str) -> None:
         try:
@@ -221,48 +219,13 @@ class Ingester:
             return await session.register()
 
 
-async def _end_stream(
-    context: "grpc.aio.ServicerContext[bytes, bytes]", code: "grpc.StatusCode", text: str
-) -> None:
-    """End a stream with a status, which raises; one that its peer has ended already takes none."""
-    import grpc.aio
-
-    with contextlib.suppress(grpc.aio.InternalError, grpc.aio.UsageError):
-        await context.abort(code, text)
-
-
-class _GrpcStream:
-    """A call of grpcio as a stream of bytes."""
-
-    def __init__(self, context: "grpc.aio.ServicerContext[bytes, bytes]") -> None:
-        import grpc.aio
-
-        self._context = context
-        self._end = grpc.aio.EOF
-        self.token = _find_token(context.invocation_metadata() or ())
-
-    async def read(self) -> bytes | None:
-        data = await self._context.read()
-        return None if data is self._end else data
-
-    async def write(self, data: bytes) -> None:
-        await self._context.write(data)
-
-
-def _find_token(metadata: Any) -> str:
-    for key, value in metadata:
-        if key.lower() == "authorization" and str(value).lower().startswith(_BEARER):
-            return str(value)[len(_BEARER) :].strip()
-    return ""
-
-
 def _build_handler(connect: Any) -> Any:
     import grpc
 
     method = grpc.stream_stream_rpc_method_handler(connect)
 
     class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
-        """Finds the one method there is."""
+        """Handles the only method of the service."""
 
         def service(self, details: Any) -> Any:
             return method if details.method == METHOD else None

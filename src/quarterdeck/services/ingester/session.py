@@ -36,9 +36,9 @@ from quarterdeck.services.ingester.options import IngesterOptions
 _log = get_logger("services.ingester")
 _MAX_VERSION = 128
 MAX_REGISTER_BYTES = 64 * 1024
-"""Nobody has proved anything before it is read."""
+"""Limit of the first message: it is read before the collector is authenticated."""
 _SMALL_BYTES = 4096
-"""Heartbeats do not wait behind batches, else leases would end while the store is slow."""
+"""Messages up to this size, such as heartbeats, do not wait for batches: leases would expire."""
 
 
 class Stream(Protocol):
@@ -46,6 +46,10 @@ class Stream(Protocol):
 
     token: str
     """The bearer token of the call; empty if there is none."""
+
+    async def open(self) -> None:
+        """Accept the call, before anything is written."""
+        ...
 
     async def read(self) -> bytes | None:
         """The next message; None at the end."""
@@ -57,7 +61,7 @@ class Stream(Protocol):
 
 
 class Session:
-    """A stream whose collector has proved who it is."""
+    """Registers a collector and serves its stream."""
 
     def __init__(
         self,
@@ -78,12 +82,12 @@ class Session:
         self._assembly = Assembly(options, ingest.held)
         self._writing = asyncio.Lock()
         self.ending = asyncio.Event()
-        """Set to end the stream after the batch at hand."""
+        """Set to end the stream after the current batch."""
         self.cluster = ""
         self._token_hash = ""
 
     async def register(self) -> str:
-        """Read who the collector is and check its token; returns the cluster's name.
+        """Read the first message and check its token; returns the cluster's name.
 
         Raises:
             ProtocolError: if the first message is another one, or does not come in time.
@@ -123,9 +127,10 @@ class Session:
 
         Raises:
             StreamRefused: if the collector does not follow the protocol, its token was replaced,
-                or what it left incomplete had to make room.
+                or its incomplete batch was dropped.
             HubStateError: if the store cannot be asked.
         """
+        await self._stream.open()
         await self._state.commit([leases.plan_renewal(self.cluster, self._lease)])
         try:
             async with Supervisor("session") as tasks:
@@ -204,7 +209,7 @@ class Session:
         await self._state.commit([leases.plan_renewal(self.cluster, self._lease)])
 
     async def _release(self) -> None:
-        """Let go of the lease, unless a newer stream has taken it over."""
+        """Release the lease, unless a newer stream has taken it over."""
         try:
             held = await leases.find_lease(self._state, self.cluster)
             if held is not None and held.session == self._lease.session:

@@ -1,4 +1,4 @@
-"""Which pools a job concerns. Pure."""
+"""Decides which pools serve a job. Pure."""
 
 from quarterdeck.apis.hypervisor.jobs import RUNNER_LABELS
 from quarterdeck.apis.hypervisor.pool import RunnerPool
@@ -7,17 +7,17 @@ from quarterdeck.services.runners.events import JobEvent
 
 
 def serves(pool: RunnerPool, event: JobEvent) -> bool:
-    """Whether runners of a pool can take a job: every label, and the right place."""
+    """Whether runners of a pool can take a job: by its labels, and its repository."""
     workload = pool.spec.workload
     if workload.type != "github-actions" or pool.is_deleting:
         return False
     github = workload.config.github if workload.config is not None else None
-    if github is not None and not _is_place(github, event):
+    if github is not None and not _is_from_workload(github, event):
         return False
     return event.labels <= labels_of(pool)
 
 
-def _is_place(github: GithubWorkload, event: JobEvent) -> bool:
+def _is_from_workload(github: GithubWorkload, event: JobEvent) -> bool:
     """Whether a job comes from the repository or organization of a workload."""
     if github.repository:
         name = github.repository

@@ -1,4 +1,4 @@
-"""Jobs of a pool in its ConfigMap: written under a version, so that no delivery is lost."""
+"""Jobs of a pool in its ConfigMap, written under a resource version: no delivery is lost."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -15,15 +15,15 @@ from quarterdeck.meta.objects import build_owner_reference
 from quarterdeck.wire.status import AlreadyExists, Conflict, NotFound
 
 KEEP_S = 3600.0
-"""How long a job that ended is remembered: its other events may come later."""
+"""How long the record of an ended job is kept, because older events may arrive later."""
 MOST_JOBS = 2000
-"""Jobs of one pool; older ones that wait are dropped, the CI system repeats what matters."""
+"""Most jobs in the record of a pool; beyond that the oldest queued ones are dropped."""
 _TRIES = 10
 _RANKS = {"queued": 0, "in_progress": 1, "completed": 2}
 
 
 def plan_change(data: Mapping[str, str], job: Job, now: datetime) -> dict[str, str | None]:
-    """What a job's news changes in a record: never back to an earlier state. Pure."""
+    """Compute the changes of a record for a job's new state, which never goes back. Pure."""
     changes: dict[str, str | None] = {}
     key = f"job-{job.id}"
     known = _read(data.get(key, ""))
@@ -57,10 +57,10 @@ def _drop_excess(
 
 
 async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -> bool:
-    """Note the news of a job; False if it was known.
+    """Record the state of a job; False if it was recorded already.
 
     Raises:
-        Conflict: if others kept writing at the same time.
+        Conflict: if other writes changed the record at every attempt.
     """
     records = client.resource(ConfigMap.KIND.gvr)
     name, namespace = name_record(pool.metadata.name), pool.metadata.namespace
@@ -69,7 +69,7 @@ async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -
             record = await client.get(ConfigMap, name, namespace)
         except NotFound:
             try:
-                await records.create(_empty_record(pool))
+                await records.create(_build_empty_record(pool))
             except AlreadyExists:
                 pass  # another delivery was faster
             continue
@@ -88,7 +88,7 @@ async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -
     raise Conflict(f"ConfigMap {namespace}/{name} was changed at every attempt")
 
 
-def _empty_record(pool: RunnerPool) -> dict[str, Any]:
+def _build_empty_record(pool: RunnerPool) -> dict[str, Any]:
     reference = msgspec.to_builtins(build_owner_reference(pool))
     return {
         "apiVersion": "v1",

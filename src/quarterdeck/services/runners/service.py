@@ -1,4 +1,4 @@
-"""The HTTP side: takes deliveries of GitHub, checks who sent them, and notes the jobs."""
+"""The HTTP handler for GitHub's deliveries: verifies signatures, and records the jobs."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,12 +22,12 @@ _KEEP_S = 2.0
 
 
 class RunnerWebhooks:
-    """Answers deliveries; every pool is asked with its own secret."""
+    """Handles deliveries; the signature is checked with the secret of every pool."""
 
     def __init__(
         self, client: Client, clock: Clock, *, count: Count = lambda action, result: None
     ) -> None:
-        """`count` hears the action and result of each delivery."""
+        """`count` is called with the action and the result of each delivery."""
         self._client = client
         self._clock = clock
         self._count = count
@@ -75,10 +75,10 @@ class RunnerWebhooks:
         if event is None:
             self._count(kind, "ignored")
             return _answer(202, "the action is ignored")
-        return await self._note(event, trusted)
+        return await self._record_job(event, trusted)
 
-    async def _note(self, event: JobEvent, trusted: Sequence[RunnerPool]) -> http.Response:
-        """One pool takes a job: the first by namespace and name that serves it."""
+    async def _record_job(self, event: JobEvent, trusted: Sequence[RunnerPool]) -> http.Response:
+        """Record a job for the first pool, by namespace and name, that serves it."""
         serving = sorted((pool for pool in trusted if serves(pool, event)), key=lambda p: p.key)
         if not serving:
             self._count(event.job.status, "unmatched")
@@ -89,7 +89,7 @@ class RunnerWebhooks:
         return _answer(202, f"recorded for {pool.key}" if is_new else "already recorded")
 
     async def _read_pools(self) -> list[tuple[RunnerPool, Secret[str]]]:
-        """Pools that listen, with their secrets; kept for a moment, so that floods cost little."""
+        """Pools with an enabled webhook, and their secrets; cached briefly, against floods."""
         now = self._clock.monotonic()
         if now >= self._read_at + _KEEP_S:
             listening = [each for each in await self._client.list(RunnerPool) if _listens(each)]
@@ -98,7 +98,7 @@ class RunnerWebhooks:
         return self._pools
 
     async def _read_secret(self, pool: RunnerPool) -> Secret[str]:
-        """The secret of a pool; empty if it cannot be read, which trusts nobody."""
+        """Read the secret of a pool; empty if it cannot be read: every delivery is refused."""
         webhook = pool.spec.webhook
         reference = webhook.secret_ref if webhook is not None else None
         namespace = pool.metadata.namespace

@@ -193,6 +193,31 @@ async def test_answers_that_prove_nothing_are_refused(
             assert (await world.read_claim(name)).status.attestation is None
 
 
+async def test_owner_of_the_claim_learns_of_late_and_malformed_answers(tpm: SoftwareTpm) -> None:
+    async with bootstrap_world() as world:
+        await trust_maker(world, tpm)
+        replica, machine = await world.start_replica(), Machine()
+        late = await world.add_claim("late", "tpm", tpm=MAKER)
+        request = build_request(tpm, late, machine.csr)
+        asked = await replica.call("POST", CHALLENGE, request)
+        answer = {"secret": "", "quote": "", "signature": "", "pcrs": {}}
+        world.clock.shift += timedelta(seconds=61)
+        await replica.call("POST", VERIFY, {"sessionId": asked.body["sessionId"], **answer})
+        refusal = (await world.read_claim("late")).status.attestation_refusal
+        assert refusal is not None
+        assert (refusal.reason, refusal.message) == (
+            "Expired",
+            "claim default/late: the challenge was answered after more than 60 s",
+        )
+        for name, change in (("key", {"akPublic": "%"}), ("request", {"csr": "nothing"})):
+            claim = await world.add_claim(name, "tpm", tpm=MAKER)
+            wrong = {**request, "claimUid": claim.metadata.uid, **change}
+            assert (await replica.call("POST", CHALLENGE, wrong)).status == 401
+            refusal = (await world.read_claim(name)).status.attestation_refusal
+            assert refusal is not None
+            assert refusal.reason == "Malformed"
+
+
 async def test_boot_that_the_policy_does_not_know_is_refused(
     tpm: SoftwareTpm, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -137,6 +137,43 @@ async def test_an_unknown_agent_may_leave_and_flags_become_text() -> None:
         assert (found["spot"], found["edge"], found["cores"]) == ("true", "false", "4")
 
 
+async def test_agent_that_starts_anew_is_offered_its_configuration_again() -> None:
+    async with serving() as (_, agent):
+        description = describe(env="prod")
+        first = await agent.send(agentDescription=description)
+        assert "remoteConfig" not in await agent.send()  # nothing has changed since
+        again = await agent.send(agentDescription=description)
+        assert again["remoteConfig"] == first["remoteConfig"]
+
+
+async def test_lost_messages_make_the_agent_tell_everything_again() -> None:
+    async with serving() as (_, agent):
+        description = describe(env="prod")
+        assert "flags" not in await agent.send(sequenceNum=0, agentDescription=description)
+        assert "flags" not in await agent.send(sequenceNum=1)
+        assert "flags" not in await agent.send(sequenceNum=4, agentDescription=description)
+        assert "flags" not in await agent.send(sequenceNum=5)
+        assert (await agent.send(sequenceNum=7))["flags"] == 1
+        assert "flags" not in await agent.send(sequenceNum=8, agentDescription=description)
+        assert "flags" not in await agent.send(sequenceNum=9)
+        assert "flags" not in await agent.send()  # it does not number its messages
+
+
+async def test_agent_that_asks_for_an_identity_gets_a_new_one() -> None:
+    async with serving() as (fleet, agent):
+        answer = await agent.send(flags=1, agentDescription=describe(env="prod"))
+        identity = answer["agentIdentification"]["newInstanceUid"]
+        assert len(identity) == 16 and identity != UID.bytes
+        assert fleet.collectors.find(str(UID)) is None
+
+
+async def test_negative_numbers_of_a_description_stay_negative() -> None:
+    async with serving() as (fleet, agent):
+        entries = [{"key": "offset", "value": {"intValue": (1 << 64) - 3}}]
+        await agent.send(agentDescription={"nonIdentifyingAttributes": entries})
+        assert fleet.collectors.get(str(UID)).local_attributes["offset"] == "-3"
+
+
 async def test_bad_messages_and_strangers_are_refused() -> None:
     async with serving() as (_, agent):
         proto = [("content-type", "application/x-protobuf")]

@@ -219,3 +219,25 @@ async def test_a_change_of_pipelines_is_pushed_to_agents_that_accept_it() -> Non
         [file] = offered["remoteConfig"]["config"]["configMap"].values()
         assert b"logs/web" in file["body"]
         await stranger.settle()
+
+
+def _describe(number: int) -> bytes:
+    attribute = {"key": "env", "value": {"stringValue": "prod"}}
+    message = {
+        "instanceUid": uuid.UUID(int=number).bytes,
+        "capabilities": 2,
+        "agentDescription": {"identifyingAttributes": [attribute]},
+    }
+    return b"\0" + protobuf.encode("opamp.AgentToServer", message)
+
+
+async def test_every_connection_of_an_agent_is_offered_a_change() -> None:
+    async with serving() as fleet, fleet.connect() as dead, fleet.connect() as live:
+        for agent in (dead, live):
+            await agent.send(Opcode.BINARY, _describe(8))
+            assert (await agent.receive())[0] is Opcode.BINARY
+        fleet.store_pipeline("logs/web")
+        for agent in (live, dead):
+            _, data = await agent.receive()
+            offered = protobuf.decode("opamp.ServerToAgent", data.removeprefix(b"\0"))
+            assert "remoteConfig" in offered

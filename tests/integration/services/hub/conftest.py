@@ -24,7 +24,7 @@ from quarterdeck.hubstate.embedded.state import EmbeddedState, open_embedded
 from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.hubstate.source_writes import SourceHead
 from quarterdeck.inventory.access.principal import Principal
-from quarterdeck.inventory.cluster import total
+from quarterdeck.inventory.cluster import sum_nodes
 from quarterdeck.inventory.nodes import NodeCondition, NodeFacts, PodTally
 from quarterdeck.inventory.operators import OperatorFacts
 from quarterdeck.inventory.policy import compile_policy
@@ -147,7 +147,7 @@ class World:
         spaces = ["app-a", "app-internal", "default", "secret"]
         tally = PodTally()
         tally.total, tally.running = 30, 27
-        totals = total(nodes, tally, namespaces=4, deployments=5, now=text)
+        totals = sum_nodes(nodes, tally, namespaces=4, deployments=5, now=text)
         lists = ResourceLists(
             pods=(*(_pod("app-a", index) for index in range(3)), _pod("secret", 9))
         )

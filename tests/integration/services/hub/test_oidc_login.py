@@ -19,7 +19,7 @@ from quarterdeck.app.component_manifests import build_components
 from quarterdeck.app.dashboard import build_dashboard
 from quarterdeck.app.hub import build_hub
 from quarterdeck.app.hub_identity import build_identity
-from quarterdeck.app.manifests import namespace
+from quarterdeck.app.manifests import build_namespace
 from quarterdeck.app.place import HERE
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
@@ -125,7 +125,7 @@ async def open_hub(folder: Path, **settings: Any) -> AsyncIterator[World]:
         documents = [components["hub"][name] for name in ("role", "role_binding")]
         if settings.pop("may_impersonate", True):
             documents += [*components["hub-impersonation"].values()]
-        await definitions.apply(cluster.client.raw, [namespace(HERE), *documents, *TEAM])
+        await definitions.apply(cluster.client.raw, [build_namespace(HERE), *documents, *TEAM])
         config = ClusterConfig(server=cluster.url, token=Secret("hub"))
         api = await stack.enter_async_context(Client(config))
         given = Settings(

@@ -15,7 +15,7 @@ from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.component_manifests import build_components
 from quarterdeck.app.dashboard import explain_elsewhere
 from quarterdeck.app.errors import SettingError
-from quarterdeck.app.manifests import namespace
+from quarterdeck.app.manifests import build_namespace
 from quarterdeck.app.place import HERE
 from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit.clock import SystemClock
@@ -53,7 +53,7 @@ async def running_operators(folder: Path) -> AsyncIterator[tuple[Manager, Cluste
     load_identity(tls, certificate, key)
     async with Cluster(authenticators=(BearerTokens(TOKENS), PlainPort())) as cluster:
         role = [build_components(HERE)["hub"][name] for name in ("role", "role_binding")]
-        await definitions.apply(cluster.client.raw, [namespace(HERE), *role])
+        await definitions.apply(cluster.client.raw, [build_namespace(HERE), *role])
         config = ClusterConfig(server=cluster.url, token=Secret("operator"))
         async with Client(config) as client:
             page = MetricsPage(BindAddress(tls=tls))

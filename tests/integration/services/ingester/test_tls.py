@@ -10,7 +10,8 @@ import grpc.aio
 import pytest
 from ingester_hub import CLOCK, Hub, Wire, running_hub
 
-from quarterdeck.inventory.push.messages import METHOD, ConnectRequest, RegisterRequest
+from quarterdeck.inventory.push.descriptors import METHOD
+from quarterdeck.inventory.push.messages import ConnectRequest, RegisterRequest
 from quarterdeck.kit.certificate import Certificate, CertificateRequest, issue_certificate
 from quarterdeck.services.ingester.options import IngesterOptions, TlsFiles
 from quarterdeck.services.ingester.server import Ingester, ListenFailed

@@ -33,12 +33,11 @@ from quarterdeck.services.bootstrap.refusal import Refused, Why
 from quarterdeck.services.bootstrap.workload import Workload
 from quarterdeck.wire.status import Conflict, Forbidden, NotFound
 
-MANAGER = "hyperfleet-bootstrap"
 _LONGEST_MESSAGE = 512
 _WORKING = ("Busy", "Idle", "JobCompleted")
-"""Phases that say whether a job runs."""
+"""Reported phases that imply whether a job runs."""
 _INDEX_S = 1.0
-"""How often an unknown UID makes us list claims: floods of them cost little."""
+"""Shortest time between two lists of claims for unknown UIDs, against floods of them."""
 _MODES: dict[str, Mode] = {
     "exact": "exact",
     "allowlist": "allowlist",
@@ -74,10 +73,10 @@ class KubeClaims:
         return found if found is not None and found.claim.uid == uid else None
 
     async def read_tpm_rules(self, claim: Claim) -> TpmRules:
-        """Which TPMs the template of a claim accepts.
+        """Read which TPMs the template of a claim accepts.
 
         Raises:
-            Refused: if the rules cannot be read; nothing is accepted then.
+            Refused: if the rules cannot be read: then no TPM is accepted.
         """
         found = await self._client.get(MachineClaim, claim.name, claim.namespace)
         template = await self._read_template(found)
@@ -105,7 +104,7 @@ class KubeClaims:
         )
 
     async def record(self, claim: Claim, attested: Attested | None) -> None:
-        """Write the attestation into the status of a claim; None takes it back."""
+        """Write the attestation into the status of a claim; None removes it."""
         value: dict[str, str] | None = None
         if attested is not None:
             value = {
@@ -125,7 +124,7 @@ class KubeClaims:
         await self._patch(claim, {"attestation": value})
 
     async def report(self, claim: Claim, report: Report, at: datetime) -> None:
-        """Write what a machine says of itself into the status of its claim."""
+        """Write the report of a machine into the status of its claim."""
         text = f"{report.phase}: {report.message}" if report.message else report.phase
         status: dict[str, object] = {"bootstrapInfo": text}
         if report.phase in _WORKING:
@@ -134,11 +133,11 @@ class KubeClaims:
         await self._patch(claim, status)
 
     async def run(self) -> None:
-        """Keep the claims at hand for heartbeats, until cancelled."""
+        """Keep the cache of claims up to date for heartbeats, until cancelled."""
         await self._informer.run()
 
     async def read_workload(self, claim: Claim) -> Workload:
-        """What the machine of a claim is for."""
+        """Read the workload of a claim's machine."""
         found = await self._client.get(MachineClaim, claim.name, claim.namespace)
         template = await self._read_template(found)
         if template is None:
@@ -154,7 +153,7 @@ class KubeClaims:
         )
 
     async def instruct(self, claim: Claim) -> Instruction:
-        """What the machine should do; from the watch, or asked for where that knows nothing."""
+        """The directive for a machine; reads its claim if it is not in the cache."""
         found = self._informer.cache.get(Key(claim.namespace, claim.name))
         if found is None:
             try:
@@ -169,11 +168,11 @@ class KubeClaims:
         )
 
     async def beat(self, claim: Claim, at: datetime) -> None:
-        """Record that a machine was heard of."""
+        """Record the time of a machine's heartbeat."""
         await self._patch(claim, {"lastHeartbeat": rfc3339.format_time(at)})
 
     async def record_refusal(self, claim: Claim, refused: Refused, at: datetime) -> None:
-        """Write into the status of a claim that a proof for it was refused, and why."""
+        """Write into the status of a claim that an attestation was refused, and why."""
         refusal = {
             "reason": refused.why.value,
             "message": refused.detail[:_LONGEST_MESSAGE],
@@ -205,7 +204,7 @@ class KubeClaims:
             return None
 
     async def _read_endorsement(self, policy: TpmPolicy, namespace: str) -> EndorsementPolicy:
-        """Self-signed certificates are roots; others help to find a path."""
+        """Read the trusted certificates: self-signed ones are roots, others intermediates."""
         found: list[x509.Certificate] = []
         for reference in policy.trusted_ca_refs:
             place = reference.namespace or namespace
@@ -222,7 +221,7 @@ class KubeClaims:
     async def _read_pcr_policy(
         self, reference: ObjectReference | None, namespace: str
     ) -> PcrPolicy:
-        """A ConfigMap with `mode`, and for each PCR its values in hexadecimal digits."""
+        """Read the PCR policy from a ConfigMap: `mode`, and hexadecimal values by PCR index."""
         if reference is None:
             return PcrPolicy()
         place = reference.namespace or namespace
@@ -264,7 +263,7 @@ def _describe(claim: MachineClaim, template: HypervisorMachineTemplate | None) -
 
 
 def _choose_directive(claim: MachineClaim) -> Directive:
-    """What the state of a claim means for its machine."""
+    """Choose the directive for a machine by the state of its claim."""
     if claim.status.phase in ("Terminating", "Failed"):
         return "shutdown"
     if claim.status.phase == "Draining" or claim.metadata.deletion_timestamp:

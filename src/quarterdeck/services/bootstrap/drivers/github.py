@@ -1,4 +1,4 @@
-"""Registration tokens of GitHub: one for each machine, fetched when it asks, never stored."""
+"""Registration tokens of GitHub: fetched for each request of a machine, never stored."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from quarterdeck.apis.core.config import Secret
 from quarterdeck.apis.hypervisor.bootstrap import GithubApp
 from quarterdeck.apis.hypervisor.references import SecretKeySelector
 from quarterdeck.client.client import Client
-from quarterdeck.kit import http, json, jws
+from quarterdeck.kit import http, json, jwk, jws
 from quarterdeck.kit.clock import Clock
 from quarterdeck.services.bootstrap.ports import RegistrationToken
 from quarterdeck.services.bootstrap.workload import (
@@ -20,7 +20,7 @@ from quarterdeck.services.bootstrap.workload import (
 from quarterdeck.wire.status import Forbidden, NotFound
 
 FOR_NAMESPACES = "hyperfleet.io/for-namespaces"
-"""Annotation of a Secret: whose templates may use it from other namespaces, or *."""
+"""Annotation of a Secret: namespaces whose templates may use it too, or *."""
 _APP_TOKEN = timedelta(minutes=9)
 _BACKDATED = timedelta(seconds=60)
 _CREATED = 201
@@ -41,7 +41,7 @@ class GithubRegistrar:
         self._clock = clock
 
     async def register(self, workload: Workload) -> RegistrationToken:
-        """Ask for a token.
+        """Get a registration token from GitHub.
 
         Raises:
             WorkloadError: if the template or its Secrets cannot be used, or GitHub refuses.
@@ -60,13 +60,13 @@ class GithubRegistrar:
         )
 
     async def _open_app(self, app: GithubApp, registration: Registration, namespace: str) -> str:
-        """A token of the app's installation, which lasts an hour; the key stays here."""
+        """Get an installation token of the GitHub App, so that its private key stays here."""
         identity, pem, installation = [
             await self._read(each, namespace)
             for each in (app.app_id, app.private_key, app.installation_id)
         ]
         try:
-            key = jws.parse_private_key(pem.encode())
+            key = jwk.parse_private_key(pem.encode())
         except ValueError:
             text = (
                 f"key {app.private_key.key} of Secret {app.private_key.name} is not a private key"

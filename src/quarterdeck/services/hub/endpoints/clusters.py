@@ -47,7 +47,7 @@ class ClusterDetail(ClusterItem, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """What depends on what a viewer may see."""
+    """The parts of a cluster that depend on what a viewer may see."""
 
     metrics: msgspec.Raw
     status: msgspec.Raw
@@ -55,7 +55,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class _Remembered(msgspec.Struct, frozen=True):
-    """Totals for the viewers of one rule, and what they were computed from."""
+    """Cached totals for the viewers of one rule, and the version of their input."""
 
     rule: RuleProgram
     version: tuple[bytes | None, bytes | None]
@@ -82,7 +82,7 @@ class ClusterEndpoints:
         page = slice_page(visible, call.parameters(Paging))
         stored = await self._reader.clusters([name for name, _ in page.items])
         items = [
-            await self._item(each, access)
+            await self._build_item(each, access)
             for each, (_, access) in zip(stored, page.items, strict=True)
         ]
         return Page(items=items, total=page.total, page=page.page, size=page.size)
@@ -92,40 +92,40 @@ class ClusterEndpoints:
         name = call.values["name"]
         access = await require_cluster(call, self._reader)
         (stored,) = await self._reader.clusters([name])
-        item = await self._item(stored, access)
+        item = await self._build_item(stored, access)
         info, spec = stored.read("info"), stored.read("spec")
         if isinstance(spec, dict) and isinstance(info, dict | None):
             filled = {"api_url": spec.get("endpoint", "")} | (info or {})
             item = msgspec.structs.replace(item, info=msgspec.Raw(json.encode(filled)))
         return ClusterDetail(
             **{field: getattr(item, field) for field in ClusterItem.__struct_fields__},
-            resource_collection=_collection_state(
+            resource_collection=_build_collection_state(
                 await self._reader.part(name, "resource_metadata")
             ),
         )
 
-    async def _item(self, stored: StoredCluster, access: ClusterAccess) -> ClusterItem:
-        totals = await self._totals(stored, access)
+    async def _build_item(self, stored: StoredCluster, access: ClusterAccess) -> ClusterItem:
+        totals = await self._read_totals(stored, access)
         return ClusterItem(
             name=stored.name,
             accessible=True,
-            spec=_raw(stored.parts["spec"]),
-            info=_raw(stored.parts["info"]),
+            spec=_build_raw(stored.parts["spec"]),
+            info=_build_raw(stored.parts["info"]),
             metrics=totals.metrics if access.view_metrics else NULL,
             status=totals.status,
             operator_count=totals.operators,
         )
 
-    async def _totals(self, stored: StoredCluster, access: ClusterAccess) -> Totals:
+    async def _read_totals(self, stored: StoredCluster, access: ClusterAccess) -> Totals:
         """Metrics, status and number of operators; for restricted viewers what they may see.
 
-        What was computed for a rule is remembered until the cluster is collected again.
+        The totals of a rule are cached until the cluster is collected again.
         """
         is_restricted = views.is_restricted(access)
         is_plain = access.filter_of("operators").is_open and not is_restricted
         if access.rule is None or is_plain:
-            status = _raw(stored.parts["status"], UNKNOWN_STATUS)
-            return Totals(_raw(stored.parts["metrics"]), status, _operator_total(stored))
+            status = _build_raw(stored.parts["status"], UNKNOWN_STATUS)
+            return Totals(_build_raw(stored.parts["metrics"]), status, _count_operators(stored))
         key = (stored.name, id(access.rule))
         # both carry the time of the collection
         version = (stored.parts["status"], stored.parts["metrics"])
@@ -136,7 +136,7 @@ class ClusterEndpoints:
         return known.totals
 
     async def _compute(self, stored: StoredCluster, access: ClusterAccess) -> Totals:
-        metrics = _raw(stored.parts["metrics"])
+        metrics = _build_raw(stored.parts["metrics"])
         if views.is_restricted(access):
             metrics = await self._recount(stored, access)
         operators = await self._reader.rows(stored.name, "operators")
@@ -169,11 +169,11 @@ class ClusterEndpoints:
 
 
 async def require_cluster(call: Call, reader: HubReader) -> ClusterAccess:
-    """What may be seen of the cluster of the path.
+    """The viewer's access to the cluster in the path.
 
     Raises:
         AccessDenied: if nothing may be seen.
-        NotFound: if it may be seen, and does not exist.
+        NotFound: if the policies would allow it, but the cluster does not exist.
     """
     name = call.values["name"]
     labels = await reader.labels_of(name)
@@ -183,17 +183,17 @@ async def require_cluster(call: Call, reader: HubReader) -> ClusterAccess:
     return access
 
 
-def _raw(data: bytes | None, absent: msgspec.Raw = NULL) -> msgspec.Raw:
+def _build_raw(data: bytes | None, absent: msgspec.Raw = NULL) -> msgspec.Raw:
     return msgspec.Raw(data) if data else absent
 
 
-def _operator_total(stored: StoredCluster) -> int:
+def _count_operators(stored: StoredCluster) -> int:
     summary = stored.read("operators_summary")
     total = summary.get("total", 0) if isinstance(summary, dict) else 0
     return total if isinstance(total, int) else 0
 
 
-def _collection_state(found: Any) -> CollectionState | msgspec.UnsetType:
+def _build_collection_state(found: Any) -> CollectionState | msgspec.UnsetType:
     if not isinstance(found, dict):
         return msgspec.UNSET
     return CollectionState(

@@ -1,4 +1,4 @@
-"""What is on a cluster: nodes, operators, namespaces, events."""
+"""Endpoints of a cluster's contents: nodes, operators, namespaces, events."""
 
 from collections import Counter
 from typing import Annotated, Any
@@ -46,13 +46,13 @@ class NamespaceParameters(Paging, frozen=True, kw_only=True):
 
 
 class EventParameters(Paging, frozen=True, kw_only=True):
-    """How many events."""
+    """The number of events."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
 
 
 class NamespaceItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace with numbers."""
+    """A namespace with the number of its operators and objects."""
 
     name: str
     operator_count: int | msgspec.UnsetType = msgspec.UNSET
@@ -80,12 +80,12 @@ class ContentEndpoints:
         return slice_page(rows, wanted)
 
     async def node(self, call: Call) -> dict[str, Any]:
-        """One node, with its newest points if asked for."""
+        """One node, with its newest points if `include_metrics` is set."""
         name, node = call.values["name"], call.values["node"]
         access = await require_cluster(call, self._reader)
         found = await self._reader.node(name, node)
         if not access.filter_of("nodes").passes(
-            views.node_item(found) if found is not None else Item(name=node)
+            views.build_node_item(found) if found is not None else Item(name=node)
         ):
             raise AccessDenied(f"Access denied to node '{node}'")
         if found is None:
@@ -102,7 +102,7 @@ class ContentEndpoints:
         """Operators that may be seen."""
         wanted = call.parameters(OperatorParameters)
         access = await require_cluster(call, self._reader)
-        rows = await self._operators(call.values["name"], access)
+        rows = await self._list_operators(call.values["name"], access)
         if wanted.namespace:
             rows = [row for row in rows if _serves(row, wanted.namespace)]
         if wanted.status:
@@ -110,10 +110,10 @@ class ContentEndpoints:
         return slice_page(rows, wanted)
 
     async def namespaces(self, call: Call) -> Page:
-        """Names of namespaces that may be seen, or numbers of each."""
+        """Namespaces that may be seen: their names, or items with counts."""
         wanted = call.parameters(NamespaceParameters)
         access = await require_cluster(call, self._reader)
-        names = await self._namespaces(call.values["name"], access)
+        names = await self._list_namespaces(call.values["name"], access)
         if not (wanted.with_operator_count or wanted.with_resource_counts):
             return slice_page(names, wanted)
         page = slice_page(names, wanted)
@@ -121,7 +121,7 @@ class ContentEndpoints:
         return msgspec.structs.replace(page, items=items)
 
     async def events(self, call: Call) -> Page:
-        """What happened to a cluster, newest first."""
+        """Events of a cluster, newest first."""
         wanted = call.parameters(EventParameters)
         access = await require_cluster(call, self._reader)
         found = await self._reader.events(call.values["name"], wanted.limit)
@@ -133,11 +133,11 @@ class ContentEndpoints:
         ]
         return slice_page(shown, wanted)
 
-    async def _operators(self, name: str, access: ClusterAccess) -> list[views.Row]:
+    async def _list_operators(self, name: str, access: ClusterAccess) -> list[views.Row]:
         rows = await self._reader.rows(name, "operators")
         return views.keep_operators(rows, access.filter_of("operators"))
 
-    async def _namespaces(self, name: str, access: ClusterAccess) -> list[str]:
+    async def _list_namespaces(self, name: str, access: ClusterAccess) -> list[str]:
         names = await self._reader.namespaces(name)
         return views.keep_namespaces(names, access.filter_of("namespaces"))
 
@@ -149,7 +149,7 @@ class ContentEndpoints:
         access: ClusterAccess,
         wanted: NamespaceParameters,
     ) -> list[NamespaceItem]:
-        operators = await self._operators(name, access) if wanted.with_operator_count else []
+        operators = await self._list_operators(name, access) if wanted.with_operator_count else []
         counts: dict[str, Counter[str]] = {}
         if wanted.with_resource_counts:
             for kind in KINDS:
@@ -157,10 +157,10 @@ class ContentEndpoints:
                 if kind == "pods":
                     rows = views.keep_objects(rows, access.filter_of("pods"))
                 counts[kind] = views.count_by_namespace(rows)
-        return [_namespace_item(each, operators, counts, wanted) for each in namespaces]
+        return [_build_namespace_item(each, operators, counts, wanted) for each in namespaces]
 
 
-def _namespace_item(
+def _build_namespace_item(
     name: str,
     operators: list[views.Row],
     counts: dict[str, Counter[str]],
@@ -179,5 +179,5 @@ def _namespace_item(
 
 
 def _serves(row: views.Row, namespace: str) -> bool:
-    reach = views.operator_item(row).namespaces
+    reach = views.build_operator_item(row).namespaces
     return namespace in reach or "*" in reach

@@ -51,7 +51,7 @@ class CountsParameters(Paging, frozen=True, kw_only=True):
 
 
 class Pagination(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where a page stands."""
+    """The position of a page in its list."""
 
     total: int
     page: int
@@ -143,7 +143,7 @@ class CustomEndpoints:
     async def types(self, call: Call) -> Page:
         """Types that may be seen on at least one cluster."""
         wanted = call.parameters(TypesParameters)
-        visible = await self._visible_clusters(call.viewer)
+        visible = await self._list_visible_clusters(call.viewer)
         found = []
         for source in await self._catalog.list():
             clusters = [
@@ -162,7 +162,7 @@ class CustomEndpoints:
         wanted = call.parameters(CountsParameters)
         if not wanted.type:
             raise BadRequest("at least one type parameter is required")
-        visible = await self._visible_clusters(call.viewer)
+        visible = await self._list_visible_clusters(call.viewer)
         found = []
         for type_ in dict.fromkeys(wanted.type):
             source = await self._catalog.find(type_) if "/" not in type_ else None
@@ -180,7 +180,7 @@ class CustomEndpoints:
         every = found.resources.resources
         rows = every
         if not access.filter.is_open:
-            rows = [row for row in every if access.filter.passes(_item(row))]
+            rows = [row for row in every if access.filter.passes(_build_item(row))]
         is_filtered = len(rows) != len(every)
         if not access.shows_aggregations:
             return Seen(rows=rows, is_filtered=is_filtered, aggregations=None)
@@ -193,7 +193,7 @@ class CustomEndpoints:
         }
         return Seen(rows=rows, is_filtered=is_filtered, aggregations=shown)
 
-    async def _visible_clusters(self, viewer: Viewer) -> dict[str, dict[str, str]]:
+    async def _list_visible_clusters(self, viewer: Viewer) -> dict[str, dict[str, str]]:
         """Labels of the clusters that may be seen, by name."""
         labels = await self._reader.labels(await self._reader.cluster_names())
         return {
@@ -242,7 +242,7 @@ class CustomEndpoints:
         return item
 
 
-def _item(row: Resource) -> Item:
+def _build_item(row: Resource) -> Item:
     namespaces = (row.namespace,) if row.namespace else ()
     return Item(name=row.name, namespaces=namespaces, labels=row.labels, values=row.values)
 

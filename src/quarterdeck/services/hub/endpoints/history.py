@@ -1,7 +1,7 @@
-"""Metrics over time, of what a viewer may see.
+"""Endpoints of metrics over time.
 
-Numbers of the past cannot be computed again for a restricted viewer, so a metric that counts what
-they may not see is refused.
+Stored numbers cannot be computed again for a restricted viewer, so a metric that counts objects
+which the viewer may not see is refused.
 """
 
 from collections.abc import Mapping
@@ -107,7 +107,7 @@ class HistoryEndpoints:
         filter_ = access.filter_of("nodes")
         if not filter_.is_open:
             found = await self._reader.node(name, node)
-            if not filter_.passes(views.node_item(found) if found else Item(name=node)):
+            if not filter_.passes(views.build_node_item(found) if found else Item(name=node)):
                 raise AccessDenied(_DENIED)
         labels = {"cluster": (name,), "node": (node,)}
         return await self._query(call, f"clusterpulse_node_{metric}", labels)
@@ -200,7 +200,7 @@ class HistoryEndpoints:
 
 
 def _choose(metric: str, known: Mapping[str, object]) -> str:
-    """The metric, if there is one of this name: nothing else ever reaches a query."""
+    """Check the name of a metric, so that only known names reach a query."""
     if not metric:
         raise BadRequest("metric parameter required")
     if metric not in known:
@@ -221,20 +221,20 @@ def _may_count(metric: str, access: ClusterAccess) -> bool:
 
 
 def _answer(found: list[Series]) -> HistoryAnswer:
-    return HistoryAnswer(data=Matrix(result=[_series(each) for each in found]))
+    return HistoryAnswer(data=Matrix(result=[_build_series(each) for each in found]))
 
 
-def _series(each: Series) -> dict[str, Any]:
+def _build_series(each: Series) -> dict[str, Any]:
     return {
         "metric": {"__name__": each.name, **dict(each.labels)},
-        "values": [[_at(at), _number(value)] for at, value in each.points],
+        "values": [[_format_time(at), _format_number(value)] for at, value in each.points],
     }
 
 
-def _at(at: float) -> float | int:
+def _format_time(at: float) -> float | int:
     return int(at) if at.is_integer() else at
 
 
-def _number(value: float) -> str:
-    """As Prometheus writes numbers: whole ones without a point."""
+def _format_number(value: float) -> str:
+    """Format a number as Prometheus does: whole numbers without a decimal point."""
     return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -1,4 +1,4 @@
-"""Registries, and whether the hub itself is well."""
+"""Endpoints of registries, and of the health of the hub itself."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ PING_S = 2.0
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether something is well."""
+    """The result of a health check."""
 
     status: str
     error: str | msgspec.UnsetType = msgspec.UNSET
@@ -40,14 +40,14 @@ class HealthEndpoints:
         self._state = state
 
     async def healthz(self, _: Call) -> Health:
-        """The process runs."""
+        """Liveness: always ok."""
         return Health(status="ok")
 
     async def readyz(self, _: Call) -> Health:
-        """The store answers.
+        """Readiness: ok if the store answers.
 
         Raises:
-            NotReady: if it does not.
+            NotReady: if the store does not answer.
         """
         try:
             async with asyncio.timeout(PING_S):
@@ -64,7 +64,7 @@ class RegistryEndpoints:
         self._reader = reader
 
     async def status(self, call: Call) -> Page:
-        """Registries; who may see no cluster sees none, and nobody sees which Secret is used."""
+        """Registries, without names of Secrets; empty for viewers who may see no cluster."""
         viewer = call.viewer
         names = await self._reader.cluster_names()
         labels = await self._reader.labels(names)
@@ -75,18 +75,20 @@ class RegistryEndpoints:
         found = await self._reader.registries()
         items = [
             RegistryItem(
-                name=each["name"], spec=_public(each["spec"]), status=_mapping(each["status"])
+                name=each["name"],
+                spec=_drop_credentials(each["spec"]),
+                status=_to_mapping(each["status"]),
             )
             for each in found
         ]
         return slice_page(items, call.parameters(Paging))
 
 
-def _public(spec: Any) -> dict[str, Any] | None:
+def _drop_credentials(spec: Any) -> dict[str, Any] | None:
     if not isinstance(spec, dict):
         return None
     return {name: value for name, value in spec.items() if name != "credentials_ref"}
 
 
-def _mapping(value: Any) -> dict[str, Any] | None:
+def _to_mapping(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None

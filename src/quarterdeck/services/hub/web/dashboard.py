@@ -1,4 +1,4 @@
-"""The handler of the hub's port: the page, its session, and what the page asks for.
+"""The handler of the hub's port: the page, its session, and the API of the page.
 
     /login?code=…   redeems a one-time link             /k8s/…      the Kubernetes API
     /login/…        logs in through an OpenID issuer
@@ -42,7 +42,6 @@ from quarterdeck.services.hub.web.watches import Watches
 from quarterdeck.wire.status import ApiError, BadRequest, Forbidden, Unauthorized
 
 Answer = Response | StreamResponse
-LOGIN = "/login"
 SESSION = "/session"
 MAX_BODY = 64 * 1024
 _HUB = ("/api/v1", "/healthz", "/readyz")
@@ -68,7 +67,7 @@ class Dashboard:
         hint: str = "",
         oidc: OidcLogin | None = None,
     ) -> None:
-        """`hub` answers the hub API; `hint` tells a viewer where to find a token."""
+        """`hub` answers the hub API; `hint` describes where to find a token."""
         self._hub = hub
         self._sessions = sessions
         self._transports = transports
@@ -130,7 +129,7 @@ class Dashboard:
             return fail(error)
 
     def _needs_session(self, request: Request) -> bool:
-        """Whether a request to the hub API counts on a session instead of a token."""
+        """Whether a request to the hub API uses a session instead of a token."""
         return "authorization" not in request.headers and bool(self._sessions.find(request))
 
     def _check_site(self, request: Request) -> None:
@@ -139,10 +138,10 @@ class Dashboard:
             raise Forbidden(f"the dashboard refuses requests of other sites ({header})")
 
     async def _require(self, request: Request) -> Viewer:
-        """Who asks.
+        """The viewer of a request, who must be logged in.
 
         Raises:
-            Unauthorized: if nobody is logged in.
+            Unauthorized: without a login.
             Forbidden: if the request changes something and lacks the token of its session.
         """
         viewer = await self._find_viewer(request)
@@ -169,7 +168,7 @@ class Dashboard:
         )
 
     async def _ask_who(self, request: Request, token: str = "") -> dict[str, Any] | None:
-        """Who the hub takes somebody for: by a token, or by headers of a trusted proxy."""
+        """Ask the hub for the user of a token, or of headers of a trusted proxy."""
         headers = [each for each in request.headers.items() if each[0] != "authorization"]
         if token:
             headers.append(("authorization", f"Bearer {token}"))
@@ -181,7 +180,7 @@ class Dashboard:
         return None if found.get("username") == "system:anonymous" else found
 
     async def _ask_hub(self, request: Request) -> Answer:
-        """The hub API with the token of a session."""
+        """Call the hub API with the token of the session."""
         viewer = await self._require(request)
         return await self._hub(_authorize(request, viewer))
 
@@ -198,7 +197,7 @@ class Dashboard:
         return self.streams.hold(viewer, answer)
 
     def _build_check(self, request: Request, viewer: Viewer) -> IsValid:
-        """Whether the viewer of a request is still logged in, for streams."""
+        """Build the check whether the viewer of a stream is still logged in."""
 
         async def is_valid() -> bool:
             found = await self._find_viewer(request)
@@ -207,7 +206,7 @@ class Dashboard:
         return is_valid
 
     def _redeem(self, request: Request) -> Response:
-        """Turn a one-time link into a session; a used one leads to the page that asks who."""
+        """Redeem a one-time link for a session; a used one leads to the login page."""
         if request.method != "GET":  # a HEAD must not use the link up
             return Response(405, [("Allow", "GET"), *SECURITY])
         code = (parse_qs(request.query).get("code") or [""])[0]

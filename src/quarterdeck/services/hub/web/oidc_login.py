@@ -4,7 +4,7 @@
     /login/callback?code&state   turns its answer into a session
 
 The values of a login are in a cookie of the browser that began it, not in this process: any replica
-can finish it, and nobody fills a table by beginning many. The cookie is Lax because the browser
+can finish it, and many attempts cannot fill a table. The cookie is Lax because the browser
 comes back from another site. The cookie of the session stays Strict.
 """
 
@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 import msgspec
 
 from quarterdeck.inventory.access.principal import Principal
+from quarterdeck.kit import base64url
 from quarterdeck.kit import json as kit_json
-from quarterdeck.kit import jws
 from quarterdeck.kit.authorization_code import Attempt, CodeFlow, begin_attempt, check_binding
 from quarterdeck.kit.http import Request, Response
 from quarterdeck.kit.oidc import OidcError
@@ -53,7 +53,7 @@ class OidcLogin:
         *,
         public_url: str = "",
     ) -> None:
-        """`public_url` is what browsers call this hub; empty takes the Host of each request."""
+        """`public_url` is the URL of this hub for browsers; empty uses the Host of each request."""
         self._flow = flow
         self._verifier = verifier
         self._sessions = sessions
@@ -80,7 +80,7 @@ class OidcLogin:
         return _redirect(url, self._build_cookie(request, pending))
 
     async def finish(self, request: Request) -> Response:
-        """Open a session for the user whom the issuer names."""
+        """Open a session for the user that the issuer names."""
         if request.method != "GET":
             return Response(405, [("Allow", "GET"), *SECURITY])
         given = {name: values[0] for name, values in parse_qs(request.query).items()}
@@ -118,7 +118,7 @@ class OidcLogin:
 
     def _build_cookie(self, request: Request, pending: Pending | None) -> str:
         """The `Set-Cookie` header of a login that has begun; None removes it."""
-        value = jws.encode_base64url(kit_json.encode(pending)) if pending else ""
+        value = base64url.encode(kit_json.encode(pending)) if pending else ""
         age = LIFETIME_S if pending else 0
         name = name_cookie(request, _COOKIE)
         is_https = request.peer.secure or self._sessions.is_https
@@ -133,7 +133,7 @@ class OidcLogin:
 
 
 def is_own_path(path: str) -> bool:
-    """Whether a path is one of this page, and no way to another site."""
+    """Whether a redirect to a path stays on this site."""
     if not path.startswith("/") or len(path) > _MAX_NEXT_CHARS:
         return False
     is_printable = path.isascii() and path.isprintable()
@@ -147,13 +147,13 @@ def _matches(given: str, wanted: str) -> bool:
 def _read_pending(request: Request) -> Pending | None:
     value = read_cookie(request, _COOKIE)
     try:
-        pending = msgspec.json.decode(jws.decode_base64url(value), type=Pending)
+        pending = msgspec.json.decode(base64url.decode(value), type=Pending)
     except (ValueError, msgspec.MsgspecError):
         return None
     return pending if is_own_path(pending.next) else None
 
 
-def _redirect(where: str, *cookies: str) -> Response:
-    location = quote(where, safe=":/?#[]@!$&'()*+,;=%-._~")
+def _redirect(target: str, *cookies: str) -> Response:
+    location = quote(target, safe=":/?#[]@!$&'()*+,;=%-._~")
     headers = [("Location", location), _NO_STORE, *SECURITY]
     return Response(303, [*headers, *(("Set-Cookie", each) for each in cookies)])
