@@ -13,7 +13,7 @@ import msgspec
 
 from quarterdeck.app import definitions, embedded
 from quarterdeck.app.activity import ActivityPrinter
-from quarterdeck.app.bind_address import metrics_page, parse_bind
+from quarterdeck.app.bind_address import build_metrics_page, parse_bind
 from quarterdeck.app.cluster_factory import build_admin_config
 from quarterdeck.app.console import Console
 from quarterdeck.app.definition_cache import load_manifests
@@ -21,7 +21,7 @@ from quarterdeck.app.embedded import Embedded, Plan
 from quarterdeck.app.host import TOKEN_FILE, Endpoint, Host
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.operator_roles import OPERATORS, grant_roles, grant_simulators
-from quarterdeck.app.parts import Part, choose, list_kinds, service_name_of
+from quarterdeck.app.parts import Part, choose, choose_service_name, list_kinds
 from quarterdeck.app.ports import ListenPort, check_ports
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
@@ -84,14 +84,14 @@ async def up(
 
 
 class _Pages(NamedTuple):
-    """Where the pages of health and metrics listen; None for nowhere."""
+    """The addresses of the health and metrics pages; None if they are disabled."""
 
     health: BindAddress | None
     metrics: BindAddress | None
 
     @classmethod
     def parse(cls, settings: Settings) -> "_Pages":
-        """Raises SettingError for an address that is none."""
+        """Parse the addresses in the settings. Raises SettingError for an invalid one."""
         return cls(
             parse_bind(settings.health_bind_address, settings.health_port, flag="--health-port"),
             parse_bind(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port"),
@@ -110,7 +110,7 @@ class _Clients(NamedTuple):
 
     admin: Client
     operators: Client
-    """Has the roles of the operators and nothing else."""
+    """A client with the roles of the operators and nothing else."""
 
 
 class _Process(NamedTuple):
@@ -168,7 +168,7 @@ def _build_manager(process: _Process, parts: Sequence[Part], pages: _Pages) -> M
     settings, server = process.settings, process.server
     return Manager(
         process.clients.operators,
-        service_name=service_name_of(parts),
+        service_name=choose_service_name(parts),
         webhooks=build_embedded(
             settings,
             parts,
@@ -176,8 +176,8 @@ def _build_manager(process: _Process, parts: Sequence[Part], pages: _Pages) -> M
             authority=server.authority.certificate("authority"),
         ),
         health=pages.health,
-        # the API server's certificate: whoever trusts one trusts both
-        metrics=metrics_page(pages.metrics, settings, own=server.certificate.context),
+        # the API server's certificate: one CA for both
+        metrics=build_metrics_page(pages.metrics, settings, own=server.certificate.context),
         grace_s=_GRACE_S,
         clock=process.clock,
         watch_loop=True,
@@ -191,7 +191,7 @@ def _build_host(
     part_settings: Sequence[msgspec.Struct],
     console: Console,
 ) -> Host:
-    """What the operators are attached to."""
+    """Build the host that the operators are attached to."""
     server = process.server
     return Host(
         settings=process.settings,
@@ -249,7 +249,7 @@ async def _start_server(
 
 
 def _check_ports(settings: Settings, parts: Sequence[Part], pages: _Pages) -> None:
-    """Fail before anything is created."""
+    """Check the ports before anything is created."""
     ports = [ListenPort(settings.port, "--port")]
     ports += [
         ListenPort(getattr(settings, field.name) or 0, field.flag)
@@ -271,7 +271,7 @@ async def _print_activity(
     console: Console,
     clock: Clock,
 ) -> None:
-    """Print what happens from now on."""
+    """Print the activity of the store from now on."""
     quiet = {name for part in parts for name in part.quiet_kinds}
     shown = [kind.KIND for kind in list_kinds(parts) if kind.KIND.kind not in quiet]
     kinds = {kind.gvr.group_resource: kind.kind for kind in shown}

@@ -49,7 +49,7 @@ async def attach(host: Host) -> None:
 
 def controllers() -> Sequence[Controller[Any]]:
     """The declarations of its controllers."""
-    return (applications.controller(),)
+    return (applications.build_controller(),)
 
 
 async def _serve(host: Host, port: int) -> None:
@@ -57,9 +57,9 @@ async def _serve(host: Host, port: int) -> None:
     from quarterdeck.services.applications import Facade
 
     facade = Facade(
-        api=host.admin.raw,  # whoever reaches the plain port acts for the owner of the machine
+        api=host.admin.raw,  # clients of the plain port act for the owner of the machine
         cache=host.manager.informers.ensure(Application).cache,
-        others=host.api or _proxy(host),
+        others=host.api or _build_proxy(host),
         clock=host.clock,
         history=host.settings.event_history,
         is_leader=lambda: host.manager.is_leader,
@@ -69,11 +69,11 @@ async def _serve(host: Host, port: int) -> None:
         port=port,
         flag="--http-port",
         name="applications",
-        what="applications API on plain HTTP: /, /watch, /events, and the Kubernetes API",
+        purpose="applications API on plain HTTP: /, /watch, /events, and the Kubernetes API",
     )
 
 
-def _proxy(host: Host) -> http.Handler:
+def _build_proxy(host: Host) -> http.Handler:
     from quarterdeck.services.applications.proxy import Proxy
 
     api = host.client.raw

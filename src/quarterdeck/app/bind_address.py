@@ -36,7 +36,7 @@ def parse_bind(
     return BindAddress(host.strip("[]") or _ALL_INTERFACES, int(number))
 
 
-def metrics_page(
+def build_metrics_page(
     bind: BindAddress | None, settings: Settings, *, own: ssl.SSLContext | None = None
 ) -> MetricsPage | None:
     """How metrics are served; None if they are disabled.

@@ -1,4 +1,4 @@
-"""The bootstrap service of this process: what it is made of, `quarterdeck bootstrap`, and `up`.
+"""Composes the bootstrap service, for `quarterdeck bootstrap` and for `up`.
 
 `cryptography` costs more start-up time than the API server, so `up` loads the service when
 everything else is ready.
@@ -34,9 +34,9 @@ from quarterdeck.wire.status import ApiError
 
 FLAG = "--bootstrap-port"
 _IN_VM = "https://10.0.2.2:{port}"
-"""This machine, as VMs with user networking of QEMU see it."""
+"""The address of this machine for VMs with QEMU's user networking."""
 _AFTER_S = 1.0
-"""How long after the start `up` loads the service."""
+"""Seconds after the start of `up` until the service is loaded."""
 
 
 class Place(NamedTuple):
@@ -47,9 +47,9 @@ class Place(NamedTuple):
     flag: str
     names: tuple[str, ...] = ()
     url: str = ""
-    """Where the operator finds it; where it listens if empty."""
+    """URL for the operator; empty means the address it listens on."""
     machine_url: str = ""
-    """Where machines find it; the same if empty."""
+    """URL for machines; empty means the same as `url`."""
     certificate_s: int = MAX_CERTIFICATE_S
     """How long certificates of machines are valid."""
 
@@ -113,7 +113,7 @@ def _warn_of_method(name: str, problem: str) -> None:
 
 
 async def _publish(client: Client, namespace: str, data: Mapping[str, str]) -> None:
-    """Say where the service is and whom to trust; nothing of it is secret."""
+    """Publish the addresses and the CA of the service; none of them is secret."""
     metadata = {"name": CONFIG_MAP, "namespace": namespace}
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
     maps = client.resource(ConfigMap.KIND.gvr)
@@ -129,7 +129,7 @@ class BootstrapSettings(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: str = ""
     context: str = ""
     namespace: str = ""
-    """Of tokens and authority; empty for the namespace of the pod, or the usual one."""
+    """Namespace of tokens and CA; empty means that of the pod, or the default one."""
     host: str = HOST
     port: int = 8445
     names: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ async def serve_bootstrap(
 async def attach(host: Host) -> None:
     """Run the service in `up`, with the rights it has in a cluster."""
     port = host.settings.bootstrap_port
-    await definitions.apply(host.admin.raw, [*bootstrap_manifests.permissions(HERE).values()])
+    await definitions.apply(host.admin.raw, [*bootstrap_manifests.build_permissions(HERE).values()])
     account = f"system:serviceaccount:{NAMESPACE}:{bootstrap_manifests.NAME}"
     groups = (f"system:serviceaccounts:{NAMESPACE}", "system:serviceaccounts")
     client = host.admin.impersonating(
@@ -204,7 +204,7 @@ async def attach(host: Host) -> None:
 
 
 def build_inviter(client: Client, namespace: str = NAMESPACE) -> BootstrapClient:
-    """The service as the operator reaches it: with the credential it has for the API server."""
+    """Build the operator's client of the service, with its credentials for the API server."""
     config = client.config
 
     def read_token() -> str:
@@ -217,7 +217,7 @@ def build_inviter(client: Client, namespace: str = NAMESPACE) -> BootstrapClient
 
 
 def _list_names(place: Place, namespace: str) -> Sequence[str]:
-    """By what machines and pods may reach the service."""
+    """The host names and addresses by which machines and pods reach the service."""
     service = f"{bootstrap_manifests.NAME}.{namespace}"
     return (
         *place.names,

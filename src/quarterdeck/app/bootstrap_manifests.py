@@ -1,7 +1,7 @@
 """The bootstrap service in a cluster: its own identity, rights, Deployment and network. Pure.
 
-It reads claims and writes their status; Secrets it sees in its own namespace only, so it holds no
-credential of a hypervisor. The operator may ask it for tokens, and cannot read its Secrets.
+It reads claims and writes their status. It reads Secrets in its own namespace only, so it has no
+credentials of hypervisors. The operator may request tokens from it, but cannot read its Secrets.
 """
 
 from typing import TYPE_CHECKING
@@ -39,8 +39,8 @@ _TOKENS = {
 }
 
 
-def permissions(place: "Place") -> dict[str, Document]:
-    """Who the service is, what it may do, and who may ask it for tokens, by file name."""
+def build_permissions(place: "Place") -> dict[str, Document]:
+    """The account and permissions of the service, and of those who request tokens, by file name."""
     own = Workload(NAME, place.namespace, LABELS)
     return {
         "bootstrap_service_account": own.build_object("v1", "ServiceAccount"),
@@ -59,12 +59,12 @@ def permissions(place: "Place") -> dict[str, Document]:
     }
 
 
-def workload(place: "Place") -> dict[str, Document]:
-    """The process and what stands around it, by file name."""
+def build_workload(place: "Place") -> dict[str, Document]:
+    """The Deployment and the objects it needs, by file name."""
     own = Workload(NAME, place.namespace, LABELS)
     port = build_tcp_port("bootstrap", PORT)
     return {
-        "bootstrap": _deployment(place, own),
+        "bootstrap": _build_deployment(place, own),
         "bootstrap_service": {
             **own.build_object("v1", "Service"),
             # a challenge is answered at the replica that made it
@@ -74,7 +74,7 @@ def workload(place: "Place") -> dict[str, Document]:
     }
 
 
-def _deployment(place: "Place", own: Workload) -> Document:
+def _build_deployment(place: "Place", own: Workload) -> Document:
     probe = {"httpGet": {"path": "/readyz", "port": "bootstrap", "scheme": "HTTPS"}}
     container = {
         "name": "bootstrap",

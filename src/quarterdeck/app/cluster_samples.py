@@ -13,7 +13,7 @@ _API = f"{GROUP}/v1alpha1"
 _SYSTEM_NAMESPACES = {"exclude": ["openshift-*", "kube-*"]}
 
 
-def _quantity(name: str, path: str) -> dict[str, Any]:
+def _build_quantity_field(name: str, path: str) -> dict[str, Any]:
     return {"name": name, "path": path, "type": "quantity"}
 
 
@@ -21,7 +21,7 @@ def _count(name: str, path: str, default: str = "0") -> dict[str, Any]:
     return {"name": name, "path": path, "type": "integer", "default": default}
 
 
-def _metric_source(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+def _build_metric_source(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": _API,
         "kind": "MetricSource",
@@ -30,7 +30,7 @@ def _metric_source(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-PVC_CAPACITY = _metric_source(
+PVC_CAPACITY = _build_metric_source(
     "default-pvc-capacity",
     {
         "source": {
@@ -41,8 +41,8 @@ PVC_CAPACITY = _metric_source(
         },
         "fields": [
             {"name": "phase", "path": ".status.phase"},
-            _quantity("capacity", ".status.capacity.storage"),
-            _quantity("requested", ".spec.resources.requests.storage"),
+            _build_quantity_field("capacity", ".status.capacity.storage"),
+            _build_quantity_field("requested", ".spec.resources.requests.storage"),
             {"name": "storageClass", "path": ".spec.storageClassName"},
             {"name": "accessMode", "path": ".spec.accessModes[0]"},
             {"name": "volumeMode", "path": ".spec.volumeMode", "default": "Filesystem"},
@@ -84,7 +84,7 @@ PVC_CAPACITY = _metric_source(
     },
 )
 
-DEPLOYMENT_HEALTH = _metric_source(
+DEPLOYMENT_HEALTH = _build_metric_source(
     "default-deployment-health",
     {
         "source": {
@@ -124,15 +124,15 @@ DEPLOYMENT_HEALTH = _metric_source(
 )
 
 DEFAULT_METRIC_SOURCES: tuple[Mapping[str, Any], ...] = (PVC_CAPACITY, DEPLOYMENT_HEALTH)
-"""What every hub collects unless it is told otherwise."""
+"""What every hub collects by default."""
 
-PVC_USAGE = _metric_source(
+PVC_USAGE = _build_metric_source(
     "pvc-usage",
     {
         "source": {"apiVersion": "v1", "kind": "PersistentVolumeClaim"},
         "fields": [
-            _quantity("used", ".status.capacity.storage"),
-            _quantity("capacity", ".spec.resources.requests.storage"),
+            _build_quantity_field("used", ".status.capacity.storage"),
+            _build_quantity_field("capacity", ".spec.resources.requests.storage"),
         ],
         "computed": [
             {"name": "usage_percent", "expression": "percentage(used, capacity)", "type": "float"}

@@ -2,39 +2,21 @@
 
 from typing import Annotated
 
-import msgspec
-
 from quarterdeck.app.hub_settings import HubSettings
-from quarterdeck.app.settings import HUB, INGESTER, RUN, UP, Option
+from quarterdeck.app.option import (
+    HUB,
+    INGESTER,
+    RUN,
+    UP,
+    Option,
+    fraction_option,
+    number_option,
+    text_option,
+)
 from quarterdeck.kit.redaction import Secret
 
-_DAY_S = 86_400
 _EVERYWHERE = (UP, RUN, HUB, INGESTER)
 _PUSH = (UP, RUN, INGESTER)
-
-
-def _number(env: str, text: str, minimum: int, maximum: int = _DAY_S) -> Option:
-    return Option(
-        help=text, env=(env,), metavar="N", minimum=minimum, maximum=maximum, is_clamped=True
-    )
-
-
-def _fraction(env: str, text: str, maximum: int) -> Option:
-    return Option(help=text, env=(env,), metavar="X", maximum=maximum)
-
-
-def _text(env: str, text: str, metavar: str = "TEXT", default_text: str = "") -> Option:
-    return Option(help=text, env=(env,), metavar=metavar, default_text=default_text)
-
-
-def _shared(option: Option) -> Option:
-    """A setting of `quarterdeck hub` and `quarterdeck ingester` too."""
-    return msgspec.structs.replace(option, commands=_EVERYWHERE)
-
-
-def _push(option: Option) -> Option:
-    """A setting of `quarterdeck ingester` too."""
-    return msgspec.structs.replace(option, commands=_PUSH)
 
 
 class Settings(HubSettings, frozen=True, kw_only=True):
@@ -44,30 +26,53 @@ class Settings(HubSettings, frozen=True, kw_only=True):
 
     redis_url: Annotated[
         str,
-        _shared(
-            _text(
-                "REDIS_URL",
-                "Redis of the hub's state: redis[s][+sentinel|+cluster]://HOST:PORT/...",
-                "URL",
-                "none; the state is embedded",
-            )
+        text_option(
+            "REDIS_URL",
+            "Redis of the hub's state: redis[s][+sentinel|+cluster]://HOST:PORT/...",
+            metavar="URL",
+            default_text="none; the state is embedded",
+            commands=_EVERYWHERE,
         ),
     ] = ""
     redis_host: Annotated[
         str,
-        _shared(_text("REDIS_HOST", "Host of Redis, instead of a URL.", "HOST", "none")),
+        text_option(
+            "REDIS_HOST",
+            "Host of Redis, instead of a URL.",
+            metavar="HOST",
+            default_text="none",
+            commands=_EVERYWHERE,
+        ),
     ] = ""
-    redis_port: Annotated[int, _shared(_number("REDIS_PORT", "Port of Redis.", 1, 65535))] = 6379
+    redis_port: Annotated[
+        int,
+        number_option(
+            "REDIS_PORT", "Port of Redis.", minimum=1, maximum=65535, commands=_EVERYWHERE
+        ),
+    ] = 6379
     redis_password: Annotated[
-        Secret[str], _shared(_text("REDIS_PASSWORD", "Password of Redis.", "TEXT"))
+        Secret[str],
+        text_option("REDIS_PASSWORD", "Password of Redis.", commands=_EVERYWHERE),
     ] = Secret("")
-    redis_db: Annotated[int, _shared(_number("REDIS_DB", "Database number of Redis.", 0, 1024))] = 0
+    redis_db: Annotated[
+        int,
+        number_option(
+            "REDIS_DB", "Database number of Redis.", minimum=0, maximum=1024, commands=_EVERYWHERE
+        ),
+    ] = 0
     vm_enabled: Annotated[
         bool,
-        _shared(Option(help="Keep metric history in VictoriaMetrics.", env=("VM_ENABLED",))),
+        Option(
+            help="Keep metric history in VictoriaMetrics.",
+            env=("VM_ENABLED",),
+            commands=_EVERYWHERE,
+        ),
     ] = False
     vm_endpoint: Annotated[
-        str, _shared(_text("VM_ENDPOINT", "Address of VictoriaMetrics.", "URL"))
+        str,
+        text_option(
+            "VM_ENDPOINT", "Address of VictoriaMetrics.", metavar="URL", commands=_EVERYWHERE
+        ),
     ] = "http://victoriametrics:8428"
 
     cluster_sharding: Annotated[
@@ -83,29 +88,46 @@ class Settings(HubSettings, frozen=True, kw_only=True):
 
     reconciliation_interval: Annotated[
         int,
-        _push(_number("RECONCILIATION_INTERVAL", "Seconds between two readings of a cluster.", 30)),
+        number_option(
+            "RECONCILIATION_INTERVAL",
+            "Seconds between two readings of a cluster.",
+            minimum=30,
+            commands=_PUSH,
+        ),
     ] = 30
     operator_scan_interval: Annotated[
         int,
-        _push(_number("OPERATOR_SCAN_INTERVAL", "Seconds between two scans for operators.", 60)),
+        number_option(
+            "OPERATOR_SCAN_INTERVAL",
+            "Seconds between two scans for operators.",
+            minimum=60,
+            commands=_PUSH,
+        ),
     ] = 300
     connect_timeout: Annotated[
-        int, _number("CONNECT_TIMEOUT", "Time limit of a connection test, in seconds.", 5)
+        int,
+        number_option("CONNECT_TIMEOUT", "Time limit of a connection test, in seconds.", minimum=5),
     ] = 10
     cache_ttl: Annotated[
-        int, _push(_number("CACHE_TTL", "Seconds until findings expire in the store.", 60))
+        int,
+        number_option(
+            "CACHE_TTL", "Seconds until findings expire in the store.", minimum=60, commands=_PUSH
+        ),
     ] = 600
     metrics_retention: Annotated[
         int,
-        _push(
-            _number(
-                "METRICS_RETENTION", "Seconds until points of nodes and registries expire.", 300
-            )
+        number_option(
+            "METRICS_RETENTION",
+            "Seconds until points of nodes and registries expire.",
+            minimum=300,
+            commands=_PUSH,
         ),
     ] = 3600
     policy_validation_interval: Annotated[
         int,
-        _number("POLICY_VALIDATION_INTERVAL", "Seconds between two checks of a policy.", 60),
+        number_option(
+            "POLICY_VALIDATION_INTERVAL", "Seconds between two checks of a policy.", minimum=60
+        ),
     ] = 300
 
     # --- what
@@ -119,32 +141,47 @@ class Settings(HubSettings, frozen=True, kw_only=True):
     ] = True
     max_pods_per_namespace: Annotated[
         int,
-        _number(
-            "MAX_PODS_PER_NAMESPACE", "Maximum number of pods listed per namespace.", 10, 100_000
+        number_option(
+            "MAX_PODS_PER_NAMESPACE",
+            "Maximum number of pods listed per namespace.",
+            minimum=10,
+            maximum=100_000,
         ),
     ] = 100
     max_total_pods: Annotated[
-        int, _number("MAX_TOTAL_PODS", "Maximum number of pods listed per cluster.", 50, 1_000_000)
+        int,
+        number_option(
+            "MAX_TOTAL_PODS",
+            "Maximum number of pods listed per cluster.",
+            minimum=50,
+            maximum=1_000_000,
+        ),
     ] = 1000
     max_deployments: Annotated[
         int,
-        _number(
+        number_option(
             "MAX_DEPLOYMENTS",
             "Maximum number of Deployments, and of StatefulSets, listed per cluster.",
-            10,
-            100_000,
+            minimum=10,
+            maximum=100_000,
         ),
     ] = 500
     max_services: Annotated[
-        int, _number("MAX_SERVICES", "Maximum number of Services listed per cluster.", 10, 100_000)
+        int,
+        number_option(
+            "MAX_SERVICES",
+            "Maximum number of Services listed per cluster.",
+            minimum=10,
+            maximum=100_000,
+        ),
     ] = 500
     max_configmaps: Annotated[
         int,
-        _number(
+        number_option(
             "MAX_CONFIGMAPS",
             "Maximum number of ConfigMaps, and of Ingresses, listed per cluster.",
-            10,
-            100_000,
+            minimum=10,
+            maximum=100_000,
         ),
     ] = 500
     collect_resource_labels: Annotated[
@@ -152,11 +189,11 @@ class Settings(HubSettings, frozen=True, kw_only=True):
     ] = False
     resource_namespace_filter: Annotated[
         str,
-        _text(
+        text_option(
             "RESOURCE_NAMESPACE_FILTER",
             "Namespaces of the short lists: names, wildcards, !name to leave out.",
-            "A,B",
-            "all",
+            metavar="A,B",
+            default_text="all",
         ),
     ] = ""
 
@@ -164,30 +201,38 @@ class Settings(HubSettings, frozen=True, kw_only=True):
 
     cpu_warning_threshold: Annotated[
         float,
-        _fraction("CPU_WARNING_THRESHOLD", "Percentage of requested CPU that is a warning.", 1000),
+        fraction_option(
+            "CPU_WARNING_THRESHOLD", "Percentage of requested CPU that is a warning.", maximum=1000
+        ),
     ] = 85.0
     cpu_critical_threshold: Annotated[
         float,
-        _fraction("CPU_CRITICAL_THRESHOLD", "Percentage of requested CPU that is degraded.", 1000),
+        fraction_option(
+            "CPU_CRITICAL_THRESHOLD", "Percentage of requested CPU that is degraded.", maximum=1000
+        ),
     ] = 90.0
     memory_warning_threshold: Annotated[
         float,
-        _fraction(
-            "MEMORY_WARNING_THRESHOLD", "Percentage of requested memory that is a warning.", 1000
+        fraction_option(
+            "MEMORY_WARNING_THRESHOLD",
+            "Percentage of requested memory that is a warning.",
+            maximum=1000,
         ),
     ] = 85.0
     memory_critical_threshold: Annotated[
         float,
-        _fraction(
-            "MEMORY_CRITICAL_THRESHOLD", "Percentage of requested memory that is degraded.", 1000
+        fraction_option(
+            "MEMORY_CRITICAL_THRESHOLD",
+            "Percentage of requested memory that is degraded.",
+            maximum=1000,
         ),
     ] = 90.0
     node_unhealthy_threshold: Annotated[
         float,
-        _fraction(
+        fraction_option(
             "NODE_UNHEALTHY_THRESHOLD",
             "Share of nodes not ready that is unhealthy, from 0 to 1.",
-            1,
+            maximum=1,
         ),
     ] = 0.5
 
@@ -205,23 +250,29 @@ class Settings(HubSettings, frozen=True, kw_only=True):
         ),
     ] = False
     ingester_tls_enabled: Annotated[
-        bool, _push(Option(help="Serve collectors over TLS.", env=("INGESTER_TLS_ENABLED",)))
+        bool,
+        Option(help="Serve collectors over TLS.", env=("INGESTER_TLS_ENABLED",), commands=_PUSH),
     ] = True
     ingester_tls_cert: Annotated[
-        str, _push(_text("INGESTER_TLS_CERT", "Certificate of the ingester.", "FILE"))
+        str,
+        text_option(
+            "INGESTER_TLS_CERT", "Certificate of the ingester.", metavar="FILE", commands=_PUSH
+        ),
     ] = "/etc/ingester-tls/tls.crt"
     ingester_tls_key: Annotated[
-        str, _push(_text("INGESTER_TLS_KEY", "Key file of the ingester.", "FILE"))
+        str,
+        text_option(
+            "INGESTER_TLS_KEY", "Key file of the ingester.", metavar="FILE", commands=_PUSH
+        ),
     ] = "/etc/ingester-tls/tls.key"
     ingester_tls_client_ca: Annotated[
         str,
-        _push(
-            _text(
-                "INGESTER_TLS_CLIENT_CA",
-                "CA certificates that verify collectors; collectors must present a certificate.",
-                "FILE",
-                "none; a token is enough",
-            )
+        text_option(
+            "INGESTER_TLS_CLIENT_CA",
+            "CA certificates that verify collectors; collectors must present a certificate.",
+            metavar="FILE",
+            default_text="none; a token is enough",
+            commands=_PUSH,
         ),
     ] = ""
     ingester_tls_use_system_ca: Annotated[
@@ -232,37 +283,42 @@ class Settings(HubSettings, frozen=True, kw_only=True):
         ),
     ] = False
     ingester_service_name: Annotated[
-        str, _text("INGESTER_SERVICE_NAME", "Service of the ingester.", "NAME")
+        str, text_option("INGESTER_SERVICE_NAME", "Service of the ingester.", metavar="NAME")
     ] = "clusterpulse-ingester"
     collector_image: Annotated[
         str,
-        _text(
+        text_option(
             "COLLECTOR_IMAGE",
             "Image of the collectors that the hub deploys.",
-            "IMAGE",
-            "none; in `up` quarterdeck",
+            metavar="IMAGE",
+            default_text="none; in `up` quarterdeck",
         ),
     ] = ""
     collector_tls_secret: Annotated[
         str,
-        _text(
+        text_option(
             "COLLECTOR_TLS_SECRET",
             "Secret on managed clusters with the collector's certificate.",
-            "NAME",
+            metavar="NAME",
         ),
     ] = "clusterpulse-collector-tls"
     collector_ca_configmap: Annotated[
         str,
-        _text(
+        text_option(
             "COLLECTOR_CA_CONFIGMAP",
             "ConfigMap with the CA certificates that verify the ingester.",
-            "NAME",
+            metavar="NAME",
         ),
     ] = "ingester-ca"
     collector_ca_namespace: Annotated[
         str,
-        _text("COLLECTOR_CA_NAMESPACE", "Namespace of that ConfigMap.", "NAME", "the hub's"),
+        text_option(
+            "COLLECTOR_CA_NAMESPACE",
+            "Namespace of that ConfigMap.",
+            metavar="NAME",
+            default_text="the hub's",
+        ),
     ] = ""
     collector_ca_key: Annotated[
-        str, _text("COLLECTOR_CA_KEY", "Key of that ConfigMap.", "NAME")
+        str, text_option("COLLECTOR_CA_KEY", "Key of that ConfigMap.", metavar="NAME")
     ] = "service-ca.crt"

@@ -1,6 +1,6 @@
-"""What is deployed beside the operators only where it is wanted, as plain documents. Pure.
+"""Manifests of optional components, which are deployed beside the operators. Pure.
 
-Components need something of other people: the Prometheus operator, cert-manager, a Redis.
+Components need something that is not ours: the Prometheus operator, cert-manager, or a Redis.
 """
 
 from collections.abc import Iterator
@@ -21,15 +21,15 @@ ISSUER = {"kind": "Issuer", "name": "quarterdeck-selfsigned"}
 
 
 def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
-    """What needs other people's operators or a Redis, by component and file name."""
+    """The manifests of the optional components, by component and file name."""
     return {
         "prometheus": {
             "service_monitor": build_service_monitor(place),
-            "alert_rules": _alert_rules(place),
-            "pipelines_dashboard": _dashboard(place),
+            "alert_rules": _build_alert_rules(place),
+            "pipelines_dashboard": _build_dashboard(place),
         },
         "cert-manager": {
-            "certificate": _certificate(place),
+            "certificate": _build_certificate(place),
             "webhook_certificate": build_webhook_certificate(place, ISSUER),
             "issuer": build_issuer(place),
         },
@@ -43,11 +43,11 @@ def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
 
 
 def build_component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
-    """What components change about the manager, by component and file name."""
+    """The patches of the manager's Deployment, by component and file name."""
     return {
         "cert-manager": {
-            "manager_certificate": _mounted_certificate(place),
-            "manager_webhook_certificate": _mounted_webhook_certificate(place),
+            "manager_certificate": _mount_certificate(place),
+            "manager_webhook_certificate": _mount_webhook_certificate(place),
         },
         "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, place.name)},
         "ingester": {
@@ -64,7 +64,7 @@ def build_component_patches(place: Place = HERE) -> dict[str, dict[str, Document
 
 
 def build_service_monitor(place: Place) -> Document:
-    """How the Prometheus operator finds the metrics of one process."""
+    """The ServiceMonitor of one process, for the Prometheus operator."""
     return {
         **place.workload.build_object("monitoring.coreos.com/v1", "ServiceMonitor"),
         "spec": {
@@ -82,7 +82,7 @@ def build_service_monitor(place: Place) -> Document:
     }
 
 
-def _alert_rules(place: Place) -> Document:
+def _build_alert_rules(place: Place) -> Document:
     return {
         **place.workload.build_object("monitoring.coreos.com/v1", "PrometheusRule"),
         "spec": {
@@ -97,7 +97,7 @@ def _alert_rules(place: Place) -> Document:
     }
 
 
-def _dashboard(place: Place) -> Document:
+def _build_dashboard(place: Place) -> Document:
     """The dashboard as Grafana's sidecar finds it: a labelled ConfigMap."""
     document = place.workload.build_object("v1", "ConfigMap", "quarterdeck-pipelines-dashboard")
     document["metadata"]["labels"] = {**LABELS, "grafana_dashboard": "1"}
@@ -130,7 +130,7 @@ def _alerts() -> Iterator[Document]:
     }
 
 
-def _certificate(place: Place) -> Document:
+def _build_certificate(place: Place) -> Document:
     names = [f"quarterdeck-{each}.{place.namespace}.svc" for each in ("metrics", "replicas")]
     return {
         **place.workload.build_object("cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
@@ -143,7 +143,7 @@ def _certificate(place: Place) -> Document:
 
 
 def build_webhook_certificate(place: Place, issuer: Any) -> Document:
-    """What cert-manager makes for the Service of webhooks."""
+    """The cert-manager Certificate of the webhook Service."""
     name = f"{WEBHOOK_SERVICE}.{place.namespace}.svc"
     return {
         **place.workload.build_object("cert-manager.io/v1", "Certificate", WEBHOOK_SERVICE),
@@ -155,12 +155,12 @@ def build_webhook_certificate(place: Place, issuer: Any) -> Document:
     }
 
 
-def _mounted_certificate(place: Place) -> Document:
+def _mount_certificate(place: Place) -> Document:
     """The manager with the certificate; it follows the files when they are renewed."""
     return _mount(place, "serving", CERTIFICATE_SECRET, path=CERTIFICATE_PATH, env="METRICS")
 
 
-def _mounted_webhook_certificate(place: Place) -> Document:
+def _mount_webhook_certificate(place: Place) -> Document:
     return _mount(place, "webhooks", WEBHOOK_SECRET, path=WEBHOOK_PATH, env="WEBHOOK")
 
 
@@ -178,7 +178,7 @@ def _mount(place: Place, name: str, secret: str, *, path: str, env: str) -> Docu
 
 
 def build_issuer(place: Place) -> Document:
-    """An issuer of certificates that are their own authority."""
+    """A cert-manager Issuer of self-signed certificates."""
     return {
         **place.workload.build_object("cert-manager.io/v1", "Issuer", ISSUER["name"]),
         "spec": {"selfSigned": {}},

@@ -1,7 +1,7 @@
-"""The definitions of our kinds, kept in the data folder from one start of `up` to the next.
+"""Caches the CustomResourceDefinitions of our kinds in the data folder, for the next start.
 
 Building 35 of them from their types and docstrings takes a tenth of a start. The file is used only
-while the sources that definitions are built from are those it was written for.
+if the source files from which definitions are built have not changed.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from quarterdeck.meta.objects import Object
 
 FILE = "definitions.json"
 _PACKAGES = ("apis", "kit", "meta")
-"""What the types of kinds are made of: the layers that `apis` may import."""
+"""Packages whose source files affect definitions: `apis` and the layers it may import."""
 
 
 class _Cached(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class _Cached(msgspec.Struct, frozen=True):
 def load_manifests(kinds: Iterable[type[Object]], folder: Path) -> list[dict[str, Any]]:
     """The manifests of kinds, read from the folder, or built and written there."""
     kinds = tuple(kinds)
-    fingerprint, file = _fingerprint(kinds), folder / FILE
+    fingerprint, file = _compute_fingerprint(kinds), folder / FILE
     try:
         cached = msgspec.json.decode(file.read_bytes(), type=_Cached)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -43,7 +43,7 @@ def load_manifests(kinds: Iterable[type[Object]], folder: Path) -> list[dict[str
     return manifests
 
 
-def _fingerprint(kinds: Sequence[type[Object]]) -> str:
+def _compute_fingerprint(kinds: Sequence[type[Object]]) -> str:
     """Names the kinds, the interpreter, and each source file with its size and time."""
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds]
     root = Path(quarterdeck.__file__).parent

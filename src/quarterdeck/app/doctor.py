@@ -16,9 +16,10 @@ from quarterdeck.app.certificate_check import NEAR, check_certificates
 from quarterdeck.app.certificates import RENEWED, Certificates
 from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.errors import StartError
+from quarterdeck.app.option import Port
 from quarterdeck.app.ports import check_port
 from quarterdeck.app.resolution import DEFAULT, Effective, is_unset, list_fields
-from quarterdeck.app.settings import Port, Settings
+from quarterdeck.app.settings import Settings
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import redact
 from quarterdeck.storage.lockfile import find_holder
@@ -30,7 +31,7 @@ _SECRET_WORDS = ("token", "password", "secret", "key")
 
 
 class Health(enum.StrEnum):
-    """How a check went."""
+    """The result of a check."""
 
     OK = "ok"
     NOTE = "note"
@@ -54,7 +55,7 @@ class Explained(NamedTuple):
 
 
 def explain(effective: Effective, command: str) -> list[Explained]:
-    """Every setting a command has, its value and where that came from; secrets are masked."""
+    """Every setting of a command, its value and the source of it; secrets are masked."""
     return [
         Explained(
             field.name,
@@ -67,7 +68,7 @@ def explain(effective: Effective, command: str) -> list[Explained]:
 
 
 def _format_value(name: str, value: object, origin: str) -> str:
-    """A default is no secret: it is in the documentation."""
+    """Format a value; secrets are masked, but not defaults, which are in the documentation."""
     if is_unset(value):
         return "-"
     if origin != DEFAULT and any(word in name for word in _SECRET_WORDS):
@@ -76,7 +77,7 @@ def _format_value(name: str, value: object, origin: str) -> str:
 
 
 def list_certificates(effective: Effective) -> list[Path]:
-    """The certificate files that settings name, of every command: nobody else renews them."""
+    """The certificate files that settings of any command name; only the user can renew them."""
     found = {field.name: effective.value_of(field) for field in list_fields()}
     folders = [found["metrics_cert_path"], found["hub_cert_path"]]
     files = [found[name] for name in _CERTIFICATE_FILES]
@@ -88,30 +89,30 @@ def list_certificates(effective: Effective) -> list[Path]:
 async def check(settings: Settings, certificates: Sequence[Path] = ()) -> list[Finding]:
     """Checks of everything that `up` needs; `certificates` are files that settings name."""
     return [
-        _python(),
-        _loop(),
-        *_ports(settings),
-        _data(settings),
-        *_certificates(settings, certificates, SystemClock().now()),
+        _check_python(),
+        _check_loop(),
+        *_check_ports(settings),
+        _check_data(settings),
+        *_check_certificates(settings, certificates, SystemClock().now()),
         await _kubectl(),
-        _versions(),
+        _check_versions(),
     ]
 
 
-def _python() -> Finding:
+def _check_python() -> Finding:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < _LEAST_PYTHON:
         return Finding("python", Health.BAD, f"{version}; Python 3.11 or newer is required")
     return Finding("python", Health.OK, version)
 
 
-def _loop() -> Finding:
+def _check_loop() -> Finding:
     if find_spec("uvloop") is None:
         return Finding("uvloop", Health.NOTE, "not installed: pip install 'quarterdeck[speed]'")
     return Finding("uvloop", Health.OK, "installed")
 
 
-def _ports(settings: Settings) -> Iterator[Finding]:
+def _check_ports(settings: Settings) -> Iterator[Finding]:
     """Whether the ports are free; a server that runs on the same data may use them."""
     running = "" if settings.in_memory else find_holder(settings.data_dir / DATABASE)
     for field in list_fields():
@@ -134,11 +135,11 @@ def _ports(settings: Settings) -> Iterator[Finding]:
             yield Finding(name, Health.OK, f"{port} is free" if port else "any free port")
 
 
-def _data(settings: Settings) -> Finding:
+def _check_data(settings: Settings) -> Finding:
     if settings.in_memory:
         return Finding("data", Health.OK, "in memory, nothing is stored")
     folder = settings.data_dir
-    place = _existing(folder)
+    place = _find_existing(folder)
     if not os.access(place, os.W_OK):
         fix = "choose another folder with --data-dir, or use --in-memory"
         return Finding("data", Health.BAD, f"cannot write to {place}: {fix}")
@@ -156,7 +157,9 @@ def _data(settings: Settings) -> Finding:
     return Finding("data", Health.OK, text)
 
 
-def _certificates(settings: Settings, given: Sequence[Path], now: datetime) -> Iterator[Finding]:
+def _check_certificates(
+    settings: Settings, given: Sequence[Path], now: datetime
+) -> Iterator[Finding]:
     """Certificates that ended or will soon; a start renews those of the server, and no others."""
     kept = Certificates(folder=settings.data_dir / "pki")
     fixes = {kept.certificate(name): "the next start renews it" for name in RENEWED}
@@ -173,7 +176,7 @@ def _certificates(settings: Settings, given: Sequence[Path], now: datetime) -> I
         yield Finding("certificates", Health.OK, f"none expires within {NEAR.days} days")
 
 
-def _existing(folder: Path) -> Path:
+def _find_existing(folder: Path) -> Path:
     folder = folder.absolute()
     while not folder.exists():
         folder = folder.parent
@@ -201,7 +204,7 @@ async def _kubectl() -> Finding:
     return Finding("kubectl", Health.OK, f"{version} ({found})")
 
 
-def _versions() -> Finding:
+def _check_versions() -> Finding:
     from quarterdeck.server.options import ServerOptions
 
     text = f"quarterdeck {quarterdeck.__version__}, Kubernetes API {ServerOptions().git_version}"

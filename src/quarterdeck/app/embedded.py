@@ -36,7 +36,7 @@ _OTHER_PLACE = "choose another folder with --data-dir, or use --in-memory"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to start."""
+    """The settings of an embedded API server."""
 
     data_dir: Path | None
     """Folder of all data; None stores nothing."""
@@ -49,17 +49,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     options: ServerOptions = ServerOptions()
     identities: Identities = Identities()
     serving_files: ServingFiles | None = None
-    """The certificate to show; without it one is made and renewed."""
+    """The serving certificate; without it one is created and renewed."""
     host: str = HOST
     """The address to listen on."""
     pki: Path | None = None
-    """Folder of made certificates; by default beside the data."""
+    """Folder of created certificates; by default beside the data."""
     encryption_config: Path | None = None
     """Keys that encrypt objects on the disk; without it they are stored plain."""
     is_durable: bool = True
-    """Whether what is acknowledged survives a crash of the machine; off for tests."""
+    """Whether acknowledged writes survive a crash of the machine; off for tests."""
     accept_loss: bool = False
-    """Whether to go on without acknowledged writes that are lost or damaged."""
+    """Whether to start although acknowledged writes are lost or damaged."""
 
 
 class Embedded:
@@ -98,8 +98,8 @@ async def start(
     client_authorities = plan.identities.list_authorities()
     store = _open(plan)
     stack.push_async_callback(store.close)
-    folder = _folder(plan, stack)
-    authority, pem = _certificates(plan.pki or folder / "pki", clock)
+    folder = _choose_folder(plan, stack)
+    authority, pem = _ensure_certificates(plan.pki or folder / "pki", clock)
     certificate = _load_certificate(plan, authority, client_authorities, clock=clock)
     check_signing_key(plan.options.signing_key or authority.signing_key)
     tasks = await stack.enter_async_context(Supervisor("server"))
@@ -122,22 +122,22 @@ async def start(
     stack.push_async_callback(_shut_down, api, server)
     embedded = Embedded(api, server, folder, authority=authority, certificate=certificate)
     listener = await listen(server, plan.port, "--port", tls=certificate.context, host=plan.host)
-    embedded.url = f"https://{_reachable(plan.host)}:{listener.port}"
-    await api.publish_address(_reachable(plan.host).strip("[]"), listener.port)
+    embedded.url = f"https://{_choose_client_address(plan.host)}:{listener.port}"
+    await api.publish_address(_choose_client_address(plan.host).strip("[]"), listener.port)
     embedded.kubeconfig = plan.kubeconfig or folder / "kubeconfig"
     _write_kubeconfig(embedded, authority, flag=plan.kubeconfig_flag)
     return embedded
 
 
 def _build_server(*arguments: Any, **options: Any) -> ApiServer:
-    """Make the server; files it cannot use become one line."""
+    """Create the server; errors about its files become a `StartError`."""
     try:
         return ApiServer(*arguments, **options)
     except (ValueError, OSError) as error:
         raise StartError(str(error)) from error
 
 
-def _reachable(host: str) -> str:
+def _choose_client_address(host: str) -> str:
     """The address for clients on this machine."""
     if host in ("0.0.0.0", "::", ""):
         return HOST
@@ -174,30 +174,30 @@ def _open(plan: Plan) -> Store:
         fix = f"; {_OTHER_PLACE}" if type(error) is OpenFailed else ""  # the others name their own
         raise StartError(f"{error}{fix}") from error
     except OSError as error:
-        raise _data_error(plan.data_dir, error) from error
+        raise _build_data_error(plan.data_dir, error) from error
 
 
-def _data_error(folder: Path, error: OSError) -> StartError:
+def _build_data_error(folder: Path, error: OSError) -> StartError:
     reason = error.strerror or str(error)
     return StartError(f"cannot use the data folder {folder}: {reason}; {_OTHER_PLACE}")
 
 
-def _folder(plan: Plan, stack: contextlib.AsyncExitStack) -> Path:
-    """Where certificates live: beside the data, or in a private folder that goes at the end."""
+def _choose_folder(plan: Plan, stack: contextlib.AsyncExitStack) -> Path:
+    """Choose the folder of certificates: that of the data, or a private one removed at the end."""
     if plan.data_dir is not None:
         return plan.data_dir
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-")))
 
 
-def _certificates(folder: Path, clock: Clock) -> tuple[certificates.Certificates, str]:
+def _ensure_certificates(folder: Path, clock: Clock) -> tuple[certificates.Certificates, str]:
     """The certificates, and that of the authority as text."""
     try:
         found = certificates.ensure(folder, clock.now())
         return found, found.certificate("authority").read_text(encoding="ascii")
     except OSError as error:
-        raise _data_error(folder, error) from error
+        raise _build_data_error(folder, error) from error
     except UnicodeDecodeError as error:
-        raise _bad_certificates(folder, error) from error
+        raise _build_certificate_error(folder, error) from error
 
 
 def _load_certificate(
@@ -213,7 +213,7 @@ def _load_certificate(
         )
     except (ssl.SSLError, OSError) as error:
         if plan.serving_files is None and not client_authorities:
-            raise _bad_certificates(authority.folder, error) from error
+            raise _build_certificate_error(authority.folder, error) from error
         files = [*(plan.serving_files or ()), *client_authorities]
         names = ", ".join(str(path) for path in files)
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
@@ -223,10 +223,10 @@ def _load_certificate(
 
 
 def check_signing_key(path: Path) -> None:
-    """See that a file holds a private key, without the library that reads it.
+    """Check that a file holds a private key, without loading a cryptography library.
 
     Raises:
-        StartError: otherwise; every request with a token would fail later.
+        StartError: if it does not; every request with a token would fail later.
     """
     try:
         text = path.read_bytes()
@@ -242,7 +242,7 @@ def check_signing_key(path: Path) -> None:
         )
 
 
-def _bad_certificates(folder: Path, error: Exception) -> StartError:
+def _build_certificate_error(folder: Path, error: Exception) -> StartError:
     reason = getattr(error, "reason", None) or str(error)
     return StartError(
         f"cannot load the certificates in {folder}: {reason}; restore them, or move the folder "

@@ -30,7 +30,7 @@ ACCOUNT = "clusterpulse-hub"
 TOKEN_SECRET = "clusterpulse-hub-token"
 _SECRETS = GVR("", "v1", "secrets")
 _WAIT_S = 10.0
-"""For the cluster's token controller, which usually takes less than a second."""
+"""Time limit for the cluster's token controller, which usually takes less than a second."""
 _YEAR_S = 365 * 86_400
 _COLLECTED = {
     "": (
@@ -68,12 +68,12 @@ DEPLOY_RULES: tuple[dict[str, Any], ...] = (
         "verbs": ["delete", "get", "patch"],
     },
 )
-"""What the hub needs besides, outside its namespace, to deploy a collector. The collector may read
-no more than the hub, so the cluster lets the hub bind its role."""
+"""Additional cluster-wide permissions of the hub to deploy a collector. Kubernetes lets the hub
+bind the collector's role because the hub has all permissions of that role itself."""
 
 
 class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
-    """How a cluster will be called."""
+    """Name and settings of a cluster to connect."""
 
     name: str
     namespace: str = "default"
@@ -85,7 +85,7 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """What the hub gets; the token never leaves the two clusters."""
+    """The credentials for the hub; the token is stored only on the two clusters."""
 
     token: str
     authority: str
@@ -99,15 +99,15 @@ class Credentials(msgspec.Struct, frozen=True):
 async def enrol(
     cluster: Client, hub: Client, wanted: Enrolment, *, clock: Clock | None = None
 ) -> Credentials:
-    """Make the service account on the cluster; returns its token.
+    """Create the service account on the cluster; returns its token.
 
     Raises:
-        ApiError: if we may not, or the cluster gives no token.
+        ApiError: if that is forbidden, or the cluster issues no token.
     """
-    rules = rules_for(await _list_sources(hub))
-    manifests: tuple[dict[str, Any], ...] = account_manifests(rules)
+    rules = build_rules(await _list_sources(hub))
+    manifests: tuple[dict[str, Any], ...] = build_account_manifests(rules)
     if wanted.ingester_address:
-        manifests = (*account_manifests([*rules, *DEPLOY_RULES]), *_build_deploy_role())
+        manifests = (*build_account_manifests([*rules, *DEPLOY_RULES]), *_build_deploy_role())
     await definitions.apply(cluster.raw, manifests)
     return await _read_token(cluster, clock or SystemClock())
 
@@ -115,7 +115,7 @@ async def enrol(
 async def connect_cluster(
     hub: Client, wanted: Enrolment, endpoint: str, credentials: Credentials
 ) -> None:
-    """Make the Secret and the ClusterConnection on the hub."""
+    """Create the Secret and the ClusterConnection on the hub."""
     secret = {"token": credentials.token}
     if credentials.authority and not wanted.insecure:
         secret["ca.crt"] = credentials.authority
@@ -128,11 +128,11 @@ async def connect_cluster(
         spec |= {"collectionMode": "push", "ingesterAddress": wanted.ingester_address}
     manifests = build_connection(wanted.name, endpoint, secret, namespace=wanted.namespace, **spec)
     await definitions.apply(hub.raw, manifests)
-    await _own_secret(hub, manifests[0], wanted)
+    await _set_secret_owner(hub, manifests[0], wanted)
 
 
-async def _own_secret(hub: Client, secret: dict[str, Any], wanted: Enrolment) -> None:
-    """Let the Secret go with its connection: a token that nobody uses must not stay."""
+async def _set_secret_owner(hub: Client, secret: dict[str, Any], wanted: Enrolment) -> None:
+    """Make the connection the owner of the Secret, so that the token is deleted with it."""
     connection = await hub.get(ClusterConnection, wanted.name, wanted.namespace)
     owner = {
         "apiVersion": connection.KIND.api_version,
@@ -144,7 +144,7 @@ async def _own_secret(hub: Client, secret: dict[str, Any], wanted: Enrolment) ->
     await definitions.apply(hub.raw, [{**secret, "metadata": metadata}])
 
 
-def account_manifests(rules: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+def build_account_manifests(rules: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Namespace, service account, role, binding and token Secret on the cluster."""
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": ACCOUNT}}
     where = {"namespace": NAMESPACE}
@@ -176,7 +176,7 @@ def account_manifests(rules: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]
 
 
 def _build_deploy_role() -> tuple[dict[str, Any], ...]:
-    """What the hub may do in the collector's namespace."""
+    """The Role and RoleBinding of the hub in the collector's namespace."""
     api = "rbac.authorization.k8s.io"
     metadata = {"name": ACCOUNT, "namespace": NAMESPACE}
     return (
@@ -203,7 +203,7 @@ def _build_deploy_role() -> tuple[dict[str, Any], ...]:
     )
 
 
-def rules_for(sources: Iterable[MetricSource]) -> list[dict[str, Any]]:
+def build_rules(sources: Iterable[MetricSource]) -> list[dict[str, Any]]:
     """The least that the hub must read: what it always collects, and the kinds of the sources."""
     groups = {group: set(resources) for group, resources in _COLLECTED.items()}
     for each in sources:
@@ -224,7 +224,7 @@ async def _list_sources(hub: Client) -> list[MetricSource]:
 
 
 async def _read_token(cluster: Client, clock: Clock) -> Credentials:
-    """The token of the Secret once a controller has filled it; else one that is asked for."""
+    """The token of the Secret, once a controller has filled it; else a requested token."""
     authority = cluster.config.certificate_authority.read().decode(errors="replace")
     try:
         return await run_within(clock, _WAIT_S, _wait_filled(cluster, authority))
@@ -254,7 +254,7 @@ async def _wait_filled(cluster: Client, authority: str) -> Credentials:
 
 
 def _read_credentials(secret: Mapping[str, Any], authority: str) -> Credentials | None:
-    """What a filled Secret holds; None before that."""
+    """The credentials in a Secret; None until it is filled."""
     data = secret.get("data") or {}
     if not data.get("token"):
         return None
@@ -263,7 +263,7 @@ def _read_credentials(secret: Mapping[str, Any], authority: str) -> Credentials 
 
 
 async def _request_token(cluster: Client, authority: str) -> Credentials:
-    """A token that expires, from a cluster that fills no Secrets."""
+    """Request a token that expires, from a cluster that does not fill token Secrets."""
     path = ResourcePath("", "v1", "serviceaccounts", NAMESPACE, ACCOUNT, "token")
     body = {
         "apiVersion": "authentication.k8s.io/v1",

@@ -20,7 +20,7 @@ _PROMETHEUS = "https://prometheus-community.github.io/helm-charts"
 _ELASTIC = "https://helm.elastic.co"
 
 
-def _component(
+def _build_component(
     name: str,
     source: Manifest,
     description: str,
@@ -40,7 +40,7 @@ def _component(
     }
 
 
-def _chart(
+def _build_chart(
     name: str, repository: str, chart: str, version: str, values: Mapping[str, str] | None = None
 ) -> Manifest:
     helm: dict[str, Any] = {"releaseName": name}
@@ -49,64 +49,68 @@ def _chart(
     return {"repoURL": repository, "chart": chart, "targetRevision": version, "helm": helm}
 
 
-def _directory(path: str) -> Manifest:
+def _build_directory(path: str) -> Manifest:
     # the default, said: what the server would add makes every start apply it again
     return {"repoURL": REPOSITORY, "path": f"components/{path}", "targetRevision": "HEAD"}
 
 
 _GATEWAYS = (
-    _component(
+    _build_component(
         "envoy-gateway",
-        _chart("envoy-gateway", "docker.io/envoyproxy", "gateway-helm", "v1.2.4"),
+        _build_chart("envoy-gateway", "docker.io/envoyproxy", "gateway-helm", "v1.2.4"),
         "Envoy Gateway, an implementation of the Gateway API",
     ),
-    _component(
+    _build_component(
         "nginx-ingress",
-        _chart(
+        _build_chart(
             "nginx-ingress", "https://kubernetes.github.io/ingress-nginx", "ingress-nginx", "4.11.3"
         ),
         "The Ingress controller on NGINX",
     ),
-    _component(
+    _build_component(
         "traefik",
-        _chart("traefik", "https://traefik.github.io/charts", "traefik", "32.1.0"),
+        _build_chart("traefik", "https://traefik.github.io/charts", "traefik", "32.1.0"),
         "Traefik proxy, for Ingress and Gateway API",
     ),
 )
 _APPLICATIONS = (
-    _component(
-        "hello-app", _directory("apps/hello-app"), "An HTTP service that answers with a greeting"
+    _build_component(
+        "hello-app",
+        _build_directory("apps/hello-app"),
+        "An HTTP service that answers with a greeting",
     ),
-    _component(
+    _build_component(
         "nginx",
-        _chart("nginx", "https://charts.bitnami.com/bitnami", "nginx", "18.3.5"),
+        _build_chart("nginx", "https://charts.bitnami.com/bitnami", "nginx", "18.3.5"),
         "A plain web server to put behind gateways",
     ),
-    _component(
+    _build_component(
         "demo-services",
-        _chart("demo-services", "https://stefanprodan.github.io/podinfo", "podinfo", "6.7.1"),
+        _build_chart("demo-services", "https://stefanprodan.github.io/podinfo", "podinfo", "6.7.1"),
         "A small HTTP and gRPC service behind the gateway",
     ),
-    _component("metrics-app", _directory("apps/metrics-app/k8s"), "A service with metrics"),
-    _component(
+    _build_component(
+        "metrics-app", _build_directory("apps/metrics-app/k8s"), "A service with metrics"
+    ),
+    _build_component(
         "station-monitor",
-        _directory("apps/station-monitor/k8s"),
+        _build_directory("apps/station-monitor/k8s"),
         "Alerts and dashboards to explore",
     ),
-    _component(
-        "log-generator", _directory("apps/log-generator/k8s"), "Writes logs at a fixed rate"
+    _build_component(
+        "log-generator", _build_directory("apps/log-generator/k8s"), "Writes logs at a fixed rate"
     ),
-    _component(
+    _build_component(
         "cardinality-generator",
-        _directory("apps/cardinality-generator/k8s"),
+        _build_directory("apps/cardinality-generator/k8s"),
         "Generates series with a configurable number of labels",
     ),
-    _component(
-        "otel-demo", _directory("apps/otel-demo/k8s"), "Three services that call each other"
+    _build_component(
+        "otel-demo", _build_directory("apps/otel-demo/k8s"), "Three services that call each other"
     ),
-    _component(
+    _build_component(
         "image-updater",
-        _chart(
+        _build_chart(
             "image-updater",
             "https://argoproj.github.io/argo-helm",
             "argocd-image-updater",
@@ -117,41 +121,47 @@ _APPLICATIONS = (
     ),
 )
 _OBSERVABILITY = (
-    _component(
+    _build_component(
         "kube-prometheus-stack",
-        _chart("kube-prometheus-stack", _PROMETHEUS, "kube-prometheus-stack", "79.9.0"),
+        _build_chart("kube-prometheus-stack", _PROMETHEUS, "kube-prometheus-stack", "79.9.0"),
         "Prometheus, its operator, Alertmanager and Grafana",
     ),
-    _component("loki", _chart("loki", _GRAFANA, "loki", "6.28.0"), "Logs by labels"),
-    _component(
-        "promtail", _chart("promtail", _GRAFANA, "promtail", "6.16.6"), "Ships logs to Loki"
+    _build_component("loki", _build_chart("loki", _GRAFANA, "loki", "6.28.0"), "Logs by labels"),
+    _build_component(
+        "promtail", _build_chart("promtail", _GRAFANA, "promtail", "6.16.6"), "Ships logs to Loki"
     ),
-    _component("grafana", _chart("grafana", _GRAFANA, "grafana", "8.8.2"), "Dashboards"),
-    _component("tempo", _chart("tempo", _GRAFANA, "tempo", "1.16.0"), "Traces in object storage"),
-    _component(
+    _build_component(
+        "grafana", _build_chart("grafana", _GRAFANA, "grafana", "8.8.2"), "Dashboards"
+    ),
+    _build_component(
+        "tempo", _build_chart("tempo", _GRAFANA, "tempo", "1.16.0"), "Traces in object storage"
+    ),
+    _build_component(
         "mimir",
-        _chart("mimir", _GRAFANA, "mimir-distributed", "5.6.0"),
+        _build_chart("mimir", _GRAFANA, "mimir-distributed", "5.6.0"),
         "Prometheus metrics in object storage, for many tenants",
     ),
-    _component(
+    _build_component(
         "jaeger",
-        _chart("jaeger", "https://jaegertracing.github.io/helm-charts", "jaeger", "3.4.0"),
+        _build_chart("jaeger", "https://jaegertracing.github.io/helm-charts", "jaeger", "3.4.0"),
         "Traces with a user interface of their own",
     ),
-    _component(
+    _build_component(
         "elasticsearch",
-        _chart("elasticsearch", _ELASTIC, "elasticsearch", "8.5.1"),
+        _build_chart("elasticsearch", _ELASTIC, "elasticsearch", "8.5.1"),
         "Logs by full-text index",
     ),
-    _component("kibana", _chart("kibana", _ELASTIC, "kibana", "8.5.1"), "Search in Elasticsearch"),
-    _component(
+    _build_component(
+        "kibana", _build_chart("kibana", _ELASTIC, "kibana", "8.5.1"), "Search in Elasticsearch"
+    ),
+    _build_component(
         "fluent-bit",
-        _chart("fluent-bit", "https://fluent.github.io/helm-charts", "fluent-bit", "0.48.4"),
+        _build_chart("fluent-bit", "https://fluent.github.io/helm-charts", "fluent-bit", "0.48.4"),
         "Ships logs to Elasticsearch",
     ),
-    _component(
+    _build_component(
         "otel-collector",
-        _chart(
+        _build_chart(
             "otel-collector",
             "https://open-telemetry.github.io/opentelemetry-helm-charts",
             "opentelemetry-collector",
@@ -160,9 +170,9 @@ _OBSERVABILITY = (
         ),
         "Receives, processes and exports telemetry",
     ),
-    _component(
+    _build_component(
         "victoria-metrics",
-        _chart(
+        _build_chart(
             "victoria-metrics",
             "https://victoriametrics.github.io/helm-charts",
             "victoria-metrics-single",
@@ -170,26 +180,30 @@ _OBSERVABILITY = (
         ),
         "Metrics in one binary",
     ),
-    _component(
+    _build_component(
         "pyrra",
-        _chart("pyrra", "https://rlex.github.io/helm-charts", "pyrra", "0.14.2"),
+        _build_chart("pyrra", "https://rlex.github.io/helm-charts", "pyrra", "0.14.2"),
         "Service level objectives as objects",
     ),
 )
 _STORAGE = (
-    _component(
-        "minio", _chart("minio", "https://charts.min.io", "minio", "5.4.0"), "S3 for Mimir's blocks"
+    _build_component(
+        "minio",
+        _build_chart("minio", "https://charts.min.io", "minio", "5.4.0"),
+        "S3 for Mimir's blocks",
     ),
-    _component(
+    _build_component(
         "seaweedfs",
-        _chart("seaweedfs", "https://seaweedfs.github.io/seaweedfs/helm", "seaweedfs", "4.0.379"),
+        _build_chart(
+            "seaweedfs", "https://seaweedfs.github.io/seaweedfs/helm", "seaweedfs", "4.0.379"
+        ),
         "An object store for many small files",
     ),
 )
 _USERS = {"name": "users", "type": "int", "default": "5", "description": "Virtual users"}
 _DURATION = {"name": "duration", "default": "60s", "description": "How long to run"}
 _LOADGEN = (
-    _component(
+    _build_component(
         "k6-http-loadgen",
         experiment_loadgen.build_source("k6-http-loadgen"),
         "k6 with a fixed number of users against one address",
@@ -200,7 +214,7 @@ _LOADGEN = (
             _DURATION,
         ),
     ),
-    _component(
+    _build_component(
         "k6-gateway-loadtest",
         experiment_loadgen.build_gateway_source("k6-gateway-loadtest"),
         "k6 against several gateways, one after the other",

@@ -1,8 +1,8 @@
 """Components of the catalogue that generate load: k6 in a Job, with the address that they get.
 
-A chart that renders any object (`raw`) carries the Job, so that nothing has to be installed before.
-Argo CD calls a Job healthy when it has ended well: what depends on the load waits for its end, and
-an address that does not answer fails the experiment.
+The Job is rendered by a chart for arbitrary objects (`raw`), so that nothing must be installed.
+Argo CD reports a Job as healthy once it has succeeded: what depends on the load waits for its end,
+and an address that does not answer fails the experiment.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Manifest = Mapping[str, Any]
 IMAGE = "grafana/k6:0.56.0"
 _REPOSITORY, _CHART, _VERSION = "https://bedag.github.io/helm-charts", "raw", "2.0.2"
 _REPLACED = {"argocd.argoproj.io/sync-options": "Replace=true,Force=true"}
-"""A Job cannot be changed: one with other parameters is made anew."""
+"""Annotation with sync options of Argo CD: a Job cannot be changed, so it is replaced."""
 _ONE_ADDRESS = """\
 import http from "k6/http";
 import { check } from "k6";
@@ -50,7 +50,7 @@ def build_source(name: str) -> Manifest:
     """The source of a Component that loads one address."""
     command = ["k6", "run", "--vus", "${users}", "--duration", "${duration}", "/scripts/load.js"]
     environment = {"TARGET_URL": "${targetUrl}"}
-    return _chart(name, _job(name, command, environment), _ONE_ADDRESS)
+    return _build_chart(name, _build_job(name, command, environment), _ONE_ADDRESS)
 
 
 def build_gateway_source(name: str) -> Manifest:
@@ -63,10 +63,12 @@ def build_gateway_source(name: str) -> Manifest:
         "K6_PROMETHEUS_RW_SERVER_URL": "${prometheusUrl}",
         "K6_PROMETHEUS_RW_TREND_STATS": "p(50),p(95),p(99)",
     }
-    return _chart(name, _job(name, ["sh", "-c", _EVERY_GATEWAY], environment), _ONE_GATEWAY)
+    return _build_chart(
+        name, _build_job(name, ["sh", "-c", _EVERY_GATEWAY], environment), _ONE_GATEWAY
+    )
 
 
-def _chart(name: str, job: Manifest, script: str) -> Manifest:
+def _build_chart(name: str, job: Manifest, script: str) -> Manifest:
     scripts = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -85,7 +87,7 @@ def _chart(name: str, job: Manifest, script: str) -> Manifest:
     }
 
 
-def _job(name: str, command: list[str], environment: Mapping[str, str]) -> Manifest:
+def _build_job(name: str, command: list[str], environment: Mapping[str, str]) -> Manifest:
     container = {
         "name": "k6",
         "image": IMAGE,

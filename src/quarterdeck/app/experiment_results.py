@@ -1,4 +1,4 @@
-"""Composes what collects and keeps results of experiments."""
+"""Composes the collection and the storage of experiment results."""
 
 import os
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ DEFAULT_REGION = "us-east-1"
 
 
 async def open_results(host: Host, *, metrics_url: str) -> Collector:
-    """What collects results; `metrics_url` is empty if the hub has no metrics store.
+    """Build the collector of results; `metrics_url` is empty if the hub has no metrics store.
 
     Raises:
         SettingError: naming the setting and what it should be.
     """
     settings = host.settings_of(Settings)
     try:
-        url = results_url(settings)
-        store = open_store(url, host.client, options=storage_options(settings, os.environ))
+        url = choose_results_url(settings)
+        store = open_store(url, host.client, options=build_storage_options(settings, os.environ))
     except UnknownStore as error:
         raise SettingError(f"{error} (--results-url)") from error
     hub = None
@@ -42,8 +42,8 @@ async def open_results(host: Host, *, metrics_url: str) -> Collector:
     )
 
 
-def results_url(settings: Settings) -> str:
-    """Where results go: as set, else the bucket of the existing project's variables."""
+def choose_results_url(settings: Settings) -> str:
+    """The URL of the results store: `results_url`, else the S3 bucket of the settings."""
     if settings.results_url:
         return settings.results_url
     if settings.s3_endpoint or settings.s3_bucket:
@@ -51,8 +51,8 @@ def results_url(settings: Settings) -> str:
     return ""
 
 
-def storage_options(settings: Settings, environment: Mapping[str, str]) -> dict[str, object]:
-    """How an S3 server is reached. Providers read their own variables for everything else."""
+def build_storage_options(settings: Settings, environment: Mapping[str, str]) -> dict[str, object]:
+    """Options of the S3 server. Cloud providers read the rest from their own variables."""
     endpoint = settings.s3_endpoint
     if not endpoint:
         return {}

@@ -15,7 +15,7 @@ _ENDPOINT = "{{workflow.parameters.target-endpoint}}"
 _NAME = "{{workflow.parameters.experiment-name}}"
 
 
-def _template(
+def _build_template(
     name: str,
     templates: Sequence[Manifest],
     *,
@@ -47,37 +47,37 @@ def _simulate(outputs: Mapping[str, str], *, noise: str = "") -> dict[str, str]:
     return {**found, "sim.illm.io/noise": noise} if noise else found
 
 
-def _container(name: str, image: str, command: Sequence[str], *args: str) -> Manifest:
+def _build_container(name: str, image: str, command: Sequence[str], *args: str) -> Manifest:
     return {"name": name, "container": {"image": image, "command": [*command], "args": [*args]}}
 
 
-def _sequence(*steps: str) -> Manifest:
+def _build_sequence(*steps: str) -> Manifest:
     return {"name": "main", "steps": [[{"name": each, "template": each}] for each in steps]}
 
 
-_CHECK = _container("check", _CURL, ["curl"], "-fsSk", f"https://{_ENDPOINT}/livez")
-"""The target's API server answers."""
-_LOG = _container("log", _CURL, ["echo"], f"experiment {_NAME} is done")
+_CHECK = _build_container("check", _CURL, ["curl"], "-fsSk", f"https://{_ENDPOINT}/livez")
+"""A step that checks that the target's API server answers."""
+_LOG = _build_container("log", _CURL, ["echo"], f"experiment {_NAME} is done")
 _TARGET = ({"name": "experiment-name"}, {"name": "target-endpoint"})
 
 
-def _lesson(name: str) -> Manifest:
+def _build_lesson(name: str) -> Manifest:
     """Checks the target, then waits until a person has finished the lesson."""
     explore = {"name": "explore", "suspend": {}}
-    main = _sequence("check", "explore")
-    return _template(name, (main, _CHECK, explore), parameters=_TARGET)
+    main = _build_sequence("check", "explore")
+    return _build_template(name, (main, _CHECK, explore), parameters=_TARGET)
 
 
-def _observation(name: str, minutes: str, outputs: Mapping[str, str]) -> Manifest:
+def _build_observation(name: str, minutes: str, outputs: Mapping[str, str]) -> Manifest:
     """Checks the target, then lets it run for a while; metrics are collected afterwards."""
     observe = {"name": "observe", "suspend": {"duration": minutes}}
-    main = _sequence("check", "observe", "log")
+    main = _build_sequence("check", "observe", "log")
     templates = (main, _CHECK, observe, _LOG)
     simulated = _simulate(outputs, noise="0.05")
-    return _template(name, templates, parameters=_TARGET, annotations=simulated)
+    return _build_template(name, templates, parameters=_TARGET, annotations=simulated)
 
 
-def _metrics(values: Mapping[str, float]) -> dict[str, str]:
+def _format_metrics(values: Mapping[str, float]) -> dict[str, str]:
     return {f"metric-{name}": f"{value:g}" for name, value in values.items()}
 
 
@@ -174,34 +174,37 @@ _STEPS_OF_CI = {
 }
 
 TEMPLATES: tuple[Manifest, ...] = (
-    _template(
+    _build_template(
         "cicd-fundamentals",
         (
-            _sequence(*_STEPS_OF_CI),
-            *(_container(name, image, [name], "--help") for name, image in _STEPS_OF_CI.items()),
+            _build_sequence(*_STEPS_OF_CI),
+            *(
+                _build_container(name, image, [name], "--help")
+                for name, image in _STEPS_OF_CI.items()
+            ),
         ),
         annotations=_simulate({"verdict": "pass"}),
     ),
-    _lesson("elk-validation"),
-    _observation("gateway-comparison", "46m", _metrics(_GATEWAY_METRICS)),
-    _template(
+    _build_lesson("elk-validation"),
+    _build_observation("gateway-comparison", "46m", _format_metrics(_GATEWAY_METRICS)),
+    _build_template(
         "gateway-validation",
-        (_sequence("check", "log"), _CHECK, _LOG),
+        (_build_sequence("check", "log"), _CHECK, _LOG),
         parameters=_TARGET,
-        annotations=_simulate({"verdict": "pass", **_metrics({"p99": 0.42})}),
+        annotations=_simulate({"verdict": "pass", **_format_metrics({"p99": 0.42})}),
     ),
-    _template(
+    _build_template(
         "hello-app-validation",
-        (_sequence("check", "log"), _CHECK, _LOG),
+        (_build_sequence("check", "log"), _CHECK, _LOG),
         parameters=_TARGET,
-        annotations=_simulate({"verdict": "pass", **_metrics({"p99": 0.031})}),
+        annotations=_simulate({"verdict": "pass", **_format_metrics({"p99": 0.031})}),
     ),
-    _template(
+    _build_template(
         "http-baseline",
         (
-            _sequence("load"),
+            _build_sequence("load"),
             _K6,
-            _container("cleanup", _CURL, ["echo"], f"load of {_NAME} has ended"),
+            _build_container("cleanup", _CURL, ["echo"], f"load of {_NAME} has ended"),
         ),
         parameters=(
             {"name": "experiment-name"},
@@ -210,23 +213,24 @@ TEMPLATES: tuple[Manifest, ...] = (
             {"name": "duration", "value": "60s"},
         ),
         annotations=_simulate(
-            _metrics({"http_reqs": 58200, "http_p95_ms": 4.8, "http_error_rate": 0}), noise="0.05"
+            _format_metrics({"http_reqs": 58200, "http_p95_ms": 4.8, "http_error_rate": 0}),
+            noise="0.05",
         ),
         on_exit="cleanup",
     ),
-    _observation("logging-comparison", "75m", _metrics(_LOGGING_METRICS)),
-    _lesson("loki-validation"),
-    _lesson("observability-cost-validation"),
-    _lesson("otel-validation"),
-    _lesson("prometheus-validation"),
-    _lesson("seaweedfs-validation"),
-    _lesson("slo-validation"),
-    _template(
+    _build_observation("logging-comparison", "75m", _format_metrics(_LOGGING_METRICS)),
+    _build_lesson("loki-validation"),
+    _build_lesson("observability-cost-validation"),
+    _build_lesson("otel-validation"),
+    _build_lesson("prometheus-validation"),
+    _build_lesson("seaweedfs-validation"),
+    _build_lesson("slo-validation"),
+    _build_template(
         "template-validation",
-        (_sequence("check", "log"), _CHECK, _LOG),
+        (_build_sequence("check", "log"), _CHECK, _LOG),
         parameters=_TARGET,
-        annotations=_simulate(_metrics({"p99_latency": 0.2})),
+        annotations=_simulate(_format_metrics({"p99_latency": 0.2})),
     ),
-    _observation("tracing-comparison", "20m", {"verdict": "pass"}),
-    _observation("tsdb-comparison", "90m", _metrics(_TSDB_METRICS)),
+    _build_observation("tracing-comparison", "20m", {"verdict": "pass"}),
+    _build_observation("tsdb-comparison", "90m", _format_metrics(_TSDB_METRICS)),
 )

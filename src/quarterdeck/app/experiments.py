@@ -27,7 +27,7 @@ _DEMO_DELAYS = (1.0, 0.5, 1.5, 0.3)
 
 
 async def attach(host: Host) -> None:
-    """Register the controllers, and simulators of everything they use where it is embedded."""
+    """Register the controllers, and in `up` simulators of everything they use."""
     given = host.settings_of(ExperimentsSettings)
     settings = build_operator_settings(given, is_embedded=host.is_embedded)
     metrics_url = given.metrics_url
@@ -37,8 +37,8 @@ async def attach(host: Host) -> None:
     ports = experiments.Ports(
         targets,
         await open_results(host, metrics_url=metrics_url),
-        await _grafana(host, settings),
-        await _administrator(host, targets, settings),
+        await _open_grafana(host, settings),
+        await _create_administrator(host, targets, settings),
     )
     experiments.register(host.manager, ports, settings=settings, workers=host.settings.workers)
     if host.is_embedded:
@@ -46,11 +46,11 @@ async def attach(host: Host) -> None:
 
 
 def controllers() -> "Sequence[Controller[Any]]":
-    """The declarations alone, for permissions."""
+    """The declarations of the controllers, from which permissions are derived; they never run."""
     return experiments.controllers()
 
 
-async def _grafana(host: Host, settings: Settings) -> "Grafana | None":
+async def _open_grafana(host: Host, settings: Settings) -> "Grafana | None":
     if settings.grafana != "http":
         return None
     from quarterdeck.kit import http
@@ -61,10 +61,10 @@ async def _grafana(host: Host, settings: Settings) -> "Grafana | None":
     return GrafanaApi(given.grafana_url, given.grafana_token, client=client)
 
 
-async def _administrator(
+async def _create_administrator(
     host: Host, targets: KubeconfigTargets, settings: Settings
 ) -> "Administrator | None":
-    """Grants rights on real GKE clusters; simulated ones need none."""
+    """Create what grants permissions on real GKE clusters; None in `up`, with simulated ones."""
     if host.is_embedded:
         return None
     from quarterdeck.kit import http
@@ -77,9 +77,9 @@ async def _administrator(
 
 
 async def _simulate(host: Host, settings: Settings) -> None:
-    """Simulators and namespaces now; foreign kinds and the catalogue right after the start.
+    """Start simulators and create namespaces; after the start, add foreign kinds and the catalogue.
 
-    Experiments can be applied as soon as `up` is ready; they wait for what is not there yet.
+    Experiments can be applied as soon as `up` is ready; they wait for what does not exist yet.
     """
     from quarterdeck.app import definitions
     from quarterdeck.app.cluster_factory import EmbeddedClusters

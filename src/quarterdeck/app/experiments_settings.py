@@ -4,12 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from quarterdeck.app.settings import Option
+from quarterdeck.app.option import text_option
 from quarterdeck.kit.redaction import Secret
-
-
-def _text(env: str, text: str, metavar: str = "TEXT", default_text: str = "") -> Option:
-    return Option(help=text, env=(env,), metavar=metavar, default_text=default_text)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,78 +13,92 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     results_url: Annotated[
         str,
-        _text(
+        text_option(
             "EXPERIMENTS_RESULTS_URL",
             "Where results of experiments are kept: configmap, file:///DIR, s3://, gs:// or az://.",
-            "URL",
-            "configmap, or the bucket of --s3-bucket",
+            metavar="URL",
+            default_text="configmap, or the bucket of --s3-bucket",
         ),
     ] = ""
     s3_endpoint: Annotated[
         str,
-        _text("S3_ENDPOINT", "Address of an S3 server that is not AWS.", "URL", "AWS"),
+        text_option(
+            "S3_ENDPOINT",
+            "Address of an S3 server that is not AWS.",
+            metavar="URL",
+            default_text="AWS",
+        ),
     ] = ""
     s3_bucket: Annotated[
         str,
-        _text(
+        text_option(
             "S3_BUCKET",
             "Bucket for results of experiments.",
-            "NAME",
-            "experiment-results if there is an --s3-endpoint",
+            metavar="NAME",
+            default_text="experiment-results if there is an --s3-endpoint",
         ),
     ] = ""
     metrics_url: Annotated[
         str,
-        _text(
+        text_option(
             "METRICS_URL",
             "Prometheus API with the metrics of experiments.",
-            "URL",
-            "VictoriaMetrics in the namespace observability; none in up",
+            metavar="URL",
+            default_text="VictoriaMetrics in the namespace observability; none in up",
         ),
     ] = ""
     analyzer_image: Annotated[
         str,
-        _text("ANALYZER_IMAGE", "Image of the Job after experiments with publish.", "IMAGE"),
+        text_option(
+            "ANALYZER_IMAGE", "Image of the Job after experiments with publish.", metavar="IMAGE"
+        ),
     ] = ""
     grafana_url: Annotated[
-        str, _text("GRAFANA_URL", "Grafana that gets datasources of experiments.", "URL")
+        str,
+        text_option("GRAFANA_URL", "Grafana that gets datasources of experiments.", metavar="URL"),
     ] = ""
     grafana_token: Annotated[
-        Secret[str], _text("GRAFANA_TOKEN", "Token of a service account of Grafana.")
+        Secret[str], text_option("GRAFANA_TOKEN", "Token of a service account of Grafana.")
     ] = Secret("")
-    argocd_namespace: Annotated[str, _text("ARGOCD_NAMESPACE", "Namespace of Argo CD.", "NAME")] = (
-        "argocd"
-    )
+    argocd_namespace: Annotated[
+        str, text_option("ARGOCD_NAMESPACE", "Namespace of Argo CD.", metavar="NAME")
+    ] = "argocd"
     workflow_namespace: Annotated[
-        str, _text("WORKFLOW_NAMESPACE", "Namespace of Argo Workflows and its templates.", "NAME")
+        str,
+        text_option(
+            "WORKFLOW_NAMESPACE", "Namespace of Argo Workflows and its templates.", metavar="NAME"
+        ),
     ] = "argo-workflows"
     crossplane_namespace: Annotated[
-        str, _text("CROSSPLANE_NAMESPACE", "Namespace of Crossplane's connection Secrets.", "NAME")
+        str,
+        text_option(
+            "CROSSPLANE_NAMESPACE", "Namespace of Crossplane's connection Secrets.", metavar="NAME"
+        ),
     ] = "crossplane-system"
     cluster_api: Annotated[
         tuple[str, ...],
-        _text(
+        text_option(
             "EXPERIMENTS_CLUSTER_API",
             "Cluster types to request from Cluster API instead of Crossplane: talos, vcluster.",
-            "A,B",
-            "none",
+            metavar="A,B",
+            default_text="none",
         ),
     ] = ()
     cluster_types: Annotated[
         str,
-        _text(
+        text_option(
             "EXPERIMENTS_CLUSTER_TYPES",
             "File with the kinds that request clusters, where they are not the usual ones.",
-            "FILE",
-            "none",
+            metavar="FILE",
+            default_text="none",
         ),
     ] = ""
     grafana_backend: Annotated[
         str,
-        _text(
+        text_option(
             "GRAFANA_BACKEND",
             "How Grafana gets datasources of experiments: none, http, operator or sidecar.",
-            "NAME",
-            "http with --grafana-url, sidecar in up, else none",
+            metavar="NAME",
+            default_text="http with --grafana-url, sidecar in up, else none",
         ),
     ] = ""

@@ -1,4 +1,4 @@
-"""What an operator is attached to: a manager, a client, settings, and HTTP listeners."""
+"""The environment of operators: a manager, a client, settings, and HTTP listeners."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +34,7 @@ TOKEN_FILE = "token"
 
 
 def shorten_path(path: Path) -> str:
-    """A path as people would type it here: relative, if it is below the current folder."""
+    """Shorten a path for messages: relative, if it is below the current folder."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:
@@ -64,9 +64,9 @@ class Host:
     ) -> None:
         self.settings = settings
         self.client = client
-        """With the rights of the operators."""
+        """A client with the permissions of the operators."""
         self.admin = admin or client
-        """With all rights where the API server is embedded, for demos and simulators."""
+        """A client with all permissions if the API server is embedded, for demos and simulators."""
         self.manager = manager
         self.clock = clock
         self.stack = stack
@@ -78,17 +78,17 @@ class Host:
         self.print_line = print_line
         """Prints a line on the console of `up`; None in `run`."""
         self.local = local
-        """How an administrator reaches the embedded API server over a socket; None in `run`."""
+        """The administrator's client configuration of the embedded API server; None in `run`."""
         self.serving_files = serving_files
-        """Certificate and key that the embedded API server shows; None in `run`."""
+        """Serving certificate and key of the embedded API server; None in `run`."""
         self.admin_token = admin_token or Secret("")
         """The administrator's token of the embedded API server; empty in `run`."""
         self.webhooks = webhooks
-        """Where webhooks are added; None where the API server could not call them."""
+        """Add webhooks here; None if the API server could not call them."""
         self._part_settings = part_settings
         self.endpoints: list[Endpoint] = []
         self.find_console: Callable[[Key], Awaitable[Path | str]] | None = None
-        """Where the console of a machine is; None without the machines operator."""
+        """Finds the console of a machine; None without the machines operator."""
 
     @property
     def is_embedded(self) -> bool:
@@ -96,7 +96,7 @@ class Host:
         return self.api is not None
 
     def settings_of(self, kind: type[PartSettings]) -> PartSettings:
-        """The settings in force of one operator; the defaults if it was attached without."""
+        """The settings of one operator; the defaults if none were given."""
         for each in self._part_settings:
             if isinstance(each, kind):
                 return each
@@ -109,7 +109,7 @@ class Host:
         port: int,
         flag: str,
         name: str,
-        what: str,
+        purpose: str,
         limits: http.Limits | None = None,
     ) -> http.Listener:
         """Serve HTTP on loopback until the process stops, and list it in the summary of `up`.
@@ -120,5 +120,5 @@ class Host:
         server = http.Server(handler, limits=limits or http.Limits(), clock=self.clock)
         listener = await listen(server, port, flag, host=HOST)
         self.stack.push_async_callback(server.drain, DRAIN_S)
-        self.endpoints.append(Endpoint(name, listener.url, what))
+        self.endpoints.append(Endpoint(name, listener.url, purpose))
         return listener

@@ -1,6 +1,6 @@
 """The hub API, and how `up` serves it beside the operators.
 
-In `up` it is loaded by the first request: nobody waits for it who does not use it.
+In `up` it is loaded by the first request, so that it does not slow down the start.
 """
 
 import secrets
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def serve_hub_in_up(
     host: Host, settings: Settings, state: StateStore, history: History
 ) -> None:
-    """Serve the hub API on the port of the dashboard; the administrator's token works.
+    """Serve the hub API and the dashboard; the administrator's token is accepted.
 
     Raises:
         StartError: if the port cannot be used.
@@ -69,7 +69,7 @@ async def serve_hub_in_up(
         port=host.settings.dashboard_port,
         flag="--dashboard-port",
         name="hub",
-        what=f"hub API, /api/v1; token in {token_file}",
+        purpose=f"hub API, /api/v1; token in {token_file}",
     )
     what = "the dashboard; this link logs you in once"
     host.endpoints.append(Endpoint(DASHBOARD, f"{listener.url}/login?code={code}", what))
@@ -84,7 +84,7 @@ def build_hub(
     clock: Clock,
     registry: Registry | None = None,
 ) -> "HubServer":
-    """The hub API on a store, a history and what knows viewers."""
+    """Build the hub API on a store, a history and the authentication of viewers."""
     from quarterdeck.services.hub.metrics import ApiMetrics
     from quarterdeck.services.hub.policies import PolicyLimits
     from quarterdeck.services.hub.service import HubServer

@@ -33,7 +33,7 @@ ENVIRONMENT = {
 }
 """Environment of the hub, by keys of the Secret; all but the first are optional."""
 STORAGE = ("REDIS_URL", "VM_ENABLED", "VM_ENDPOINT")
-"""What the operators need too."""
+"""Variables that the operators need, too."""
 OPERATORS_CERTIFICATE = "quarterdeck-serving"
 """The Secret that cert-manager fills for the operators; the hub reads its authority."""
 _OPERATORS_FOLDER = "/etc/quarterdeck/operators"
@@ -46,7 +46,7 @@ _CLIENTS = {"namespaceSelector": {"matchLabels": {"quarterdeck-hub": "enabled"}}
 _RULES = (
     build_rule("authentication.k8s.io", "tokenreviews", "create"),
     build_rule("authorization.k8s.io", "subjectaccessreviews", "create"),  # who may read metrics
-    {"nonResourceURLs": ["/explain/*"], "verbs": ["get"]},  # reconciles that operators remember
+    {"nonResourceURLs": ["/explain/*"], "verbs": ["get"]},  # the journals of operators
     {  # groups of users on OpenShift
         "apiGroups": ["user.openshift.io"],
         "resources": ["users", "groups"],
@@ -56,13 +56,13 @@ _RULES = (
 
 
 def build_hub(namespace: str, image: str) -> dict[str, Document]:
-    """Everything of the hub, by file name."""
+    """The manifests of the hub, by file name."""
     workload = Workload(NAME, namespace, LABELS)
     return {
         "service_account": workload.build_object("v1", "ServiceAccount"),
         "role": workload.build_cluster_role(_RULES),
         "role_binding": workload.bind_cluster_role(),
-        "deployment": _deployment(workload, image),
+        "deployment": _build_deployment(workload, image),
         "service": {
             **workload.build_object("v1", "Service"),
             "spec": {
@@ -80,10 +80,10 @@ def build_hub(namespace: str, image: str) -> dict[str, Document]:
 
 
 def build_impersonation(namespace: str) -> dict[str, Document]:
-    """The right to act as viewers whom a proxy or an issuer names, by file name.
+    """The right to impersonate viewers that a proxy or an issuer names, by file name.
 
-    It is apart from the rest because it is a strong right: whoever holds the hub's token can act as
-    any user. Viewers who log in with a token of the API server do not need it.
+    It is separate because it is a strong permission: the holder of the hub's token can act as any
+    user. Viewers who log in with a token of the API server do not need it.
     """
     workload = Workload(NAME, namespace, LABELS)
     rule = {"apiGroups": [""], "resources": ["users", "groups"], "verbs": ["impersonate"]}
@@ -94,7 +94,7 @@ def build_impersonation(namespace: str) -> dict[str, Document]:
 
 
 def build_manager_patch(namespace: str, manager: str) -> Document:
-    """The operators with the same Redis and history, and so two replicas that share clusters."""
+    """Patch of the manager: Redis and history of the hub, and two replicas that share clusters."""
     container = {"name": "manager", "env": build_environment(STORAGE)}
     return {
         "apiVersion": "apps/v1",
@@ -104,15 +104,15 @@ def build_manager_patch(namespace: str, manager: str) -> Document:
     }
 
 
-def _deployment(workload: Workload, image: str) -> Document:
+def _build_deployment(workload: Workload, image: str) -> Document:
     volumes = [
         {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
         {"name": "operators", "secret": _AUTHORITY},
     ]
-    return workload.build_deployment(_container(image), volumes, grace_s=30)
+    return workload.build_deployment(_build_container(image), volumes, grace_s=30)
 
 
-def _container(image: str) -> Document:
+def _build_container(image: str) -> Document:
     return {
         "name": "hub",
         "image": image,

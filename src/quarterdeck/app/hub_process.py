@@ -5,7 +5,7 @@ import random
 import ssl
 from typing import TYPE_CHECKING
 
-from quarterdeck.app.bind_address import metrics_page, parse_bind
+from quarterdeck.app.bind_address import build_metrics_page, parse_bind
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.dashboard import build_dashboard, explain_elsewhere
 from quarterdeck.app.errors import SettingError, StartError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _ALL_INTERFACES = "0.0.0.0"
 _METRICS_INSIDE = ":8080"
-"""Where metrics are inside a cluster unless told otherwise."""
+"""The default address of metrics inside a cluster."""
 
 
 async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
@@ -51,7 +51,7 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
     address = settings.hub_host or (_ALL_INTERFACES if inside else HOST)
     check_port(settings.hub_port, "--hub-port", host=address)
     bind = process.metrics_bind_address or (_METRICS_INSIDE if inside else "0")
-    page = metrics_page(parse_bind(bind, 0, flag="--metrics-bind-address"), process)
+    page = build_metrics_page(parse_bind(bind, 0, flag="--metrics-bind-address"), process)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
             config = _load_config(process)
@@ -105,7 +105,7 @@ def _load_config(process: ProcessSettings) -> "ClusterConfig":
 def _open_certificate(
     settings: Settings, tasks: Supervisor, *, clock: Clock, log: "Logger"
 ) -> ssl.SSLContext | None:
-    """The TLS of the hub, which follows changes of its files; None for plain HTTP."""
+    """The TLS certificate of the hub, reloaded when its files change; None for plain HTTP."""
     if settings.hub_cert_path is None:
         return None
     from quarterdeck.runtime.endpoints.certificate import (
@@ -126,7 +126,7 @@ def _open_certificate(
 async def open_metrics(
     page: "MetricsPage | None", registry: Registry, api: "Api", *, clock: Clock, log: "Logger"
 ) -> "Endpoints":
-    """The metrics page, shown to callers that the API server vouches for; none if switched off."""
+    """Serve metrics to callers that the API server authorizes, unless they are disabled."""
     from quarterdeck.runtime.endpoints.certificate import CertificateError
     from quarterdeck.runtime.endpoints.health import HealthPages
     from quarterdeck.runtime.endpoints.server import Endpoints

@@ -1,29 +1,12 @@
-"""Settings of the hub API: where it listens, whom it trusts, and what it keeps of policies."""
+"""Settings of the hub API: addresses, authentication, and caches of policies."""
 
 from pathlib import Path
 from typing import Annotated
 
 from quarterdeck.app.oidc_settings import OidcSettings
-from quarterdeck.app.settings import HUB, UP, Option, Port
+from quarterdeck.app.option import HUB, UP, Option, Port, number_option, text_option
 
-_DAY_S = 86_400
 _API = (UP, HUB)
-
-
-def _number(env: str, text: str, minimum: int, maximum: int = _DAY_S) -> Option:
-    return Option(
-        help=text,
-        env=(env,),
-        metavar="N",
-        minimum=minimum,
-        maximum=maximum,
-        is_clamped=True,
-        commands=_API,
-    )
-
-
-def _text(env: str, text: str, metavar: str = "TEXT", default_text: str = "") -> Option:
-    return Option(help=text, env=(env,), metavar=metavar, default_text=default_text, commands=_API)
 
 
 class HubSettings(OidcSettings, frozen=True, kw_only=True):
@@ -32,23 +15,37 @@ class HubSettings(OidcSettings, frozen=True, kw_only=True):
     # --- access policies
 
     policy_cache_ttl: Annotated[
-        int, _number("POLICY_CACHE_TTL", "Seconds that policies are cached.", 60)
+        int,
+        number_option(
+            "POLICY_CACHE_TTL", "Seconds that policies are cached.", minimum=60, commands=_API
+        ),
     ] = 300
     group_cache_ttl: Annotated[
         int,
-        _number("GROUP_CACHE_TTL", "Seconds that groups of OpenShift are cached; 0: never.", 0),
+        number_option(
+            "GROUP_CACHE_TTL",
+            "Seconds that groups of OpenShift are cached; 0: never.",
+            minimum=0,
+            commands=_API,
+        ),
     ] = 60
     rbac_cache_ttl: Annotated[
         int,
-        _number("RBAC_CACHE_TTL", "Seconds that policies of a user are cached; 0: never.", 0),
+        number_option(
+            "RBAC_CACHE_TTL",
+            "Seconds that policies of a user are cached; 0: never.",
+            minimum=0,
+            commands=_API,
+        ),
     ] = 0
     max_policies_per_user: Annotated[
         int,
-        _number(
+        number_option(
             "MAX_POLICIES_PER_USER",
             "Maximum number of policies evaluated for one user.",
-            1,
-            10_000,
+            minimum=1,
+            maximum=10_000,
+            commands=_API,
         ),
     ] = 100
 
@@ -111,21 +108,34 @@ class HubSettings(OidcSettings, frozen=True, kw_only=True):
     ] = False
     oauth_trusted_proxies: Annotated[
         str,
-        _text(
+        text_option(
             "OAUTH_TRUSTED_PROXIES",
             "Networks of OAuth proxies whose user headers are trusted.",
-            "A,B",
-            "none",
+            metavar="A,B",
+            default_text="none",
+            commands=_API,
         ),
     ] = ""
     oauth_header_user: Annotated[
-        str, _text("OAUTH_HEADER_USER", "Header with the user's name.", "NAME")
+        str,
+        text_option(
+            "OAUTH_HEADER_USER", "Header with the user's name.", metavar="NAME", commands=_API
+        ),
     ] = "X-Forwarded-User"
     oauth_header_email: Annotated[
-        str, _text("OAUTH_HEADER_EMAIL", "Header with the user's e-mail address.", "NAME")
+        str,
+        text_option(
+            "OAUTH_HEADER_EMAIL",
+            "Header with the user's e-mail address.",
+            metavar="NAME",
+            commands=_API,
+        ),
     ] = "X-Forwarded-Email"
     oauth_header_groups: Annotated[
-        str, _text("OAUTH_HEADER_GROUPS", "Header with the user's groups.", "NAME")
+        str,
+        text_option(
+            "OAUTH_HEADER_GROUPS", "Header with the user's groups.", metavar="NAME", commands=_API
+        ),
     ] = "X-Forwarded-Groups"
     swagger_enabled: Annotated[
         bool,
@@ -137,5 +147,11 @@ class HubSettings(OidcSettings, frozen=True, kw_only=True):
     ] = False
     cors_origins: Annotated[
         tuple[str, ...],
-        _text("CORS_ORIGINS", "Origins that CORS allows.", "A,B", "none"),
+        text_option(
+            "CORS_ORIGINS",
+            "Origins that CORS allows.",
+            metavar="A,B",
+            default_text="none",
+            commands=_API,
+        ),
     ] = ()

@@ -1,7 +1,7 @@
 """The ingester as a Deployment of its own, on the Redis of the operators. Pure.
 
-It holds no right on objects: its account may only ask the API server who reads its metrics. Its
-Service, certificate and authority have the names that the ingester of the manager has.
+It has no permissions on objects: its account may only create reviews to authorize readers of its
+metrics. Its Service, certificate and CA have the same names as those of the manager's ingester.
 """
 
 from quarterdeck.app import hub_manifests, ingester_manifests, pod_security
@@ -19,7 +19,7 @@ METRICS_PORT = 8080
 
 
 def build_ingester_deployment(namespace: str, image: str) -> dict[str, Document]:
-    """Everything of the ingester, by file name."""
+    """The manifests of the ingester, by file name."""
     workload = Workload(NAME, namespace, LABELS)
     ports = (allow_port(ingester_manifests.PORT), allow_port(METRICS_PORT, SCRAPERS))
     return {
@@ -31,7 +31,7 @@ def build_ingester_deployment(namespace: str, image: str) -> dict[str, Document]
             ]
         ),
         "role_binding": workload.bind_cluster_role(),
-        "deployment": _deployment(workload, image),
+        "deployment": _build_deployment(workload, image),
         **ingester_manifests.build_ingester(namespace, LABELS),
         "network_policy": workload.build_network_policy(*ports),
         "disruption_budget": workload.build_disruption_budget(),
@@ -39,7 +39,7 @@ def build_ingester_deployment(namespace: str, image: str) -> dict[str, Document]
 
 
 def build_manager_patch(namespace: str, manager: str, image: str) -> Document:
-    """The operators, which deploy collectors and leave it to the ingester to serve them."""
+    """Patch of the manager: it deploys collectors, and the separate ingester serves them."""
     environment = [
         {"name": "COLLECTOR_IMAGE", "value": image},
         {"name": "INGESTER_EXTERNAL", "value": "true"},
@@ -53,16 +53,16 @@ def build_manager_patch(namespace: str, manager: str, image: str) -> Document:
     }
 
 
-def _deployment(workload: Workload, image: str) -> Document:
+def _build_deployment(workload: Workload, image: str) -> Document:
     secret = {"secretName": ingester_manifests.CERTIFICATE_SECRET}
     volumes = [
         {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
         {"name": "ingester-tls", "secret": secret},
     ]
-    return workload.build_deployment(_container(image), volumes, grace_s=30)
+    return workload.build_deployment(_build_container(image), volumes, grace_s=30)
 
 
-def _container(image: str) -> Document:
+def _build_container(image: str) -> Document:
     return {
         "name": "ingester",
         "image": image,

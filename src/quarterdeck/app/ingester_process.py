@@ -1,4 +1,4 @@
-"""`quarterdeck ingester`: collectors are served by a process of their own.
+"""`quarterdeck ingester`: serves collectors in a separate process.
 
 It needs no right in Kubernetes but to check who reads its metrics: tokens, marks, leases and the
 MetricSources are all in the Redis that the operators use.
@@ -6,7 +6,7 @@ MetricSources are all in the Redis that the operators use.
 
 import contextlib
 
-from quarterdeck.app.bind_address import metrics_page, parse_bind
+from quarterdeck.app.bind_address import build_metrics_page, parse_bind
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.hub_process import open_metrics
@@ -21,7 +21,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
 
 _METRICS_INSIDE = ":8080"
-"""Where metrics are inside a cluster unless told otherwise."""
+"""The default address of metrics inside a cluster."""
 
 
 async def serve_ingester_alone(process: ProcessSettings, settings: Settings) -> None:
@@ -72,13 +72,13 @@ async def _serve_metrics(
     *,
     clock: Clock,
 ) -> None:
-    """Show metrics to callers that the API server vouches for, unless they are switched off."""
+    """Serve metrics to callers that the API server authorizes, unless they are disabled."""
     from quarterdeck.client.client import Client
     from quarterdeck.client.config.locate import is_in_cluster, load_config
     from quarterdeck.client.errors import ClientError
 
     bind = process.metrics_bind_address or (_METRICS_INSIDE if is_in_cluster() else "0")
-    page = metrics_page(parse_bind(bind, 0, flag="--metrics-bind-address"), process)
+    page = build_metrics_page(parse_bind(bind, 0, flag="--metrics-bind-address"), process)
     if page is None:
         return
     try:

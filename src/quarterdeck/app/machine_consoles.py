@@ -1,4 +1,4 @@
-"""Where the consoles of machines are, for the dashboard of `up`."""
+"""Finds the consoles of machines, for the dashboard of `up`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from quarterdeck.operators.machines.connections import (
     SecretReader,
     build_settings,
 )
-from quarterdeck.operators.machines.errors import HypervisorError
+from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.ports import OpenProvider
 from quarterdeck.operators.machines.providers import Providers, ProviderUnknown
 from quarterdeck.operators.machines.references import parse_key
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from quarterdeck.client.client import Client
 
 _LOG = "console.log"
-"""What a local VM wrote, beside the socket of its console."""
+"""The log file of a local VM's console, beside the console's socket."""
+_EARLY_PHASES = (None, "Pending", "Provisioning")
+_UNFINISHED = (Code.NOT_FOUND, Code.OWNERSHIP_MISMATCH, Code.LOCKED)
+"""Errors about a VM that is being cloned: it does not exist, has no tags, or is locked."""
 
 
 class ConsoleLocator:
@@ -46,22 +49,26 @@ class ConsoleLocator:
         self._providers = Providers(providers)
 
     async def locate(self, key: Key) -> Path | str:
-        """The file of a machine's console, or its address where it is not a file.
+        """The file of a machine's console, or its URL if it is not a file.
 
         Raises:
-            ConsoleMissing: if there is none; says why.
+            ConsoleMissing: if there is no console; the message has the cause.
         """
         try:
             claim = await self._client.get(MachineClaim, key.name, key.namespace)
-            return parse_console(await self._ask(claim))
+            try:
+                return parse_console(await self._ask(claim))
+            except HypervisorError as error:
+                if claim.status.phase in _EARLY_PHASES and error.code in _UNFINISHED:
+                    raise _build_missing(claim) from error
+                raise
         except (ApiError, CredentialsMissing, ProviderUnknown, HypervisorError) as error:
             raise ConsoleMissing(str(error)) from error
 
     async def _ask(self, claim: MachineClaim) -> str:
         vm = claim.status.vm_ref
         if vm is None:
-            phase = claim.status.phase
-            raise ConsoleMissing(f"machine {claim.metadata.name} has no VM yet: it is {phase}")
+            raise _build_missing(claim)
         key = parse_key(vm.hypervisor_cluster)
         cluster = await self._client.get(HypervisorCluster, key.name, key.namespace)
         secrets = SecretReader(cluster.metadata.namespace, self._client.get)
@@ -69,7 +76,7 @@ class ConsoleLocator:
         hypervisor = await self._providers.find(cluster.spec.provider)(settings)
         try:
             owner = ownership.read_owner(await hypervisor.get_vm(vm.vm_id))
-            # the status of a claim is what its author says; only the VM itself knows its owner
+            # the author of a claim could have set its status; only the VM proves its owner
             if owner is None or owner.claim_uid != claim.metadata.uid:
                 raise ConsoleMissing(
                     f"VM {vm.vm_id} does not belong to machine {claim.metadata.name}"
@@ -79,8 +86,13 @@ class ConsoleLocator:
             await hypervisor.aclose()
 
 
+def _build_missing(claim: MachineClaim) -> ConsoleMissing:
+    phase = claim.status.phase or "Pending"
+    return ConsoleMissing(f"machine {claim.metadata.name} has no console yet: it is {phase}")
+
+
 def parse_console(url: str) -> Path | str:
-    """The file behind an address of a console; other addresses stay as they are."""
+    """The file of a console URL; other URLs are returned unchanged."""
     parts = urlsplit(url)
     match parts.scheme:
         case "file":

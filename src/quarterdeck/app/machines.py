@@ -63,7 +63,7 @@ async def attach(host: Host) -> None:
         config_namespace="" if host.is_embedded else os.environ.get("POD_NAMESPACE", ""),
     )
     operator.inviter = bootstrap.build_inviter(host.client)
-    host.manager.add(simulation.controller(simulators))
+    host.manager.add(simulation.build_controller(simulators))
     _poll(host)
     if host.is_embedded or NAME in settings.operators:
         await _listen(host, operator.metrics)
@@ -79,7 +79,7 @@ async def attach(host: Host) -> None:
 def _build_find_console(
     host: Host, simulators: Simulators
 ) -> Callable[[Key], Awaitable[Path | str]]:
-    """Where consoles are; what answers is loaded by the first question."""
+    """Build a function that finds consoles; its code is imported on first use."""
 
     async def find(claim: Key) -> Path | str:
         from quarterdeck.app.machine_consoles import ConsoleLocator
@@ -94,7 +94,7 @@ def _build_find_console(
 
 
 async def _listen(host: Host, metrics: MachineMetrics) -> None:
-    """Take events of CI systems; in `run` only if the operator was asked for by name."""
+    """Serve webhooks of CI systems; in `run` only if --operators names this operator."""
     from quarterdeck.services.runners.service import LIMITS, PATH, RunnerWebhooks
 
     service = RunnerWebhooks(host.client, host.clock, count=metrics.record_webhook_event)
@@ -103,13 +103,13 @@ async def _listen(host: Host, metrics: MachineMetrics) -> None:
         port=host.settings.runner_webhook_port,
         flag="--runner-webhook-port",
         name="runners",
-        what=f"events of CI systems, POST {PATH}",
+        purpose=f"events of CI systems, POST {PATH}",
         limits=LIMITS,
     )
 
 
 def _poll(host: Host) -> None:
-    """Ask CI systems for jobs, for pools that want it."""
+    """Poll CI systems for jobs, for pools that are configured for polling."""
     log = get_logger(NAME)
 
     async def run() -> None:
@@ -126,9 +126,9 @@ def _poll(host: Host) -> None:
 
 
 def controllers() -> "Sequence[Controller[Any]]":
-    """The declarations alone, for permissions."""
+    """The declarations of the controllers, from which permissions are derived; they never run."""
     simulators = Simulators(_no_clock())
-    return (*machines.controllers(), simulation.controller(simulators))
+    return (*machines.controllers(), simulation.build_controller(simulators))
 
 
 def _no_clock() -> Any:
@@ -138,7 +138,7 @@ def _no_clock() -> Any:
 
 
 async def find_operator_uid(host: Host, namespaces: Sequence[str]) -> str:
-    """What tells our VMs from those of other operators, the same after every restart.
+    """The ID that distinguishes our VMs from those of other operators; a restart keeps it.
 
     It is derived from the cluster's identity and the namespaces we watch: two operators that share
     a hypervisor, or a cluster, never take each other's VMs for their own.
@@ -159,7 +159,7 @@ async def find_operator_uid(host: Host, namespaces: Sequence[str]) -> str:
 
 
 def _keep_simulators(host: Host, simulators: Simulators, path: Path) -> None:
-    """Load what was there, and save it from time to time and at the end."""
+    """Load the state of simulators from a file, and save it periodically and at the end."""
     _load(simulators, path)
     saved = -1
 
@@ -199,7 +199,7 @@ def _load(simulators: Simulators, path: Path) -> None:
 
 
 def _roll_demo_fleet(host: Host) -> None:
-    """Once the demo's fleet is complete, give it another image and let it roll."""
+    """Once the demo's fleet is complete, change its image, which starts a roll-out."""
 
     async def run() -> None:
         while not await _is_complete(host):

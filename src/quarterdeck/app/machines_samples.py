@@ -14,7 +14,7 @@ NEXT_IMAGE = "debian-13"
 """The image that the demo rolls its fleet to."""
 
 
-def _object(kind: str, name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+def _build_object(kind: str, name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "apiVersion": API,
         "kind": kind,
@@ -23,8 +23,8 @@ def _object(kind: str, name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _template(name: str, cpu: int) -> Mapping[str, Any]:
-    return _object(
+def _build_template(name: str, cpu: int) -> Mapping[str, Any]:
+    return _build_object(
         "HypervisorMachineTemplate",
         name,
         {
@@ -37,7 +37,7 @@ def _template(name: str, cpu: int) -> Mapping[str, Any]:
 
 
 SAMPLES: tuple[Mapping[str, Any], ...] = (
-    _object(
+    _build_object(
         "HypervisorCluster",
         "lab",
         {
@@ -48,10 +48,10 @@ SAMPLES: tuple[Mapping[str, Any], ...] = (
             "defaultNetwork": "vmbr0",
         },
     ),
-    _template("debian-12", 1),
-    _template(NEXT_IMAGE, 2),
-    _object("MachineClaim", "workbench", {"templateRef": {"name": "debian-12"}}),
-    _object(
+    _build_template("debian-12", 1),
+    _build_template(NEXT_IMAGE, 2),
+    _build_object("MachineClaim", "workbench", {"templateRef": {"name": "debian-12"}}),
+    _build_object(
         "Fleet",
         FLEET,
         {
@@ -61,7 +61,7 @@ SAMPLES: tuple[Mapping[str, Any], ...] = (
             "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
         },
     ),
-    _object(
+    _build_object(
         "RunnerPool",
         "ci",
         {
@@ -86,7 +86,7 @@ _PROXMOX: tuple[Mapping[str, Any], ...] = (
             "ca": "the SHA-256 fingerprint, or certificates in PEM",
         },
     },
-    _object(
+    _build_object(
         "HypervisorCluster",
         "pve",
         {
@@ -104,7 +104,7 @@ _PROXMOX: tuple[Mapping[str, Any], ...] = (
             "tags": {"team": "platform"},
         },
     ),
-    _object(
+    _build_object(
         "HypervisorMachineTemplate",
         "pve-debian-12",
         {
@@ -125,7 +125,7 @@ _PROXMOX: tuple[Mapping[str, Any], ...] = (
     ),
 )
 _QEMU: tuple[Mapping[str, Any], ...] = (
-    _object(
+    _build_object(
         "HypervisorCluster",
         "local",
         {
@@ -136,7 +136,7 @@ _QEMU: tuple[Mapping[str, Any], ...] = (
             "defaultNetwork": "user",
         },
     ),
-    _object(
+    _build_object(
         "HypervisorMachineTemplate",
         "local-machine",
         {

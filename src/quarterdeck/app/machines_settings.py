@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from quarterdeck.app.settings import UP, Option
+from quarterdeck.app.option import UP, Option
 
 MIN_CERTIFICATE_S, MAX_CERTIFICATE_S = 30, 3600
 

@@ -11,7 +11,7 @@ from quarterdeck.app import bootstrap_manifests, pod_security
 from quarterdeck.app.hub_manifests import LABELS as HUB_LABELS
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.place import HERE, LABELS, Place
-from quarterdeck.app.user_roles import ROLES, manifest
+from quarterdeck.app.user_roles import ROLES, build_manifest
 from quarterdeck.app.webhooks import REGISTRATION as WEBHOOK_REGISTRATION
 from quarterdeck.app.webhooks import SECRET as WEBHOOK_SECRET
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
@@ -28,7 +28,7 @@ WEBHOOK_RULES = tuple(
     for kind in ("mutating", "validating")
     for verbs in (("create", "get", "patch"),)
 )
-"""What it takes to make webhooks known to the API server."""
+"""The permissions to register webhooks with the API server."""
 FLEET_SECRET_NAME = "fleet-management-credentials"
 FLEET_SECRET = {
     "FLEET_MANAGEMENT_BASE_URL": "base-url",
@@ -38,25 +38,28 @@ FLEET_SECRET = {
 """Environment of the manager, by keys of the Secret that existing guides create."""
 
 
-def everything(place: Place = HERE, parts: Sequence[Part] = PARTS) -> list[Document]:
+def build_all(place: Place = HERE, parts: Sequence[Part] = PARTS) -> list[Document]:
     """Namespace, definitions, permissions, manager, policies, in the order to apply them."""
     kinds = list(apis.own_scheme().kinds() if parts == PARTS else list_kinds(parts))
     return [
-        namespace(place),
+        build_namespace(place),
         *crd.build_manifests(kinds),
-        *permissions(place, parts).values(),
-        *(manifest(kind.KIND, role) for kind in kinds for role in ROLES),
-        *manager(place).values(),
+        *build_permissions(place, parts).values(),
+        *(build_manifest(kind.KIND, role) for kind in kinds for role in ROLES),
+        *build_manager(place).values(),
         *(bootstrap(place).values() if any(part.name == "machines" for part in parts) else ()),
     ]
 
 
 def bootstrap(place: Place) -> dict[str, Document]:
     """The bootstrap service of machines, with an identity and rights of its own, by file name."""
-    return {**bootstrap_manifests.permissions(place), **bootstrap_manifests.workload(place)}
+    return {
+        **bootstrap_manifests.build_permissions(place),
+        **bootstrap_manifests.build_workload(place),
+    }
 
 
-def namespace(place: Place) -> Document:
+def build_namespace(place: Place) -> Document:
     """The operators' own namespace, closed to privileged pods."""
     enforced = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
     return {
@@ -69,8 +72,8 @@ def namespace(place: Place) -> Document:
 # --- permissions
 
 
-def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Document]:
-    """Who the manager is and what it may do, by file name."""
+def build_permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Document]:
+    """The account and permissions of the manager, by file name."""
     controllers = [each for part in parts for each in part.controllers()]
     rules = rbac.drop_updates(rbac.build_rules(controllers, leader_election=False))
     if has_webhooks(parts):
@@ -94,12 +97,12 @@ def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Docume
         "metrics_reader_role": place.workload.build_cluster_role(
             [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}], f"{place.prefix}-metrics-reader"
         ),
-        **(_webhook_permissions(place) if has_webhooks(parts) else {}),
+        **(_build_webhook_permissions(place) if has_webhooks(parts) else {}),
     }
 
 
-def _webhook_permissions(place: Place) -> dict[str, Document]:
-    """What it takes to share the certificate of webhooks; names cannot restrict `create`."""
+def _build_webhook_permissions(place: Place) -> dict[str, Document]:
+    """Permissions to share the webhook certificate; `create` cannot be restricted by name."""
     name = f"{place.prefix}-webhooks"
     secrets = {"apiGroups": [""], "resources": ["secrets"]}
     return {
@@ -116,9 +119,9 @@ def _webhook_permissions(place: Place) -> dict[str, Document]:
 
 
 def _build_webhook_configurations(place: Place) -> dict[str, Document]:
-    """Empty ones, which the operator fills in: so they go when the rest is deleted.
+    """Empty configurations that the operator fills in, so that they are deleted with the manifests.
 
-    One that stayed would refuse every write of its kinds, for nobody answers it any more.
+    One that remained would block every write of its kinds, because no webhook answers any more.
     """
     return {
         f"{kind.lower()}_webhooks": {
@@ -133,19 +136,19 @@ def _build_webhook_configurations(place: Place) -> dict[str, Document]:
 # --- manager
 
 
-def manager(place: Place) -> dict[str, Document]:
-    """The process and what stands around it, by file name."""
+def build_manager(place: Place) -> dict[str, Document]:
+    """The Deployment and the objects it needs, by file name."""
     return {
-        "manager": _deployment(place),
-        "metrics_service": _metrics_service(place),
-        "replicas_service": _replicas_service(place),
-        "webhook_service": _webhook_service(place),
-        "network_policy": _network_policy(place),
+        "manager": _build_deployment(place),
+        "metrics_service": _build_metrics_service(place),
+        "replicas_service": _build_replicas_service(place),
+        "webhook_service": _build_webhook_service(place),
+        "network_policy": _build_network_policy(place),
         "disruption_budget": place.workload.build_disruption_budget(),
     }
 
 
-def _deployment(place: Place) -> Document:
+def _build_deployment(place: Place) -> Document:
     return {
         **place.workload.build_object("apps/v1", "Deployment"),
         "spec": {
@@ -161,7 +164,7 @@ def _deployment(place: Place) -> Document:
                     "enableServiceLinks": False,  # QUARTERDECK_*_PORT are settings of ours
                     "terminationGracePeriodSeconds": 40,
                     "securityContext": pod_security.POD,
-                    "containers": [_container(place)],
+                    "containers": [_build_container(place)],
                     "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
                 },
             },
@@ -169,15 +172,18 @@ def _deployment(place: Place) -> Document:
     }
 
 
-def _container(place: Place) -> Document:
+def _build_container(place: Place) -> Document:
     return {
         "name": "manager",
         "image": place.image,
-        "args": _arguments(place),
+        "args": _build_arguments(place),
         "env": [
-            {"name": "POD_NAME", "valueFrom": _field("metadata.name")},
-            {"name": "POD_NAMESPACE", "valueFrom": _field("metadata.namespace")},
-            *({"name": name, "valueFrom": _secret(key)} for name, key in FLEET_SECRET.items()),
+            {"name": "POD_NAME", "valueFrom": _reference_field("metadata.name")},
+            {"name": "POD_NAMESPACE", "valueFrom": _reference_field("metadata.namespace")},
+            *(
+                {"name": name, "valueFrom": _reference_secret(key)}
+                for name, key in FLEET_SECRET.items()
+            ),
         ],
         "ports": [
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
@@ -195,18 +201,18 @@ def _container(place: Place) -> Document:
     }
 
 
-def _arguments(place: Place) -> list[str]:
+def _build_arguments(place: Place) -> list[str]:
     if not place.operators:
         return ["run"]
     return ["run", "--operators", ",".join(place.operators), "--lease-name", place.name]
 
 
-def _secret(key: str) -> Document:
-    """A key of the default fleet server's Secret, which need not be there."""
+def _reference_secret(key: str) -> Document:
+    """An optional reference to a key of the default fleet server's Secret."""
     return {"secretKeyRef": {"name": FLEET_SECRET_NAME, "key": key, "optional": True}}
 
 
-def _field(path: str) -> Document:
+def _reference_field(path: str) -> Document:
     return {"fieldRef": {"fieldPath": path}}
 
 
@@ -218,7 +224,7 @@ def _probe(path: str, *, initial: int, period: int) -> Document:
     }
 
 
-def _metrics_service(place: Place) -> Document:
+def _build_metrics_service(place: Place) -> Document:
     port = build_tcp_port("metrics", METRICS_PORT)
     return {
         **place.workload.build_object("v1", "Service", f"{place.prefix}-metrics"),
@@ -226,8 +232,8 @@ def _metrics_service(place: Place) -> Document:
     }
 
 
-def _replicas_service(place: Place) -> Document:
-    """Every replica by name: the hub asks each of them why an object was reconciled."""
+def _build_replicas_service(place: Place) -> Document:
+    """A headless Service, by which the hub asks each replica why an object was reconciled."""
     port = build_tcp_port("metrics", METRICS_PORT)
     return {
         **place.workload.build_object("v1", "Service", f"{place.prefix}-replicas"),
@@ -235,8 +241,8 @@ def _replicas_service(place: Place) -> Document:
     }
 
 
-def _webhook_service(place: Place) -> Document:
-    """Where the API server reaches the webhooks; it calls Services on port 443 by default."""
+def _build_webhook_service(place: Place) -> Document:
+    """The Service of webhooks; the API server calls Services on port 443 by default."""
     port = {"name": "webhooks", "port": 443, "protocol": "TCP", "targetPort": "webhooks"}
     return {
         **place.workload.build_object("v1", "Service", WEBHOOK_SERVICE),
@@ -244,8 +250,8 @@ def _webhook_service(place: Place) -> Document:
     }
 
 
-def _network_policy(place: Place) -> Document:
-    """Metrics from namespaces that say so and the hub; health and webhooks from the node."""
+def _build_network_policy(place: Place) -> Document:
+    """Allow metrics for labelled namespaces and the hub; health and webhooks for everyone."""
     hub = {"podSelector": {"matchLabels": HUB_LABELS}}
     return place.workload.build_network_policy(
         allow_port(METRICS_PORT, SCRAPERS, hub), allow_port(HEALTH_PORT), allow_port(WEBHOOK_PORT)

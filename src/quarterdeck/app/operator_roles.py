@@ -1,6 +1,6 @@
-"""The rights of the operators in `up`: those that `quarterdeck manifests` gives them in a cluster.
+"""The permissions of the operators in `up`: the same as `quarterdeck manifests` grants.
 
-A rule that a controller forgot to declare shows at once, and not at the first user with a cluster.
+A rule that a controller does not declare is noticed in `up` already, not only in a real cluster.
 Simulators of outside systems run beside the operators; they have a role of their own, which exists
 in `up` only.
 """
@@ -17,15 +17,18 @@ from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.server.authentication.service_accounts.tokens import build_account_user
 
 OPERATORS = build_account_user(NAMESPACE, NAME)
-"""Whom the operators act as, in `up` as in a cluster."""
+"""The user that the operators act as, a service account, in `up` as in a cluster."""
 _SIMULATORS = "quarterdeck-simulators"
 _FILLED_BY_OPERATORS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-"""Applied empty over what an earlier start registered, nobody would be asked until it has again."""
+"""Kinds that are only created, not applied: that would clear what an earlier start registered."""
 
 
 async def grant_roles(admin: Client, parts: Sequence[Part]) -> None:
     """Apply namespace, service account, roles and bindings of the operators."""
-    documents = [manifests.namespace(HERE), *manifests.permissions(HERE, parts).values()]
+    documents = [
+        manifests.build_namespace(HERE),
+        *manifests.build_permissions(HERE, parts).values(),
+    ]
     registrations = [each for each in documents if each["kind"] in _FILLED_BY_OPERATORS]
     await definitions.apply(admin.raw, [each for each in documents if each not in registrations])
     await definitions.apply_missing(admin.raw, registrations)
@@ -34,7 +37,7 @@ async def grant_roles(admin: Client, parts: Sequence[Part]) -> None:
 async def grant_simulators(
     admin: Client, parts: Sequence[Part], running: Sequence[Controller[Any]]
 ) -> None:
-    """Apply a role for the controllers that run here and are none of the operators'."""
+    """Apply a role for the running controllers that do not belong to operators."""
     declared = {each.label for part in parts for each in part.controllers()}
     others = [each for each in running if each.label not in declared]
     if not others:

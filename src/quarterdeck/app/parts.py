@@ -160,7 +160,7 @@ def list_kinds(parts: Sequence[Part]) -> "Iterator[type[Object]]":
         yield from part.kinds()
 
 
-def service_name_of(parts: Sequence[Part]) -> str:
+def choose_service_name(parts: Sequence[Part]) -> str:
     """The name in traces: that of the one operator that runs, if it has one of its own."""
     alone = parts[0].service_name if len(parts) == 1 else ""
     return alone or "quarterdeck"

@@ -38,7 +38,7 @@ _FIELD = {f"field-{number:02}": {"env": "field"} for number in range(1, 11)}
 
 
 async def attach(host: Host) -> None:
-    """Register the controllers: against the server of FLEET_MANAGEMENT_*; without, `up` has one."""
+    """Register the controllers; without FLEET_MANAGEMENT_*, `up` starts its own fleet server."""
     settings = host.settings
     has_own_fleet = host.is_embedded and not _list_given_variables()
     default = await (_start_fleet(host) if has_own_fleet else _read_address(host))
@@ -75,7 +75,7 @@ async def _start_fleet(host: Host) -> Address:
         port=settings.fleet_port,
         flag="--fleet-port",
         name="fleet",
-        what=f"fleet server for collectors; token in {shorten_path(fleet.token_file)}",
+        purpose=f"fleet server for collectors; token in {shorten_path(fleet.token_file)}",
         limits=LIMITS,
     )
     return Address(
@@ -94,8 +94,8 @@ async def _read_address(host: Host) -> Address | None:
 
     Raises:
         NotConfigured: outside a cluster, if --operators names pipelines and no fleet server is set.
-            A pod that ended would be restarted for ever and leave its webhooks unanswered; it runs,
-            and each Pipeline has the condition reason NoConnection.
+            Inside a cluster it is not raised: the pod would be restarted forever, and its webhooks
+            would not answer. It runs, and Pipelines have the condition reason NoConnection.
         StartError: if the address is invalid, or some of the variables are missing.
     """
     try:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from quarterdeck.app.errors import SettingError
+from quarterdeck.app.option import UP, Option, Port
 from quarterdeck.app.parts import PARTS
-from quarterdeck.app.settings import DEFAULT_HTTP_PORT, UP, Option, Port, Settings
+from quarterdeck.app.settings import DEFAULT_HTTP_PORT, Settings
 from quarterdeck.kit.redaction import MASK, Secret
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -22,7 +23,7 @@ _ENVIRONMENT = "environment "
 
 
 class Field(NamedTuple):
-    """One setting, as a parser needs it."""
+    """One setting with its type, default and option."""
 
     name: str
     type: Any
@@ -134,7 +135,7 @@ def _check_keys(document: Mapping[str, object], file: str) -> None:
 
 
 class _Layers(NamedTuple):
-    """Where values may come from, strongest first."""
+    """The sources of values, strongest first."""
 
     command: str
     flags: Mapping[str, object]
@@ -148,22 +149,22 @@ def _list_values(field: Field, layers: _Layers) -> Iterator[tuple[str, object]]:
     """Each source that has a value, and the value; strongest first."""
     if (given := layers.flags.get(field.name)) is not None:
         yield f"flag {field.flag}", given
-    for name in _environment_names(field, layers.command):
+    for name in _list_environment_names(field, layers.command):
         if layers.environment.get(name):
             yield f"{_ENVIRONMENT}{name}", layers.environment[name]
     if (written := layers.document.get(field.key)) is not None:
         yield f"file {layers.file}", written
 
 
-def _environment_names(field: Field, command: str) -> tuple[str, ...]:
-    """PORT sets the plain port of `up`; it must not open a port of `run`."""
+def _list_environment_names(field: Field, command: str) -> tuple[str, ...]:
+    """The variables of a setting; PORT sets the plain port of `up`, but not of `run`."""
     if field.name == "http_port" and command == UP:
         return (*field.option.env, "PORT")
     return field.option.env
 
 
 def convert(field: Field, value: object, source: str) -> Any:
-    """A value of the setting's type.
+    """Convert a value to the setting's type.
 
     Raises:
         SettingError: if the value is invalid.

@@ -6,11 +6,11 @@ from functools import partial
 
 import msgspec
 
-from quarterdeck.app.bind_address import metrics_page, parse_bind
+from quarterdeck.app.bind_address import build_metrics_page, parse_bind
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.live_settings import watch_settings
-from quarterdeck.app.parts import choose, service_name_of
+from quarterdeck.app.parts import choose, choose_service_name
 from quarterdeck.app.ports import ListenPort, check_ports
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
@@ -41,20 +41,20 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
     chosen = choose(settings.operators)
     inside = is_in_cluster()
     health, metrics = _parse_addresses(settings, all_interfaces=inside)
-    page = metrics_page(metrics, settings)
+    page = build_metrics_page(metrics, settings)
     namespaces = parse_namespaces(settings)
     _check_ports(settings, health, metrics)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
-            client = await stack.enter_async_context(_client(settings, clock))
+            client = await stack.enter_async_context(_create_client(settings, clock))
             await _check_cluster(client, log)
             webhooks = build_in_cluster(settings, chosen) if inside else None
             manager = Manager(
                 client,
-                service_name=service_name_of(chosen),
+                service_name=choose_service_name(chosen),
                 webhooks=webhooks,
                 namespaces=namespaces,
-                election=_election(settings, client),
+                election=_build_election(settings, client),
                 health=health,
                 metrics=page,
                 clock=clock,
@@ -83,7 +83,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
 
 
 def _explain_certificate(error: CertificateError, settings: Settings) -> str:
-    """Name the flag, if the certificate came from one."""
+    """The message of an error; it names the flag that set the path of the certificate, if any."""
     given = {
         "--metrics-cert-path": settings.metrics_cert_path,
         "--webhook-cert-path": settings.webhook_cert_path,
@@ -97,7 +97,7 @@ def _explain_certificate(error: CertificateError, settings: Settings) -> str:
 def _parse_addresses(
     settings: Settings, *, all_interfaces: bool
 ) -> tuple[BindAddress | None, BindAddress | None]:
-    """Where the pages of health and of metrics listen."""
+    """The addresses of the health and metrics pages."""
     parse = partial(parse_bind, all_interfaces=all_interfaces)
     return (
         parse(settings.health_bind_address, settings.health_port, flag="--health-port"),
@@ -118,7 +118,7 @@ def parse_namespaces(settings: Settings) -> tuple[str, ...]:
     return found
 
 
-def _client(settings: Settings, clock: Clock) -> Client:
+def _create_client(settings: Settings, clock: Clock) -> Client:
     try:
         config = load_config(settings.kubeconfig, context=settings.context)
     except ClientError as error:
@@ -127,7 +127,7 @@ def _client(settings: Settings, clock: Clock) -> Client:
 
 
 async def _check_cluster(client: Client, log: Logger) -> None:
-    """Fail now, in one line, if the cluster cannot be used."""
+    """Check that the cluster can be used; otherwise fail at once with a one-line message."""
     server = client.config.server
     try:
         version = str((await client.version()).get("gitVersion", "unknown"))
@@ -142,7 +142,7 @@ async def _check_cluster(client: Client, log: Logger) -> None:
     log.info("connected", server=server, version=version)
 
 
-def _election(settings: Settings, client: Client) -> LeaderElection | None:
+def _build_election(settings: Settings, client: Client) -> LeaderElection | None:
     if not settings.leader_elect:
         return None
     return LeaderElection(

@@ -6,50 +6,17 @@ Settings of one operator alone belong to a struct of its own; see `app/parts.py`
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, NewType
+from typing import Annotated, Literal
 
 import msgspec
 
-Port = NewType("Port", int)
+from quarterdeck.app.option import HUB, INGESTER, RUN, UP, Option, Port, port_option
+
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["", "console", "json"]
 
-UP = "up"
-RUN = "run"
-HUB = "hub"
-INGESTER = "ingester"
 DEFAULT_HTTP_PORT = Port(3000)
-"""Of `up`; in `run` the plain port is off unless it is named."""
-
-
-class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """How a setting is given."""
-
-    help: str
-    env: tuple[str, ...] = ()
-    """Environment names, the first that is set wins."""
-    aliases: tuple[str, ...] = ()
-    """Further flags, which existing programs have."""
-    commands: tuple[str, ...] = (UP, RUN)
-    """The commands that have it as a flag."""
-    metavar: str = ""
-    default_text: str = ""
-    """The default as help shows it, where the value alone does not say it."""
-    minimum: int = 0
-    maximum: int = 65535
-    """Limits of a number."""
-    is_clamped: bool = False
-    """Whether a variable with a number below the minimum means the minimum, and one with text that
-    is no number the default, as programs did whose variables we keep. Flags and files are ours."""
-
-
-def _port(what: str, *env: str, commands: tuple[str, ...] = (UP,)) -> Option:
-    return Option(
-        help=f"{what}; 0 for any free port.",
-        env=env,
-        commands=commands,
-        metavar="N",
-    )
+"""The default plain port of `up`; in `run` it is off unless it is set."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,8 +56,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = False
 
-    port: Annotated[Port, _port("HTTPS port of the Kubernetes API", "QUARTERDECK_PORT")] = Port(
-        6443
+    port: Annotated[Port, port_option("HTTPS port of the Kubernetes API", "QUARTERDECK_PORT")] = (
+        Port(6443)
     )
     http_port: Annotated[
         Port | None,
@@ -105,13 +72,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     dashboard_port: Annotated[
-        Port, _port("Port of dashboard and hub", "QUARTERDECK_DASHBOARD_PORT")
+        Port, port_option("Port of dashboard and hub", "QUARTERDECK_DASHBOARD_PORT")
     ] = Port(8088)
-    fleet_port: Annotated[Port, _port("Port of the fleet server", "QUARTERDECK_FLEET_PORT")] = Port(
-        8089
-    )
+    fleet_port: Annotated[
+        Port, port_option("Port of the fleet server", "QUARTERDECK_FLEET_PORT")
+    ] = Port(8089)
     bootstrap_port: Annotated[
-        Port, _port("Port of machine bootstrap", "QUARTERDECK_BOOTSTRAP_PORT")
+        Port, port_option("Port of machine bootstrap", "QUARTERDECK_BOOTSTRAP_PORT")
     ] = Port(8445)
     ingester_port: Annotated[
         Port,
@@ -126,7 +93,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = Port(9443)
     webhook_port: Annotated[
         Port,
-        _port(
+        port_option(
             "Port of admission webhooks",
             "QUARTERDECK_WEBHOOK_PORT",
             commands=(UP, RUN),
@@ -144,14 +111,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     runner_webhook_port: Annotated[
         Port,
-        _port(
+        port_option(
             "Port for events of CI systems",
             "QUARTERDECK_RUNNER_WEBHOOK_PORT",
             commands=(UP, RUN),
         ),
     ] = Port(9445)
     metrics_port: Annotated[
-        Port, _port("Port of metrics", "QUARTERDECK_METRICS_PORT", commands=(UP, RUN))
+        Port, port_option("Port of metrics", "QUARTERDECK_METRICS_PORT", commands=(UP, RUN))
     ] = Port(8080)
     metrics_bind_address: Annotated[
         str,
@@ -182,7 +149,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     health_port: Annotated[
         Port,
-        _port("Port of health checks and of `why`", "QUARTERDECK_HEALTH_PORT", commands=(UP, RUN)),
+        port_option(
+            "Port of health checks and of `why`", "QUARTERDECK_HEALTH_PORT", commands=(UP, RUN)
+        ),
     ] = Port(8081)
     health_bind_address: Annotated[
         str,

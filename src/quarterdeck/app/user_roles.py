@@ -1,6 +1,6 @@
 """ClusterRoles for the people who use our kinds: admin, editor and viewer of each.
 
-They carry the aggregation labels, so that whoever is `admin`, `edit` or `view` of a namespace gets
+They carry the aggregation labels, so that users with `admin`, `edit` or `view` in a namespace get
 them without any binding.
 """
 
@@ -18,19 +18,19 @@ AGGREGATES_TO = {"admin": ("admin",), "editor": ("edit",), "viewer": ("view",)}
 """Built-in roles that include each role."""
 
 CONSOLES = {"MachineClaim": ("console",)}
-"""Subresources of kinds that the hub asks about and the API server does not serve."""
+"""Subresources that exist only for authorization by the hub; the API server serves none."""
 
 
-def manifest(info: KindInfo, role: str) -> dict[str, Any]:
+def build_manifest(info: KindInfo, role: str) -> dict[str, Any]:
     """One ClusterRole."""
-    rules = [_rule(info, info.plural, ROLES[role])]
+    rules = [_build_rule(info, info.plural, ROLES[role])]
     if info.subresource_status:
-        rules.append(_rule(info, f"{info.plural}/status", ("get",)))
+        rules.append(_build_rule(info, f"{info.plural}/status", ("get",)))
     if info.scale is not None:
-        rules.append(_rule(info, f"{info.plural}/scale", _scale_verbs(role)))
+        rules.append(_build_rule(info, f"{info.plural}/scale", _scale_verbs(role)))
     if role != "viewer":  # a console can show secrets
         extra = CONSOLES.get(info.kind, ())
-        rules += [_rule(info, f"{info.plural}/{each}", ("get",)) for each in extra]
+        rules += [_build_rule(info, f"{info.plural}/{each}", ("get",)) for each in extra]
     labels = {
         f"rbac.authorization.k8s.io/aggregate-to-{name}": "true" for name in AGGREGATES_TO[role]
     }
@@ -46,5 +46,5 @@ def _scale_verbs(role: str) -> tuple[str, ...]:
     return ("get",) if role == "viewer" else ("get", "patch", "update")
 
 
-def _rule(info: KindInfo, resource: str, verbs: tuple[str, ...]) -> dict[str, Any]:
+def _build_rule(info: KindInfo, resource: str, verbs: tuple[str, ...]) -> dict[str, Any]:
     return {"apiGroups": [info.group], "resources": [resource], "verbs": list(verbs)}

@@ -1,4 +1,4 @@
-"""Changes of objects as commands show them."""
+"""Follows and formats changes of objects."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 async def iterate_changes(
     client: "Client", path: "ResourcePath", options: "ListOptions"
 ) -> "AsyncIterator[tuple[str, dict[str, Any]]]":
-    """Every change, across the watches that the server ends.
+    """Iterate over all changes; watches that the server ends are opened again.
 
-    They begin with what the server has at hand: asked for the newest state, one whose cache lags
-    behind etcd answers with a 504.
+    The first watch starts at any version that the server has: for the newest state, a server whose
+    cache lags behind etcd would answer with a 504.
     """
     import msgspec
 
@@ -39,13 +39,13 @@ async def iterate_changes(
 
 def format_change(type_: str, document: dict[str, Any], form: Form) -> str:
     """One change as text."""
-    from quarterdeck.cli.output import clean, documents
+    from quarterdeck.cli.output import clean, format_documents
     from quarterdeck.kit import json
 
     if form is Form.JSON:
         return json.encode({"type": type_, "object": clean(document)}).decode()
     if form is Form.YAML:
-        return f"# {type_}\n---\n{documents([document], form)}"
+        return f"# {type_}\n---\n{format_documents([document], form)}"
     metadata = document["metadata"]
     where = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
     line = f"{type_:<9} {document.get('kind', '')} {where}{metadata['name']}"

@@ -38,7 +38,7 @@ class Command:
         self._function = function
         self._settings = settings
         self._only_reads = only_reads
-        """Run first without an event loop, which takes longer to load than a read takes."""
+        """Whether to run without an event loop first, as loading one takes longer than a read."""
 
     @property
     def description(self) -> str:
@@ -72,7 +72,7 @@ class Command:
 
         import_msgspec()
         values = {
-            each.name: self._value(each, options, started)
+            each.name: self._resolve_value(each, options, started)
             for each in read_parameters(self._function)
         }
         if self._only_reads:
@@ -88,16 +88,21 @@ class Command:
             result = run_loop(result, fast=False)
         return int(result or 0)
 
-    def _value(self, parameter: Parameter, options: argparse.Namespace, started: StartTime) -> Any:
+    def _resolve_value(
+        self, parameter: Parameter, options: argparse.Namespace, started: StartTime
+    ) -> Any:
         if parameter.spec is not None:
             value = getattr(options, parameter.name)
             return parameter.default if value == [] else value
         if parameter.members:
             return parameter.type(
-                **{each.name: self._value(each, options, started) for each in parameter.members}
+                **{
+                    each.name: self._resolve_value(each, options, started)
+                    for each in parameter.members
+                }
             )
         if parameter.type is StartTime:
             return started
-        from quarterdeck.cli.settings import effective
+        from quarterdeck.cli.settings import resolve_settings
 
-        return effective(self._settings, options)
+        return resolve_settings(self._settings, options)

@@ -1,13 +1,12 @@
-"""Which cluster a command talks to, and the progress line while a request takes long.
+"""Connects a command to its cluster, and prints a progress line for slow requests.
 
-The client is imported when a command connects, so that `--help` does not pay for it.
+The client is imported when a command connects, so that `--help` stays fast.
 """
 
 import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from quarterdeck.client.sender import Sender
 
 Result = TypeVar("Result")
-LOCAL = Path(".quarterdeck/kubeconfig")
-"""What `quarterdeck up` writes in its working directory."""
+LOCAL = ".quarterdeck/kubeconfig"
+"""The kubeconfig that `quarterdeck up` writes in its working directory."""
 _QUIET_S = 1.0
 
 
@@ -31,7 +30,7 @@ def find_config(kubeconfig: str = "", context: str = "") -> "ClusterConfig":
 
     if kubeconfig:
         return load_config(os.path.expanduser(kubeconfig), context=context)
-    if not os.environ.get("KUBECONFIG") and LOCAL.is_file():
+    if not os.environ.get("KUBECONFIG") and os.path.isfile(LOCAL):
         return load_config(LOCAL, context=context)
     return load_config(context=context)
 
@@ -47,7 +46,7 @@ def list_contexts(kubeconfig: str = "") -> list[str]:
 
     if kubeconfig:
         files: Sequence[FilePath] = [os.path.expanduser(kubeconfig)]
-    elif not os.environ.get("KUBECONFIG") and LOCAL.is_file():
+    elif not os.environ.get("KUBECONFIG") and os.path.isfile(LOCAL):
         files = [LOCAL]
     else:
         files = list_files()
@@ -70,7 +69,7 @@ async def connect(kubeconfig: str = "", context: str = "") -> AsyncIterator["Cli
 
 
 def get_transport(client: "Client") -> "Sender":
-    """What sends a client's requests, for answers that are more than an object."""
+    """The transport of a client, for responses other than objects."""
     from quarterdeck.client.raw import RawApi
 
     api = client.raw
@@ -79,7 +78,7 @@ def get_transport(client: "Client") -> "Sender":
 
 
 async def with_progress(work: Awaitable[Result], activity: str) -> Result:
-    """Await something; after a second print what it is, on a terminal."""
+    """Await a request; after a second, print the activity on a terminal."""
     from quarterdeck.cli.loop import has_loop
 
     if not has_loop():

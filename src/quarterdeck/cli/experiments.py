@@ -143,7 +143,7 @@ async def follow(client: "Client", name: str, namespace: str) -> "Experiment":
 
 
 def is_over(experiment: "Experiment") -> bool:
-    """Whether nothing happens any more: finished, results there, clean-up done or kept."""
+    """Whether nothing is left to do: finished, results stored, resources cleaned up or kept."""
     from quarterdeck.meta.conditions import find
 
     status = experiment.status
@@ -160,7 +160,9 @@ def describe(experiment: "Experiment") -> str:
     phase = status.phase or "Pending"
     match phase:
         case "Provisioning" | "Ready":
-            details = ", ".join(f"{each.name} {_target_state(each)}" for each in status.targets)
+            details = ", ".join(
+                f"{each.name} {_describe_target_state(each)}" for each in status.targets
+            )
         case "Complete" | "Failed" if not is_over(experiment):
             details = "collecting results" if not status.results_url else "cleaning up"
         case _:
@@ -171,7 +173,7 @@ def describe(experiment: "Experiment") -> str:
     return f"{experiment.metadata.name}  {phase}  {details}".rstrip()
 
 
-def _target_state(target: "TargetStatus") -> str:
+def _describe_target_state(target: "TargetStatus") -> str:
     if target.apps_ready:
         return "ready"
     if not target.ready_at:
@@ -212,7 +214,7 @@ async def read_result(client: "Client", url: str) -> "Result":
     """
     import os
 
-    from quarterdeck.app.experiment_results import storage_options
+    from quarterdeck.app.experiment_results import build_storage_options
     from quarterdeck.app.experiments_settings import Settings
     from quarterdeck.operators.experiments.drivers.result_stores import UnknownStore, open_store
     from quarterdeck.operators.experiments.results.document import SUMMARY, ResultError, decode
@@ -220,7 +222,7 @@ async def read_result(client: "Client", url: str) -> "Result":
 
     settings = Settings(s3_endpoint=os.environ.get("S3_ENDPOINT", ""))
     try:
-        store = open_store(url, client, options=storage_options(settings, os.environ))
+        store = open_store(url, client, options=build_storage_options(settings, os.environ))
         return decode(await store.read(url, SUMMARY))
     except (StoreUnavailable, UnknownStore, ResultError) as error:
         raise CommandError(f"{url}: {error}", FAILED) from error

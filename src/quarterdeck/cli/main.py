@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from quarterdeck.cli.command import Command
 
 _INTERRUPTED = 130
-"""As shells count it: 128 and the number of the signal. The ladder of codes loads later."""
+"""Exit code of SIGINT in shells, 128 + 2. Defined here because `exit_codes` is loaded later."""
 _HELP = ("-h", "--help", "help")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and exit with its code; Ctrl-C while it loads ends it without a trace."""
+    """Run a command and exit with its code; Ctrl-C while it loads prints no traceback."""
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> int:
     if here.command is not None and not (here.group and rest and _is_word(rest[0])):
         return execute(here.command, here.prog, rest)
     if not rest or rest[0] in _HELP:
-        print(usage(here))
+        print(build_usage(here))
         return 0 if rest else 2
     from quarterdeck.kit.similar import suggest
 
@@ -80,7 +80,7 @@ def execute(command: "Command", prog: str, arguments: list[str]) -> int:
         return code
 
 
-def usage(here: Found) -> str:
+def build_usage(here: Found) -> str:
     """What `--help` of a group prints."""
     width = max(len(name) for name in here.group)
     lines = [f"  {name.ljust(width)}  {summary}" for name, summary in here.group.items()]

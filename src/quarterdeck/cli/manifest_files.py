@@ -13,7 +13,7 @@ _FIRST = ("Namespace", "CustomResourceDefinition")
 
 
 def read(paths: Sequence[str], *, flag: str = "--filename") -> list[dict[str, Any]]:
-    """Every object in them; namespaces and definitions come first. `flag` gave the paths.
+    """Read every object of the paths; namespaces and definitions first. `flag` is for messages.
 
     Raises:
         CommandError: naming the file and what is wrong with it.
@@ -65,30 +65,30 @@ def _read_path(text: str, flag: str) -> Iterator[dict[str, Any]]:
         yield from _parse(data, str(file))
 
 
-def _parse(data: bytes, where: str) -> Iterator[dict[str, Any]]:
+def _parse(data: bytes, origin: str) -> Iterator[dict[str, Any]]:
     try:
         documents = list(yaml.load_all(data))
     except yaml.YamlError as error:
-        raise CommandError(f"cannot parse {where} as YAML: {error}", REFUSED) from error
+        raise CommandError(f"cannot parse {origin} as YAML: {error}", REFUSED) from error
     for number, document in enumerate(documents, start=1):
         if document is None:
             continue
-        yield from _objects(document, f"{where}, document {number}")
+        yield from _list_objects(document, f"{origin}, document {number}")
 
 
-def _objects(document: object, where: str) -> Iterator[dict[str, Any]]:
+def _list_objects(document: object, origin: str) -> Iterator[dict[str, Any]]:
     if not isinstance(document, dict):
         raise CommandError(
-            f"{where}: expected a mapping with apiVersion, kind and metadata", REFUSED
+            f"{origin}: expected a mapping with apiVersion, kind and metadata", REFUSED
         )
     if document.get("kind") == "List":
         for item in document.get("items") or ():
-            yield from _objects(item, where)
+            yield from _list_objects(item, origin)
         return
     for member in ("apiVersion", "kind"):
         if not isinstance(document.get(member), str):
-            raise CommandError(f"{where}: {member} is required", REFUSED)
+            raise CommandError(f"{origin}: {member} is required", REFUSED)
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not metadata.get("name"):
-        raise CommandError(f"{where}: metadata.name is required", REFUSED)
+        raise CommandError(f"{origin}: metadata.name is required", REFUSED)
     yield document

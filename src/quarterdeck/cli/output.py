@@ -21,7 +21,7 @@ def print_document(text: str) -> None:
     print(escape_controls(text) if sys.stdout.isatty() else text, flush=True)
 
 
-def columns(rows: Sequence[Sequence[str]]) -> str:
+def format_columns(rows: Sequence[Sequence[str]]) -> str:
     """Aligned columns; the first row is the head. Control characters are made visible."""
     rows = [[escape_controls(cell) for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
@@ -32,16 +32,16 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def table_rows(table: Mapping[str, Any], *, wide: bool = False) -> list[list[str]]:
+def list_table_rows(table: Mapping[str, Any], *, wide: bool = False) -> list[list[str]]:
     """The rows of a server's Table, head first; columns of low priority only if `wide`."""
     definitions = table.get("columnDefinitions") or []
     shown = [i for i, each in enumerate(definitions) if wide or not each.get("priority")]
     head = [str(definitions[i]["name"]).upper() for i in shown]
-    rows = [[_cell(row["cells"][i]) for i in shown] for row in table.get("rows") or []]
+    rows = [[_format_cell(row["cells"][i]) for i in shown] for row in table.get("rows") or []]
     return [head, *rows]
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     match value:
         case None:
             return "<none>"
@@ -66,13 +66,13 @@ def clean(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "metadata": metadata}
 
 
-def documents(items: Sequence[dict[str, Any]], form: Form) -> str:
+def format_documents(items: Sequence[dict[str, Any]], form: Form) -> str:
     """Objects as YAML or JSON; several become a List in JSON, and documents in YAML."""
     cleaned = [clean(item) for item in items]
     if form is Form.JSON:
         if len(cleaned) == 1:
-            return pretty(cleaned[0])
-        return pretty({"apiVersion": "v1", "kind": "List", "items": cleaned})
+            return format_pretty(cleaned[0])
+        return format_pretty({"apiVersion": "v1", "kind": "List", "items": cleaned})
     from quarterdeck.kit import yaml
 
     return yaml.dump_all(cleaned).rstrip()
@@ -80,7 +80,7 @@ def documents(items: Sequence[dict[str, Any]], form: Form) -> str:
 
 def print_result(result: object, text: str, *, as_json: bool) -> None:
     """Print what a command did: as JSON for programs, else as text for people."""
-    print_line(pretty(result)) if as_json else print(text)
+    print_line(format_pretty(result)) if as_json else print(text)
 
 
 def print_change(label: str, result: str, *, as_json: bool) -> None:
@@ -91,14 +91,14 @@ def print_change(label: str, result: str, *, as_json: bool) -> None:
         print_line(f"{label} {result}")
 
 
-def pretty(document: object) -> str:
+def format_pretty(document: object) -> str:
     """Indented JSON."""
     import msgspec
 
     return escape_json(msgspec.json.format(json.encode(document), indent=2).decode())
 
 
-def reference(document: Mapping[str, Any], resource: str, group: str) -> str:
+def format_reference(document: Mapping[str, Any], resource: str, group: str) -> str:
     """`application.cloudnative.elide.dev/web`, as kubectl names objects."""
     qualified = f"{resource}.{group}" if group else resource
     return f"{qualified}/{document['metadata']['name']}"

@@ -50,13 +50,13 @@ class OutputFormat(NamedTuple):
         self, listed: "list[tuple[ResourcePath, list[dict[str, Any]]]]", *, is_single: bool
     ) -> str:
         """Objects as text; a template sees one object, or a List."""
-        from quarterdeck.cli.output import columns, documents, reference
+        from quarterdeck.cli.output import format_columns, format_documents, format_reference
 
         items = [item for _, found in listed for item in found]
         match self.name:
             case "name":
                 return "\n".join(
-                    reference(item, str(item["kind"]).lower(), path.group)
+                    format_reference(item, str(item["kind"]).lower(), path.group)
                     for path, found in listed
                     for item in found
                 )
@@ -68,6 +68,6 @@ class OutputFormat(NamedTuple):
             case "custom-columns":
                 from quarterdeck.cli.template import build_custom_columns
 
-                return columns(build_custom_columns(self.template, items))
+                return format_columns(build_custom_columns(self.template, items))
             case _:
-                return documents(items, Form(self.name))
+                return format_documents(items, Form(self.name))

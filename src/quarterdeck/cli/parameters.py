@@ -24,7 +24,7 @@ class UsageError(Exception):
 
 
 class Option:
-    """A flag: its names, its help, and what a plain type cannot say."""
+    """A flag: its names, its help, and limits that its type does not express."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Parameter(NamedTuple):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """As wide as the terminal; argparse would load `shutil` to ask, for every flag it adds."""
+    """A help formatter as wide as the terminal; argparse's own would load `shutil` for it."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_find_width() - 2)
@@ -84,7 +84,7 @@ def _find_width() -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser that raises, and that never guesses at an abbreviated flag."""
+    """An argparse parser that raises errors, and does not accept abbreviated flags."""
 
     def __init__(self, prog: str, description: str, epilog: str = "") -> None:
         super().__init__(
@@ -114,11 +114,11 @@ def read_parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
             hint, spec = typing.get_args(hint)[:2]
         is_required = name not in defaults
         members = _read_members(hint)
-        yield Parameter(name, _without_none(hint), spec, defaults.get(name), is_required, members)
+        yield Parameter(name, _drop_none(hint), spec, defaults.get(name), is_required, members)
 
 
 def _read_defaults(function: Callable[..., Any]) -> dict[str, Any]:
-    """What parameters are when they are not given; `inspect` says so too, and is slow to load."""
+    """The defaults of parameters; `inspect` has them too, but is slow to load."""
     if isinstance(function, type):
         return dict(getattr(function, "_field_defaults"))  # noqa: B009
     code = function.__code__
@@ -129,14 +129,14 @@ def _read_defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _read_members(hint: Any) -> tuple[Parameter, ...]:
-    """The flags of a group; none for a tuple with fields that are no flags."""
+    """The flags of a group; none for a tuple that has a field without a flag."""
     if not (isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")):
         return ()
     members = tuple(read_parameters(hint))
     return members if all(each.spec or each.members for each in members) else ()
 
 
-def _without_none(hint: Any) -> Any:
+def _drop_none(hint: Any) -> Any:
     if typing.get_origin(hint) in (typing.Union, UnionType):
         return next(each for each in typing.get_args(hint) if each is not NoneType)
     return hint
@@ -192,7 +192,7 @@ def _add_argument(parser: Parser, parameter: Parameter, spec: Argument) -> None:
         parameter.name,
         metavar=spec.metavar,
         help=_escape(spec.help),
-        type=_reader(parameter),
+        type=_build_reader(parameter),
         **extra,
     )
 
@@ -201,12 +201,12 @@ def _add_option(parser: Parser, parameter: Parameter, spec: Option) -> None:
     default = parameter.default
     if spec.env:
         default = os.environ.get(spec.env) or default
-    extra: dict[str, Any] = {"help": _help(parameter, spec), "default": default}
+    extra: dict[str, Any] = {"help": _build_help(parameter, spec), "default": default}
     if parameter.type is bool:
         extra["action"] = "store_true"
     else:
-        extra["type"] = _reader(parameter)
-        extra["metavar"] = spec.metavar or _choices(parameter.type) or parameter.name.upper()
+        extra["type"] = _build_reader(parameter)
+        extra["metavar"] = spec.metavar or _format_choices(parameter.type) or parameter.name.upper()
         extra["required"] = parameter.is_required
         if typing.get_origin(parameter.type) is list:
             extra["action"] = "append"
@@ -214,7 +214,7 @@ def _add_option(parser: Parser, parameter: Parameter, spec: Option) -> None:
     parser.add_argument(*names, dest=parameter.name, **extra)
 
 
-def _help(parameter: Parameter, spec: Option) -> str:
+def _build_help(parameter: Parameter, spec: Option) -> str:
     text = spec.help
     if parameter.type is not bool and parameter.default not in (None, ""):
         text += f" (default: {parameter.default})"
@@ -227,12 +227,12 @@ def _escape(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _choices(kind: Any) -> str:
+def _format_choices(kind: Any) -> str:
     return "|".join(kind) if isinstance(kind, type) and issubclass(kind, enum.StrEnum) else ""
 
 
-def _reader(parameter: Parameter) -> Callable[[str], Any]:
-    """What turns an argument's text into its type."""
+def _build_reader(parameter: Parameter) -> Callable[[str], Any]:
+    """Build the function that converts the text of an argument to its type."""
     kind, spec = parameter.type, parameter.spec
     if typing.get_origin(kind) is list:
         (kind,) = typing.get_args(kind)

@@ -1,10 +1,10 @@
-"""Tables that the server makes: read once, or followed row by row."""
+"""Reads tables that the server formats, once or row by row while objects change."""
 
 from typing import TYPE_CHECKING, Any
 
 from quarterdeck.cli.connection import get_transport, with_progress
 from quarterdeck.cli.exit_codes import FAILED, CommandError
-from quarterdeck.cli.output import GAP, table_rows, with_namespaces
+from quarterdeck.cli.output import GAP, list_table_rows, with_namespaces
 from quarterdeck.kit.terminal import escape_controls
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def read_table(client: "Client", path: "ResourcePath", options: "ListOptio
 
 def build_rows(table: Table, path: "ResourcePath", *, wide: bool) -> list[list[str]]:
     """The rows of a table, head first; with namespaces if objects of several are shown."""
-    rows = table_rows(table, wide=wide)
+    rows = list_table_rows(table, wide=wide)
     if path.namespace:
         return rows
     namespaced = with_namespaces(table, rows)
@@ -54,7 +54,7 @@ async def follow_table(
 ) -> "AsyncGenerator[str, None]":
     """The lines of a table, then the row of every object that changes, as kubectl shows them.
 
-    The table is read again when the server no longer knows the version to go on from.
+    The table is read again if the server no longer has the version to resume from.
     """
     from quarterdeck.wire.status import Expired, Gone
 

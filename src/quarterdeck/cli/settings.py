@@ -45,7 +45,7 @@ def describe_setting(field: Field) -> str:
     return text
 
 
-def effective(
+def resolve_settings(
     command: str,
     flags: argparse.Namespace,
     *,

@@ -32,7 +32,7 @@ class Setter(NamedTuple):
     text: str
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """One module of builders per group."""
     for group_version, module in {**apis.OURS, **apis.KUBERNETES}.items():
         kinds = tuple(Scheme(modules={group_version: module}).kinds())

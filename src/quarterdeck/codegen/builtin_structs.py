@@ -54,7 +54,7 @@ REQUIRED = "required"
 _MARKERS = ("ABSENT", "Arbitrary", "Int32", "Int64", "IntOrString", "MicroTime", "Quantity", "Time")
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """One module for each group, and the package."""
     modules: dict[str, _Module] = {}
     for name in GROUPS:
@@ -195,7 +195,7 @@ class _Module:
         ]
 
     def _render_member(self, field: table.Field) -> str:
-        annotation, default = self._type_of(field.type)
+        annotation, default = self._render_type(field.type)
         if field.list_type == "map":
             keys = repr(field.list_map_keys)
             annotation = f'Annotated[{annotation}, Schema(list_type="map", list_map_keys={keys})]'
@@ -206,19 +206,19 @@ class _Module:
             return f'{name}: {annotation} = msgspec.field(name="{field.name}", default={default})'
         return f"{name}: {annotation} = {default}"
 
-    def _type_of(self, expression: str) -> tuple[str, str]:
+    def _render_type(self, expression: str) -> tuple[str, str]:
         """Annotation and default of an expression."""
         if expression.startswith("*"):
-            annotation, default = self._type_of(expression[1:])
+            annotation, default = self._render_type(expression[1:])
             if default in ("ABSENT", "()", "{}"):
                 return annotation, default
             if default == REQUIRED or default.endswith("()"):
                 return f'"{annotation} | None"', "None"  # may contain itself
             return (annotation if "| None" in annotation else f"{annotation} | None"), "None"
         if expression.startswith("[]"):
-            return f"tuple[{self._plain(expression[2:])}, ...]", "()"
+            return f"tuple[{self._render_plain(expression[2:])}, ...]", "()"
         if expression.startswith("{}"):
-            return f"Mapping[str, {self._plain(expression[2:])}]", "{}"
+            return f"Mapping[str, {self._render_plain(expression[2:])}]", "{}"
         if expression in _SCALARS:
             return _SCALARS[expression]
         name = expression.removeprefix("#")
@@ -231,7 +231,7 @@ class _Module:
             return "Arbitrary", "ABSENT"
         found = table.get_type(name)
         if found.alias:
-            return self._type_of(found.alias)
+            return self._render_type(found.alias)
         shown = self.refer(name)
         return shown, f"{shown}()" if self._has_defaults(name) else REQUIRED
 
@@ -243,11 +243,11 @@ class _Module:
         owner = find_owner(type_name)
         if owner is not None and owner != self._name:
             return self._others[owner]._has_defaults(type_name)
-        return all(self._type_of(each.type)[1] != REQUIRED for each in list_members(type_name))
+        return all(self._render_type(each.type)[1] != REQUIRED for each in list_members(type_name))
 
-    def _plain(self, expression: str) -> str:
+    def _render_plain(self, expression: str) -> str:
         """An annotation inside a list or map, where nothing is optional."""
-        annotation, _ = self._type_of(expression.removeprefix("*"))
+        annotation, _ = self._render_type(expression.removeprefix("*"))
         if annotation.startswith('"'):
             return f'"{annotation.strip(chr(34)).removesuffix(" | None")}"'
         return annotation.removesuffix(" | None")

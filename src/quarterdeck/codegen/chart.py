@@ -24,7 +24,7 @@ from quarterdeck.app.component_manifests import (
 )
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.app.place import Place
-from quarterdeck.app.user_roles import ROLES, manifest
+from quarterdeck.app.user_roles import ROLES, build_manifest
 from quarterdeck.codegen import helm_template as helm
 from quarterdeck.codegen.files import File
 from quarterdeck.meta import crd
@@ -35,31 +35,33 @@ NOTICE = (
 FOLDER = "charts/quarterdeck/templates"
 _INGESTER = ".Values.services.ingester"
 _CERTIFIED = ".Values.webhooks.certManager"
-NAMESPACE = helm.text(".Release.Namespace")
-IMAGE = helm.text('include "quarterdeck.image" .')
-_HUB_SECRET = helm.text(f'.Values.services.hub.existingSecret | default "{hub_manifests.SECRET}"')
+NAMESPACE = helm.render_text(".Release.Namespace")
+IMAGE = helm.render_text('include "quarterdeck.image" .')
+_HUB_SECRET = helm.render_text(
+    f'.Values.services.hub.existingSecret | default "{hub_manifests.SECRET}"'
+)
 _KEPT = {"helm.sh/resource-policy": "keep"}
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """Definitions, roles of users, operators and services."""
     kinds = list(apis.own_scheme().kinds())
     for definition in crd.build_manifests(kinds):
         name = definition["metadata"]["name"]
-        yield _file(f"crds/{name}", [(_keep(definition), ".Values.crds.install")])
-    roles = [manifest(kind.KIND, role) for kind in kinds for role in ROLES]
-    yield _file("user-roles", [(role, ".Values.userRoles.create") for role in roles])
+        yield _render_file(f"crds/{name}", [(_keep(definition), ".Values.crds.install")])
+    roles = [build_manifest(kind.KIND, role) for kind in kinds for role in ROLES]
+    yield _render_file("user-roles", [(role, ".Values.userRoles.create") for role in roles])
     for part in PARTS:
-        yield _file(f"operators/{part.name}", _operator(part))
-    yield _file("services/hub", _hub())
-    yield _file("services/ingester", _ingester())
-    yield _file("services/bootstrap", _bootstrap())
+        yield _render_file(f"operators/{part.name}", _build_operator(part))
+    yield _render_file("services/hub", _build_hub())
+    yield _render_file("services/ingester", _ingester())
+    yield _render_file("services/bootstrap", _bootstrap())
 
 
 Conditional = tuple[Mapping[str, Any], str]
 
 
-def _file(name: str, documents: "list[Conditional]") -> File:
+def _render_file(name: str, documents: "list[Conditional]") -> File:
     groups = itertools.groupby(documents, key=lambda each: each[1])
     rendered = "".join(
         helm.render([document for document, _ in group], condition=condition)
@@ -75,12 +77,12 @@ def _keep(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {**definition, "metadata": metadata}
 
 
-def _operator(part: Part) -> list[Conditional]:
+def _build_operator(part: Part) -> list[Conditional]:
     values = f".Values.operators.{part.name}"
     enabled = f"{values}.enabled"
     place = Place(NAMESPACE, IMAGE, f"quarterdeck-{part.name}", (part.name,))
-    documents = [*manifests.permissions(place, [part]).values()]
-    around = manifests.manager(place)
+    documents = [*manifests.build_permissions(place, [part]).values()]
+    around = manifests.build_manager(place)
     deployment = dict(around.pop("manager"))
     certified: list[Conditional] = []
     if "webhook_port" not in part.ports:
@@ -113,7 +115,7 @@ def _open_webhook_certificate(deployment: dict[str, Any]) -> None:
     pod = deployment["spec"]["template"]["spec"]
     container = pod["containers"][0]
     for holder, key in ((container, "env"), (container, "volumeMounts"), (pod, "volumes")):
-        part = helm.items(f'(include "quarterdeck.webhook.{key}" . | fromYamlArray)')
+        part = helm.render_items(f'(include "quarterdeck.webhook.{key}" . | fromYamlArray)')
         holder[key] = [*holder[key], part]
 
 
@@ -125,13 +127,13 @@ def _build_certificates(place: Place, enabled: str) -> Iterator[Conditional]:
     yield build_issuer(place), f"{wanted} (not {_CERTIFIED}.issuerRef)"
 
 
-def _hub() -> list[Conditional]:
+def _build_hub() -> list[Conditional]:
     documents = deepcopy(dict(hub_manifests.build_hub(NAMESPACE, IMAGE)))
     _open_hub_secret(dict(documents["deployment"]), is_optional=False)
     enabled = "and .Values.services.hub.enabled .Values.services.hub.impersonation.enabled"
     impersonation = hub_manifests.build_impersonation(NAMESPACE).values()
     return [
-        *_service(documents, "hub", "deployment"),
+        *_build_service(documents, "hub", "deployment"),
         *((document, enabled) for document in impersonation),
     ]
 
@@ -139,20 +141,20 @@ def _hub() -> list[Conditional]:
 def _leave_collectors(deployment: Mapping[str, Any]) -> None:
     """Tell the operator whether the ingester has a Deployment of its own."""
     container = deployment["spec"]["template"]["spec"]["containers"][0]
-    is_apart = helm.text(f"{_INGESTER}.ownDeployment")
+    is_apart = helm.render_text(f"{_INGESTER}.ownDeployment")
     container["env"].append({"name": "INGESTER_EXTERNAL", "value": is_apart})
 
 
 def _bootstrap() -> list[Conditional]:
     place = Place(NAMESPACE, IMAGE, "quarterdeck-machines")
     documents = {
-        **bootstrap_manifests.permissions(place),
-        **bootstrap_manifests.workload(place),
+        **bootstrap_manifests.build_permissions(place),
+        **bootstrap_manifests.build_workload(place),
     }
     binding = deepcopy(dict(documents["join_tokens_role_binding"]))
     binding["subjects"][0]["name"] = place.name  # the operator of machines asks for tokens
     documents["join_tokens_role_binding"] = binding
-    return _service(documents, "bootstrap", "bootstrap")
+    return _build_service(documents, "bootstrap", "bootstrap")
 
 
 def _ingester() -> list[Conditional]:
@@ -178,7 +180,7 @@ def _add_conditions(
     return ((each, conditions.get(name, enabled)) for name, each in documents.items())
 
 
-def _service(
+def _build_service(
     documents: Mapping[str, Mapping[str, Any]], name: str, deployment: str
 ) -> list[Conditional]:
     values = f".Values.services.{name}"
@@ -199,14 +201,14 @@ def _service(
 def _open_deployment(deployment: dict[str, Any], values: str) -> dict[str, Any]:
     """A Deployment whose replicas, resources, environment and scheduling are values."""
     opened = deepcopy(deployment)
-    opened["spec"]["replicas"] = helm.value(f"{values}.replicas")
+    opened["spec"]["replicas"] = helm.render_value(f"{values}.replicas")
     template = opened["spec"]["template"]
     pod = template["spec"]
     container = pod["containers"][0]
-    container["imagePullPolicy"] = helm.value(".Values.image.pullPolicy")
+    container["imagePullPolicy"] = helm.render_value(".Values.image.pullPolicy")
     container["resources"] = helm.block(f"{values}.resources")
-    container["args"] = [*container["args"], helm.items(f"{values}.extraArgs")]
-    container["env"] = [*container["env"], helm.items(f"{values}.extraEnv")]
+    container["args"] = [*container["args"], helm.render_items(f"{values}.extraArgs")]
+    container["env"] = [*container["env"], helm.render_items(f"{values}.extraEnv")]
     template["metadata"]["annotations"] = helm.block(f"{values}.podAnnotations")
     pod["imagePullSecrets"] = helm.block(".Values.imagePullSecrets")
     for key in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"):

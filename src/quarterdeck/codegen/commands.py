@@ -1,6 +1,6 @@
-"""`docs/reference/cli.md`: what the command line says of itself.
+"""`docs/reference/cli.md`: the help of every command.
 
-It is asked as a process, because `codegen` and `cli` stand side by side and know nothing of each
+The command line runs as a process, because `codegen` and `cli` are siblings and do not import each
 other.
 """
 
@@ -13,7 +13,7 @@ from quarterdeck.codegen.files import File
 PAGE = "docs/reference/cli.md"
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """The page."""
     command = [sys.executable, "-m", "quarterdeck.cli.reference"]
     yield File(PAGE, subprocess.run(command, check=True, capture_output=True, text=True).stdout)

@@ -30,7 +30,7 @@ class Member(NamedTuple):
     meaning: str
 
 
-def files() -> Iterable[File]:
+def build_files() -> Iterable[File]:
     """The page."""
     lines = ["# Conditions", "", f"<!-- {NOTICE} -->", "", *_INTRODUCTION.splitlines()]
     for operator in OPERATORS:

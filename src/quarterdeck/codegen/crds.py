@@ -14,9 +14,9 @@ class TooLarge(ValueError):
     """Raised when a manifest is larger than `kubectl apply` can carry."""
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """One file per kind, and the kustomization that lists them."""
-    manifests = list(bases())
+    manifests = list(build_bases())
     names = sorted(file.path.removeprefix("config/crd/") for file in manifests)
     listing = yaml.dump(
         {
@@ -29,7 +29,7 @@ def files() -> Iterator[File]:
     yield File("config/crd/kustomization.yaml", f"# {NOTICE}\n---\n{listing}")
 
 
-def bases() -> Iterator[File]:
+def build_bases() -> Iterator[File]:
     """One file per kind."""
     for document in crd.build_manifests(apis.own_scheme().kinds()):
         path = f"{FOLDER}/{crd.build_file_name(document)}"

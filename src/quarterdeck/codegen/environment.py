@@ -11,7 +11,8 @@ from quarterdeck.app.clusters_settings import Settings as ClustersSettings
 from quarterdeck.app.experiments_settings import Settings as ExperimentsSettings
 from quarterdeck.app.fleet import FleetSettings
 from quarterdeck.app.machines_settings import Settings as MachinesSettings
-from quarterdeck.app.settings import Option, Settings
+from quarterdeck.app.option import Option
+from quarterdeck.app.settings import Settings
 from quarterdeck.codegen.files import File
 
 PAGE = "docs/reference/environment.md"
@@ -35,7 +36,7 @@ SOURCES: tuple[tuple[str, type[msgspec.Struct]], ...] = (
 """Each chapter, and the struct with its settings."""
 
 
-def files() -> Iterable[File]:
+def build_files() -> Iterable[File]:
     """The page."""
     lines = ["# Environment variables", "", f"<!-- {NOTICE} -->", "", *_INTRODUCTION.splitlines()]
     for title, settings in SOURCES:

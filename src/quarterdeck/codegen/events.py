@@ -1,7 +1,7 @@
 """`docs/reference/events.md`: every event that operators and the API server record.
 
-Read from the calls in the source, so that no event is missing because nobody declared it. A reason
-that is a variable is that of a condition, and stands on the page of conditions.
+Read from the calls in the source, so that no event is missing because it was not declared. A
+reason that is a variable is that of a condition, and is on the page of conditions.
 """
 
 import ast
@@ -43,7 +43,7 @@ class Recorded(NamedTuple):
     """What happened, or who records it."""
 
 
-def files() -> Iterable[File]:
+def build_files() -> Iterable[File]:
     """The page."""
     lines = ["# Events", "", f"<!-- {NOTICE} -->", "", *_INTRODUCTION.splitlines()]
     for operator in OPERATORS:

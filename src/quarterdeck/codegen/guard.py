@@ -12,7 +12,7 @@ from quarterdeck.kit import yaml
 def find_breaking_changes(root: Path) -> list[str]:
     """What the types would break, compared with the manifests on disk and last committed."""
     found: dict[str, None] = {}
-    for file in crds.bases():
+    for file in crds.build_bases():
         after = yaml.load(file.text)
         for text in _read_earlier(root, file.path):
             for what in compatibility.find_breaking_changes(yaml.load(text), after):

@@ -16,7 +16,7 @@ _ITEM = re.compile(r"^(?P<indent> *)- '?@helm items (?P<text>.*?)'?$")
 _LITERAL = re.compile(r"\{\{|\}\}")
 
 
-def value(expression: str) -> str:
+def render_value(expression: str) -> str:
     """A scalar: `replicas: {{ .Values.replicas }}`."""
     return f"@helm value {expression}"
 
@@ -26,12 +26,12 @@ def block(path: str) -> str:
     return f"@helm block {path}"
 
 
-def items(path: str) -> str:
+def render_items(path: str) -> str:
     """As an entry of a list: the entries of the list at `path`, if any."""
     return f"@helm items {path}"
 
 
-def text(expression: str) -> str:
+def render_text(expression: str) -> str:
     """An expression inside a text, such as a name; quoted in the result."""
     return f"@[{expression}]@"
 

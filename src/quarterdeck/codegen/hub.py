@@ -38,23 +38,25 @@ _INTRODUCTION = f"""\
 """
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """The page."""
-    yield File(PAGE, "\n".join(_page()) + "\n")
+    yield File(PAGE, "\n".join(_render_page()) + "\n")
 
 
-def _page() -> Iterator[str]:
+def _render_page() -> Iterator[str]:
     yield from (NOTICE, "# The hub API", "", _INTRODUCTION)
     yield from ("| request | what | parameters |", "| --- | --- | --- |")
     for path, methods in _describe()["paths"].items():
         for method, operation in methods.items():
-            names = [_parameter(each) for each in operation["parameters"] if each["in"] == "query"]
+            names = [
+                _render_parameter(each) for each in operation["parameters"] if each["in"] == "query"
+            ]
             login = "" if operation["security"] else " (no login)"
             what = f"{operation['summary']}{login}"
             yield f"| `{method.upper()} {path}` | {what} | {', '.join(names)} |"
 
 
-def _parameter(each: Mapping[str, Any]) -> str:
+def _render_parameter(each: Mapping[str, Any]) -> str:
     default = each["schema"].get("default")
     if default in (None, "", [], ()):
         return f"`{each['name']}`"

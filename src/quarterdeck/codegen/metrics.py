@@ -47,7 +47,7 @@ SOURCES: tuple[tuple[str, Callable[[Registry], Any]], ...] = (
 """Each chapter, and what declares its metrics in a registry."""
 
 
-def files() -> Iterable[File]:
+def build_files() -> Iterable[File]:
     """The page."""
     lines = ["# Metrics", "", f"<!-- {NOTICE} -->", "", *_INTRODUCTION.splitlines()]
     for title, declare in SOURCES:

@@ -14,7 +14,7 @@ from quarterdeck.meta.type_schema import walk
 FOLDER = "docs/reference/kinds"
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """One page per kind, and a page that lists them."""
     kinds = sorted(apis.own_scheme().kinds(), key=lambda kind: kind.KIND.gvk)
     for kind in kinds:

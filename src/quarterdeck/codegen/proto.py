@@ -8,6 +8,6 @@ from quarterdeck.inventory.push.schema import render_proto
 PATH = "src/quarterdeck/inventory/push/collector.proto"
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """The file."""
     yield File(PATH, render_proto())

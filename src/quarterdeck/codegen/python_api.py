@@ -34,7 +34,7 @@ class Exported(NamedTuple):
     module: str
 
 
-def files() -> Iterable[File]:
+def build_files() -> Iterable[File]:
     """The page."""
     lines = ["# Python API", "", f"<!-- {NOTICE} -->", "", *_INTRODUCTION.splitlines()]
     for package in PACKAGES:

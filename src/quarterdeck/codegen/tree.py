@@ -17,7 +17,7 @@ _END = "<!-- end of tree -->"
 _WIDTH = 22
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """The page with its tree renewed."""
     root = Path(__file__).parents[3]
     page = (root / PAGE).read_text()

@@ -15,7 +15,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _PARTS = ("spec", "status")
 
 
-def files() -> Iterator[File]:
+def build_files() -> Iterator[File]:
     """One module with a type for each kind and a table of them."""
     documents = crd.build_manifests(apis.own_scheme().kinds())
     specs = sorted((each["spec"] for each in documents), key=lambda each: _sort_key(each))

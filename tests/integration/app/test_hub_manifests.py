@@ -8,7 +8,7 @@ import pytest
 from quarterdeck.app import definitions, hub_manifests
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.component_manifests import build_component_patches, build_components
-from quarterdeck.app.manifests import manager, namespace, permissions
+from quarterdeck.app.manifests import build_manager, build_namespace, build_permissions
 from quarterdeck.app.place import HERE, NAME
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
@@ -32,7 +32,7 @@ ACCOUNT = f"system:serviceaccount:{HERE.namespace}:{hub_manifests.NAME}"
 async def test_an_api_server_takes_the_manifests_and_the_role_is_enough() -> None:
     tokens = BearerTokens({"hub": User(name=ACCOUNT, groups=("system:serviceaccounts",))})
     async with Cluster(authenticators=(tokens, PlainPort())) as cluster:
-        documents = [namespace(HERE), *build_components(HERE)["hub"].values()]
+        documents = [build_namespace(HERE), *build_components(HERE)["hub"].values()]
         await definitions.apply(cluster.client.raw, documents)
         path = ResourcePath("apps", "v1", "deployments", HERE.namespace, hub_manifests.NAME)
         stored = json.decode(await cluster.client.raw.get(path, GetOptions()))
@@ -49,7 +49,7 @@ async def test_the_role_of_the_operators_is_enough_to_share_clusters() -> None:
     account = f"system:serviceaccount:{HERE.namespace}:{NAME}"
     tokens = BearerTokens({"manager": User(name=account, groups=("system:serviceaccounts",))})
     async with Cluster(authenticators=(tokens, PlainPort())) as cluster:
-        documents = [namespace(HERE), *permissions(HERE).values()]
+        documents = [build_namespace(HERE), *build_permissions(HERE).values()]
         await definitions.apply(cluster.client.raw, documents)
         config = ClusterConfig(server=cluster.url, token=Secret("manager"))
         async with Client(config) as client, Supervisor("test") as tasks:
@@ -78,7 +78,7 @@ async def test_the_role_of_the_operators_is_enough_to_share_clusters() -> None:
 
 def test_hub_and_operators_read_the_same_secret() -> None:
     patch = build_component_patches(HERE)["hub"]["manager_storage"]
-    deployment = manager(HERE)["manager"]
+    deployment = build_manager(HERE)["manager"]
     assert patch["metadata"]["name"] == deployment["metadata"]["name"]
     (container,) = patch["spec"]["template"]["spec"]["containers"]
     assert [each["name"] for each in container["env"]] == list(hub_manifests.STORAGE)

@@ -12,7 +12,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS
 from quarterdeck.app import definitions
 from quarterdeck.app.access import explain_access, find_unknown
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.enrolment import Credentials, Enrolment, connect_cluster, rules_for
+from quarterdeck.app.enrolment import Credentials, Enrolment, build_rules, connect_cluster
 from quarterdeck.app.host import Host
 from quarterdeck.app.machines import find_operator_uid
 from quarterdeck.app.settings import Settings
@@ -96,11 +96,11 @@ def test_a_hub_may_read_the_kinds_of_its_sources() -> None:
             ("Endpoints", "v1"),
         )
     ]
-    found = {rule["apiGroups"][0]: rule for rule in rules_for(sources)}
+    found = {rule["apiGroups"][0]: rule for rule in build_rules(sources)}
     assert found["cert-manager.io"]["resources"] == ["certificates", "issuers"]
     assert found["cert-manager.io"]["verbs"] == ["get", "list", "watch"]
     assert "endpoints" in found[""]["resources"]
-    without = {rule["apiGroups"][0]: rule for rule in rules_for([])}
+    without = {rule["apiGroups"][0]: rule for rule in build_rules([])}
     assert "cert-manager.io" not in without
     assert "endpoints" not in without[""]["resources"]
 

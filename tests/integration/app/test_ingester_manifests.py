@@ -6,7 +6,7 @@ from quarterdeck.app import definitions, ingester_manifests
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.component_manifests import build_component_patches, build_components
-from quarterdeck.app.manifests import manager, namespace
+from quarterdeck.app.manifests import build_manager, build_namespace
 from quarterdeck.app.place import HERE, LABELS
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.client.interfaces import PatchType
@@ -18,8 +18,8 @@ from quarterdeck.wire.path import ResourcePath
 async def test_an_api_server_takes_the_manifests_and_the_patch() -> None:
     async with Cluster() as cluster:
         api = cluster.client.raw
-        documents = [namespace(HERE), *build_components(HERE)["ingester"].values()]
-        await definitions.apply(api, [*documents, manager(HERE)["manager"]])
+        documents = [build_namespace(HERE), *build_components(HERE)["ingester"].values()]
+        await definitions.apply(api, [*documents, build_manager(HERE)["manager"]])
         patch = build_component_patches(HERE)["ingester"]["manager_ingester"]
         name = patch["metadata"]["name"]
         deployments = cluster.client.resource(GVR("apps", "v1", "deployments"))
@@ -55,7 +55,7 @@ async def test_an_api_server_takes_the_ingester_with_a_deployment_of_its_own() -
     async with Cluster() as cluster:
         api = cluster.client.raw
         await definitions.apply(
-            api, [namespace(HERE), *documents.values(), manager(HERE)["manager"]]
+            api, [build_namespace(HERE), *documents.values(), build_manager(HERE)["manager"]]
         )
     kinds = {each["kind"] for each in documents.values()}
     assert {"Deployment", "Service", "ServiceAccount", "NetworkPolicy"} <= kinds

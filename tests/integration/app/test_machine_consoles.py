@@ -56,10 +56,15 @@ async def test_console_that_is_missing_says_why(tmp_path: Path) -> None:
         with pytest.raises(ConsoleMissing, match='"m1" not found'):
             await locator.locate(key)
         await definitions.apply(client.raw, [HYPERVISOR, CLAIM])
-        with pytest.raises(ConsoleMissing, match="machine m1 has no VM yet"):
+        with pytest.raises(ConsoleMissing, match="machine m1 has no console yet: it is Pending"):
             await locator.locate(key)
         reference = {"hypervisorCluster": "default/lab", "vmId": 100, "node": "sim-1", "name": "m1"}
         statuses = client.resource(MachineClaim.KIND.gvr).subresource("status")
-        await statuses.patch("m1", {"status": {"vmRef": reference}}, namespace="default")
-        with pytest.raises(ConsoleMissing, match="100"):
-            await locator.locate(key)
+        for phase, message in (
+            ("Provisioning", "no console yet: it is Provisioning"),
+            ("Ready", "100"),
+        ):
+            status = {"vmRef": reference, "phase": phase}
+            await statuses.patch("m1", {"status": status}, namespace="default")
+            with pytest.raises(ConsoleMissing, match=message):
+                await locator.locate(key)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from quarterdeck.apis.core import ConfigMap, Secret
 from quarterdeck.app.cluster import Cluster
+from quarterdeck.app.option import Port
 from quarterdeck.app.parts import PARTS
-from quarterdeck.app.settings import Port, Settings
+from quarterdeck.app.settings import Settings
 from quarterdeck.app.webhooks import REGISTRATION, SECRET, SERVICE, build_in_cluster
 from quarterdeck.kit import json
 from quarterdeck.kit.clock import SystemClock

@@ -12,7 +12,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.app import definitions
 from quarterdeck.app.connection_manifests import build_connection
-from quarterdeck.app.enrolment import Credentials, Enrolment, enrol, rules_for
+from quarterdeck.app.enrolment import Credentials, Enrolment, build_rules, enrol
 from quarterdeck.cli.main import run
 from quarterdeck.client import Client, ClusterConfig, load_config
 from quarterdeck.hubstate.push.tokens import hash_token
@@ -240,7 +240,7 @@ def test_nothing_to_list_says_what_to_do(
 
 
 def test_the_role_of_the_hub_reads_no_secrets() -> None:
-    rules = rules_for(())
+    rules = build_rules(())
     assert all("secrets" not in rule["resources"] for rule in rules)
     assert all(set(rule["verbs"]) == {"get", "list", "watch"} for rule in rules)
     assert all("*" not in (*rule["resources"], *rule["apiGroups"]) for rule in rules)

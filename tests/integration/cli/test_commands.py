@@ -295,9 +295,9 @@ def test_completion_knows_its_shells(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_reference_page_names_every_flag() -> None:
     from quarterdeck.app.resolution import list_fields
-    from quarterdeck.cli.reference import page
+    from quarterdeck.cli.reference import render_page
 
-    text = "\n".join(page())
+    text = "\n".join(render_page())
     assert all(f"`{field.flag}`" in text for field in list_fields())
 
 

@@ -15,8 +15,9 @@ from quarterdeck.app.doctor import Health, check, explain
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.host import Endpoint
 from quarterdeck.app.live_settings import apply_settings
+from quarterdeck.app.option import Port
 from quarterdeck.app.resolution import resolve
-from quarterdeck.app.settings import Port, Settings
+from quarterdeck.app.settings import Settings
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.observability import logging
@@ -247,7 +248,7 @@ def test_followed_settings_change_the_level_and_nothing_by_mistake() -> None:
 
 
 def test_manifests_run_without_privileges() -> None:
-    documents = {(each["kind"], each["metadata"]["name"]): each for each in manifests.everything()}
+    documents = {(each["kind"], each["metadata"]["name"]): each for each in manifests.build_all()}
     pod = documents["Deployment", place.NAME]["spec"]["template"]["spec"]
     container = pod["containers"][0]
     assert pod["securityContext"]["runAsUser"] == 65532
@@ -262,7 +263,7 @@ def test_manifests_run_without_privileges() -> None:
 
 
 def test_manifests_take_another_image_and_namespace() -> None:
-    documents = manifests.everything(place.Place("here", "mine:1"))
+    documents = manifests.build_all(place.Place("here", "mine:1"))
     assert not [each for each in documents if "quarterdeck-system" in str(each)]
     assert "mine:1" in str(documents)
 
@@ -279,7 +280,7 @@ def test_certificates_of_a_component_reach_the_manager(
 ) -> None:
     made = component_manifests.build_components()["cert-manager"][certificate]
     patched = component_manifests.build_component_patches()["cert-manager"][patch]
-    deployment = manifests.manager(place.HERE)["manager"]
+    deployment = manifests.build_manager(place.HERE)["manager"]
     assert patched["metadata"]["name"] == deployment["metadata"]["name"]
     pod = patched["spec"]["template"]["spec"]
     (container,), (volume,) = pod["containers"], pod["volumes"]

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.experiment_comparison import MAX_VALUES, compare_summaries
-from quarterdeck.app.experiment_results import results_url, storage_options
+from quarterdeck.app.experiment_results import build_storage_options, choose_results_url
 from quarterdeck.app.experiments_options import build_operator_settings
 from quarterdeck.app.experiments_settings import Settings
 from quarterdeck.services.hub.web.comparisons import Incomparable
@@ -22,12 +22,12 @@ from quarterdeck.services.hub.web.comparisons import Incomparable
     ],
 )
 def test_results_go_where_they_are_sent(settings: Settings, url: str) -> None:
-    assert results_url(settings) == url
+    assert choose_results_url(settings) == url
 
 
 def test_server_without_a_scheme_is_reached_by_plain_http_and_without_a_signature() -> None:
-    assert storage_options(Settings(), {}) == {}
-    assert storage_options(Settings(s3_endpoint="minio:9000"), {}) == {
+    assert build_storage_options(Settings(), {}) == {}
+    assert build_storage_options(Settings(s3_endpoint="minio:9000"), {}) == {
         "endpoint": "http://minio:9000",
         "region": "us-east-1",
         "virtual_hosted_style_request": False,
@@ -35,7 +35,7 @@ def test_server_without_a_scheme_is_reached_by_plain_http_and_without_a_signatur
         "skip_signature": True,
     }
     environment = {"AWS_ACCESS_KEY_ID": "id", "AWS_REGION": "eu-west-1"}
-    assert storage_options(Settings(s3_endpoint="https://s3.example.org"), environment) == {
+    assert build_storage_options(Settings(s3_endpoint="https://s3.example.org"), environment) == {
         "endpoint": "https://s3.example.org",
         "region": "eu-west-1",
         "virtual_hosted_style_request": False,

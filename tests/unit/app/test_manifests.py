@@ -10,7 +10,7 @@ from quarterdeck.app.workload_manifests import Document
 
 
 def list_documents() -> Iterator[Document]:
-    yield from manifests.everything()
+    yield from manifests.build_all()
     for component in build_components().values():
         yield from component.values()
 
@@ -25,7 +25,7 @@ def test_no_pod_gets_variables_of_services() -> None:
 
 def test_webhook_configurations_are_deleted_with_the_operator_that_fills_them() -> None:
     for part in PARTS:
-        documents = manifests.permissions(place.HERE, [part]).values()
+        documents = manifests.build_permissions(place.HERE, [part]).values()
         names = [each["metadata"]["name"] for each in documents if "Webhook" in each["kind"]]
         assert names == ([REGISTRATION] * 2 if has_webhooks([part]) else [])
         assert not any("webhooks" in each for each in documents), "the operator's are overwritten"

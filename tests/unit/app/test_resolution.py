@@ -13,9 +13,10 @@ import pytest
 from quarterdeck.app import doctor, resolution
 from quarterdeck.app.clusters_settings import Settings as ClustersSettings
 from quarterdeck.app.errors import SettingError
+from quarterdeck.app.option import Option, Port
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.app.resolution import DEFAULT, Effective, list_fields, resolve
-from quarterdeck.app.settings import Option, Port, Settings
+from quarterdeck.app.settings import Settings
 from quarterdeck.cli.settings import add_settings
 from quarterdeck.kit.redaction import Secret
 

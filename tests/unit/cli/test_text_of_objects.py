@@ -10,7 +10,7 @@ from quarterdeck.cli.commands.metrics.preview import aggregation_rows, format_pr
 from quarterdeck.cli.experiments import describe
 from quarterdeck.cli.flags import Form
 from quarterdeck.cli.main import run
-from quarterdeck.cli.output import table_rows
+from quarterdeck.cli.output import list_table_rows
 from quarterdeck.engine import Problem
 from quarterdeck.kit import json
 from quarterdeck.meta.objects import decode
@@ -19,9 +19,9 @@ from quarterdeck.meta.objects import decode
 def test_cells_of_a_table_without_a_value_say_so() -> None:
     definitions = [{"name": "A"}, {"name": "B"}, {"name": "C"}, {"name": "D", "priority": 1}]
     table = {"columnDefinitions": definitions, "rows": [{"cells": [None, True, 7, "wide"]}]}
-    assert table_rows(table) == [["A", "B", "C"], ["<none>", "true", "7"]]
-    assert table_rows(table, wide=True)[1][3:] == ["wide"]
-    assert table_rows({}) == [[]]
+    assert list_table_rows(table) == [["A", "B", "C"], ["<none>", "true", "7"]]
+    assert list_table_rows(table, wide=True)[1][3:] == ["wide"]
+    assert list_table_rows({}) == [[]]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
+import functools
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quarterdeck.codegen import __main__ as command
@@ -15,6 +17,20 @@ ROOT = Path(__file__).parents[3]
 
 def generator(*files: File) -> Generator:
     return Generator(name="test", target=Target.GENERATE, run=lambda: files, owns=("made/*.txt",))
+
+
+@functools.cache
+def generate(made_by: Generator) -> tuple[File, ...]:
+    return tuple(made_by.run())
+
+
+@pytest.fixture
+def generated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands get the same files each time, and need not make them again."""
+    once = [
+        msgspec.structs.replace(each, run=functools.partial(generate, each)) for each in GENERATORS
+    ]
+    monkeypatch.setattr(command, "GENERATORS", once)
 
 
 def test_generated_files_are_up_to_date() -> None:
@@ -53,6 +69,7 @@ def test_a_folder_without_project_is_refused(
     assert "not the root of the repository" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("generated_once")
 def test_update_fills_an_empty_tree_and_verify_accepts_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,6 +83,7 @@ def test_update_fills_an_empty_tree_and_verify_accepts_it(
     assert command.main(["generate", "--root", str(tmp_path)]) == 0
 
 
+@pytest.mark.usefixtures("generated_once")
 def test_a_breaking_change_is_neither_written_nor_verified(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

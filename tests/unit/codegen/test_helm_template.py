@@ -15,7 +15,7 @@ def render(document: dict[str, Any]) -> list[str]:
 
 
 def test_a_value_stands_bare() -> None:
-    assert render({"replicas": helm.value(".Values.replicas")}) == [
+    assert render({"replicas": helm.render_value(".Values.replicas")}) == [
         "replicas: {{ .Values.replicas }}"
     ]
 
@@ -31,7 +31,7 @@ def test_a_block_is_left_out_where_it_is_empty() -> None:
 
 
 def test_items_follow_the_entries_that_are_there() -> None:
-    assert render({"args": ["run", helm.items(".Values.extraArgs")]}) == [
+    assert render({"args": ["run", helm.render_items(".Values.extraArgs")]}) == [
         "args:",
         "- run",
         "{{- with .Values.extraArgs }}",
@@ -41,7 +41,7 @@ def test_items_follow_the_entries_that_are_there() -> None:
 
 
 def test_expressions_inside_texts_are_quoted() -> None:
-    name = helm.text(".Release.Namespace")
+    name = helm.render_text(".Release.Namespace")
     assert render({"url": f"https://hub.{name}.svc"}) == [
         "url: https://hub.{{ .Release.Namespace }}.svc"
     ]

@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[3] / "src/quarterdeck"
 
 
 def test_every_module_that_declares_metrics_is_on_the_page() -> None:
-    (page,) = metrics.files()
+    (page,) = metrics.build_files()
     listed = set(re.findall(r"^\| `(\w+)` \|", page.text, flags=re.M))
     modules = [each for each in SOURCE.rglob("metrics.py") if "codegen" not in each.parts]
     declared = set()
@@ -21,7 +21,7 @@ def test_every_module_that_declares_metrics_is_on_the_page() -> None:
 
 
 def test_rows_say_type_labels_and_meaning() -> None:
-    (page,) = metrics.files()
+    (page,) = metrics.build_files()
     assert (
         "| `fleet_api_requests_total` | counter | `operation` | Calls to a fleet server |"
         in page.text

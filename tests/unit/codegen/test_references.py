@@ -18,7 +18,7 @@ REASONS = (ApplicationReason, ClusterReason, ExperimentReason, MachineReason, Pi
 
 
 def test_every_reason_is_listed_and_no_row_is_without_a_meaning() -> None:
-    [page] = conditions.files()
+    [page] = conditions.build_files()
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page.text, flags=re.M))
     assert [name for name, meaning in rows.items() if not meaning.strip()] == []
     declared = {str(reason) for reasons in REASONS for reason in reasons}
@@ -26,7 +26,7 @@ def test_every_reason_is_listed_and_no_row_is_without_a_meaning() -> None:
 
 
 def test_every_event_is_listed_with_what_happened() -> None:
-    [page] = events.files()
+    [page] = events.build_files()
     rows = re.findall(r"^\| `(\S+)` \| (.*) \| (.*) \|$", page.text, flags=re.M)
     listed = {name for name, _, _ in rows}
     assert {str(reason) for reason in EventReason} <= listed
@@ -56,7 +56,7 @@ def test_reasons_of_events_are_found_however_they_are_written(tmp_path: Path) ->
     "name", ["LOG_LEVEL", "METRICS_BIND_ADDRESS", "REDIS_HOST", "INGESTER_PORT", "LEASE_NAME"]
 )
 def test_variables_of_the_originals_are_listed(name: str) -> None:
-    [page] = environment.files()
+    [page] = environment.build_files()
     assert f"`{name}`" in page.text
 
 
@@ -64,12 +64,12 @@ def test_variables_of_the_originals_are_listed(name: str) -> None:
     "heading", ["### Manager", "### Controller", "### Context", "## quarterdeck.testing"]
 )
 def test_what_faces_export_is_listed(heading: str) -> None:
-    [page] = python_api.files()
+    [page] = python_api.build_files()
     assert f"\n{heading}\n" in page.text
 
 
 def test_every_exported_definition_has_a_text() -> None:
-    [page] = python_api.files()
+    [page] = python_api.build_files()
     parts = re.split(r"^### ", page.text, flags=re.M)[1:]
     empty = [part.split("\n", 1)[0] for part in parts if not part.partition("```\n\n")[2].strip()]
     assert empty == []

@@ -10,7 +10,7 @@ from quarterdeck.meta.objects import decode
 
 @pytest.mark.parametrize("role", roles.ROLES)
 def test_each_role_is_a_cluster_role_that_aggregates(role: str) -> None:
-    manifest = roles.manifest(Application.KIND, role)
+    manifest = roles.build_manifest(Application.KIND, role)
     typed = decode(ClusterRole, json.encode(manifest))
     assert typed.metadata.name == f"application-{role}-role"
     assert list(typed.metadata.labels.values()) == ["true"]
@@ -21,9 +21,9 @@ def test_each_role_is_a_cluster_role_that_aggregates(role: str) -> None:
 
 
 def test_a_viewer_changes_nothing() -> None:
-    manifest = roles.manifest(Application.KIND, "viewer")
+    manifest = roles.build_manifest(Application.KIND, "viewer")
     assert {verb for rule in manifest["rules"] for verb in rule["verbs"]} == {*user_roles.READ}
 
 
 def test_files_are_valid_yaml() -> None:
-    assert all(yaml.load(file.text)["kind"] == "ClusterRole" for file in roles.files())
+    assert all(yaml.load(file.text)["kind"] == "ClusterRole" for file in roles.build_files())

@@ -33,7 +33,7 @@ async def apply(
     import asyncio
 
     from quarterdeck.cli import manifest_files
-    from quarterdeck.cli.output import print_change, reference
+    from quarterdeck.cli.output import format_reference, print_change
     from quarterdeck.wire.query import PatchOptions
 
     documents = await with_progress(
@@ -52,7 +52,7 @@ async def apply(
                 _apply(client, found, document, options, namespace=namespace),
                 f"applying {kind} {document['metadata']['name']}",
             )
-            label = reference(document, kind.lower(), found.gvr.group)
+            label = format_reference(document, kind.lower(), found.gvr.group)
             print_change(label, f"{result} (dry run)" if dry_run else result, as_json=json)
 
 

@@ -28,7 +28,7 @@ def cel(
     """Print type, cost and value of a CEL expression in which `self` is the given document."""
     from quarterdeck.cel.console import explain
     from quarterdeck.cel.errors import CelError
-    from quarterdeck.cli.output import pretty
+    from quarterdeck.cli.output import format_pretty
 
     try:
         found = explain(expression, _read_document(filename))
@@ -36,9 +36,9 @@ def cel(
         hint = "" if filename or "self" not in expression else "; bind self with --filename"
         raise CommandError(f"{error}{hint}", FAILED) from error
     if output is Form.JSON:
-        print(pretty(found))
+        print(format_pretty(found))
         return
-    value = pretty(found["value"])
+    value = format_pretty(found["value"])
     print(f"value  {value}\ntype   {found['type']}\ncost   {found['cost']}")
 
 

@@ -20,7 +20,7 @@ def crds(
 ) -> None:
     """Print CustomResourceDefinitions: `quarterdeck crds | kubectl apply -f -`."""
     from quarterdeck.app.parts import choose, list_kinds
-    from quarterdeck.cli.output import documents
+    from quarterdeck.cli.output import format_documents
     from quarterdeck.meta import crd
 
     if modules:
@@ -33,7 +33,7 @@ def crds(
     if output in (Form.NAME, Form.TABLE):
         print("\n".join(each["metadata"]["name"] for each in found))
     else:
-        print(documents(found, output))
+        print(format_documents(found, output))
 
 
 COMMAND = Command(crds)

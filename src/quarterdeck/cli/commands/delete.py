@@ -105,13 +105,13 @@ async def _read_targets(
 async def _delete(
     client: "Client", target: "Target", *, ignore_not_found: bool, as_json: bool
 ) -> bool:
-    from quarterdeck.cli.output import print_change, reference
+    from quarterdeck.cli.output import format_reference, print_change
     from quarterdeck.wire.path import ResourcePath
     from quarterdeck.wire.query import DeleteOptions
     from quarterdeck.wire.status import NotFound
 
     found, namespace, name = target
-    label = reference({"metadata": {"name": name}}, found.gvk.kind.lower(), found.gvr.group)
+    label = format_reference({"metadata": {"name": name}}, found.gvk.kind.lower(), found.gvr.group)
     path = ResourcePath(*found.gvr, namespace, name)
     options = DeleteOptions(propagation_policy="Background")
     try:

@@ -152,6 +152,6 @@ def _format_events(document: dict[str, Any], events: list[dict[str, Any]]) -> li
 
 
 def _format_table(title: str, head: list[str], rows: list[list[str]]) -> list[str]:
-    from quarterdeck.cli.output import columns
+    from quarterdeck.cli.output import format_columns
 
-    return [f"{title}:", *(f"  {line}" for line in columns([head, *rows]).splitlines())]
+    return [f"{title}:", *(f"  {line}" for line in format_columns([head, *rows]).splitlines())]

@@ -27,16 +27,16 @@ COMMAND = Command(doctor, settings="up")
 
 
 def _print(settings: "list[Explained]", findings: "list[Finding]", output: Form) -> None:
-    from quarterdeck.cli.output import columns, pretty
+    from quarterdeck.cli.output import format_columns, format_pretty
 
     if output is Form.JSON:
         document = {
             "settings": [each._asdict() for each in settings],
             "checks": [{**each._asdict(), "health": str(each.health)} for each in findings],
         }
-        print(pretty(document))
+        print(format_pretty(document))
         return
-    print(columns([["SETTING", "VALUE", "SOURCE"], *map(list, settings)]))
+    print(format_columns([["SETTING", "VALUE", "SOURCE"], *map(list, settings)]))
     print()
     rows = [[each.what, str(each.health), each.text] for each in findings]
-    print(columns([["CHECK", "RESULT", "DETAIL"], *rows]))
+    print(format_columns([["CHECK", "RESULT", "DETAIL"], *rows]))

@@ -26,7 +26,7 @@ async def events(
     context: Context = "",
 ) -> None:
     """Show events, oldest first."""
-    from quarterdeck.cli.output import columns, documents
+    from quarterdeck.cli.output import format_columns, format_documents
     from quarterdeck.meta.identity import GVR
 
     kind, _, name = about.partition("/")
@@ -45,11 +45,11 @@ async def events(
         and (not warnings or each.get("type") == "Warning")
     ][-limit:]
     if output is not Form.TABLE:
-        print(documents(found, output) if found else "")
+        print(format_documents(found, output) if found else "")
     elif not found:
         print("No events found.")
     else:
-        print(columns([_HEAD, *map(build_row, found)]))
+        print(format_columns([_HEAD, *map(build_row, found)]))
 
 
 COMMAND = Command(events, only_reads=True)

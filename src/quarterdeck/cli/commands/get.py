@@ -87,7 +87,7 @@ async def get(
             ]
             print(_join_tables(tables, is_category=len(paths) > len(kinds)))
         else:
-            listed = [(path, await _objects(client, path, options)) for path in paths]
+            listed = [(path, await _list_objects(client, path, options)) for path in paths]
             print_document(form.render(listed, is_single=bool(name)).removesuffix("\n"))
 
 
@@ -147,14 +147,14 @@ async def _print_changes(lines: "AsyncGenerator[str, None]", count: int) -> None
 
 
 def _format_table(table: "Table", path: "ResourcePath", *, wide: bool) -> str:
-    from quarterdeck.cli.output import columns
+    from quarterdeck.cli.output import format_columns
     from quarterdeck.cli.server_table import build_rows
 
     rows = build_rows(table, path, wide=wide)
     if len(rows) == 1:
         where = f" in namespace {path.namespace}" if path.namespace else ""
         return f"No {path.resource} found{where}."
-    return columns(rows)
+    return format_columns(rows)
 
 
 async def _follow(
@@ -177,7 +177,7 @@ async def _follow(
             yield form.render([(path, [document])], is_single=True)
 
 
-async def _objects(
+async def _list_objects(
     client: "Client", path: "ResourcePath", options: "ListOptions"
 ) -> list[dict[str, Any]]:
     resource = client.resource(path.gvr)

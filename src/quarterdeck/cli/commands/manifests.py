@@ -31,10 +31,10 @@ def manifests(
     output: Output = Form.YAML,
 ) -> None:
     """Print manifests: `quarterdeck manifests | kubectl apply -f -`."""
-    from quarterdeck.app.manifests import everything
+    from quarterdeck.app.manifests import build_all
     from quarterdeck.app.parts import choose
     from quarterdeck.app.place import IMAGE, NAMESPACE, Place
-    from quarterdeck.cli.output import documents
+    from quarterdeck.cli.output import format_documents
     from quarterdeck.meta import names
 
     parts = choose(split_names(operators))
@@ -45,7 +45,7 @@ def manifests(
         if namespace and (problems := names.check_dns1123_label(namespace)):
             raise CommandError(f"invalid --namespace {namespace!r}: {problems[0]}", REFUSED)
         place = Place(namespace or NAMESPACE, image or IMAGE)
-        found = [dict(each) for each in everything(place, parts)]
+        found = [dict(each) for each in build_all(place, parts)]
         left_out = {
             *(["CustomResourceDefinition"] if without_crds else ()),
             *(["Namespace"] if without_namespace else ()),
@@ -54,7 +54,7 @@ def manifests(
     if output in (Form.NAME, Form.TABLE):
         print("\n".join(f"{each['kind']}/{each['metadata']['name']}" for each in found))
     else:
-        print(documents(found, output))
+        print(format_documents(found, output))
 
 
 COMMAND = Command(manifests)

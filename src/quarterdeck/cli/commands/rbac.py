@@ -19,7 +19,7 @@ def rbac(
 ) -> None:
     """Print a ClusterRole from what controllers declare: `quarterdeck rbac operator.py`."""
     from quarterdeck.app.project import load_project
-    from quarterdeck.cli.output import documents
+    from quarterdeck.cli.output import format_documents
     from quarterdeck.runtime.controller import rbac as rules
 
     project = load_project(module)
@@ -28,7 +28,7 @@ def rbac(
     role = rules.build_cluster_role(
         name or project.name.replace("_", "-"), rules.build_rules(project.controllers)
     )
-    print(role["metadata"]["name"] if output is Form.NAME else documents([role], output))
+    print(role["metadata"]["name"] if output is Form.NAME else format_documents([role], output))
 
 
 COMMAND = Command(rbac)

@@ -10,7 +10,7 @@ async def version(
     output: Output = Form.TABLE, kubeconfig: Kubeconfig = "", context: Context = ""
 ) -> None:
     """Show the version of this program and of the server it connects to."""
-    from quarterdeck.cli.output import pretty
+    from quarterdeck.cli.output import format_pretty
     from quarterdeck.client.errors import ClientError
     from quarterdeck.wire.status import ApiError
 
@@ -21,7 +21,7 @@ async def version(
     except (ClientError, ApiError, OSError) as error:
         problem = str(error)
     if output is Form.JSON:
-        print(pretty({"version": __version__, "server": server, "error": problem}))
+        print(format_pretty({"version": __version__, "server": server, "error": problem}))
     else:
         print(f"quarterdeck {__version__}")
         print(f"server      {server or f'none ({problem})'}")

@@ -29,7 +29,7 @@ async def why(
     output: Output = Form.TABLE,
 ) -> None:
     """Show the last reconciles of an object: cause, reads, writes, result."""
-    from quarterdeck.cli.output import pretty
+    from quarterdeck.cli.output import format_pretty
     from quarterdeck.kit.terminal import escape_controls
 
     kind, name = split_target(kind, name)
@@ -37,7 +37,7 @@ async def why(
         raise CommandError("NAME is required: quarterdeck why KIND NAME", REFUSED)
     document = await _fetch(f"{health.rstrip('/')}/explain/{kind}/{namespace}/{name}", health)
     if output is Form.JSON:
-        print(pretty(document))
+        print(format_pretty(document))
         return
     recorded = [each for each in document["controllers"] if each["reconciles"]]
     for controller in recorded or document["controllers"]:  # others know the kind, not the object

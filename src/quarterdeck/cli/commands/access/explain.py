@@ -7,7 +7,7 @@ from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import FAILED, OK
 from quarterdeck.cli.flags import Context, Json, Kubeconfig
-from quarterdeck.cli.output import columns, print_result
+from quarterdeck.cli.output import format_columns, print_result
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
@@ -72,5 +72,5 @@ def _format(found: "Explanation") -> str:
             )
             for each in found.steps
         ]
-        lines += ["", columns([head, *rows])]
+        lines += ["", format_columns([head, *rows])]
     return "\n".join(lines)

@@ -106,7 +106,7 @@ def _build_enrolment(flags: ClusterFlags, source: "ClusterConfig", context: str)
         name=_name(flags.name or context or source.name),
         namespace=flags.namespace,
         display_name=flags.display_name,
-        labels=_labels(flags.labels),
+        labels=_parse_labels(flags.labels),
         insecure=flags.insecure or source.insecure_skip_tls_verify,
         ingester_address=flags.push,
     )
@@ -133,7 +133,7 @@ def _name(text: str) -> str:
     return cleaned
 
 
-def _labels(text: str) -> dict[str, str]:
+def _parse_labels(text: str) -> dict[str, str]:
     found = {}
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")

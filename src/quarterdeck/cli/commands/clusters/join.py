@@ -60,7 +60,7 @@ async def join(
 
     from quarterdeck.app.collector_manifest import Joining
     from quarterdeck.app.collector_manifest import join as join_cluster
-    from quarterdeck.cli.output import documents
+    from quarterdeck.cli.output import format_documents
     from quarterdeck.inventory.push.address import find_address_problem
 
     image = image or os.environ.get("COLLECTOR_IMAGE", "")
@@ -80,7 +80,7 @@ async def join(
     )
     async with connect(kubeconfig, context) as hub:
         manifests = await join_cluster(hub, wanted)
-    print(documents(manifests, Form.JSON if output is Form.JSON else Form.YAML))
+    print(format_documents(manifests, Form.JSON if output is Form.JSON else Form.YAML))
 
 
 COMMAND = Command(join)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
 from quarterdeck.cli.flags import AllNamespaces, Context, Json, Kubeconfig, Namespace
-from quarterdeck.cli.output import columns, pretty
+from quarterdeck.cli.output import format_columns, format_pretty
 
 if TYPE_CHECKING:
     from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection
@@ -29,12 +29,12 @@ async def list_(
             client.list(ClusterConnection, where), f"reading clusters of {client.config.server}"
         )
     if json:
-        print(pretty([_build_document(each) for each in found]))
+        print(format_pretty([_build_document(each) for each in found]))
         return
     if not found:
         print("no clusters; connect one: quarterdeck clusters add --context NAME")
         return
-    print(columns([_HEAD, *(_row(each) for each in found), _total(found)]))
+    print(format_columns([_HEAD, *(_build_row(each) for each in found), _build_total(found)]))
 
 
 COMMAND = Command(list_)
@@ -55,7 +55,7 @@ def _build_document(each: "ClusterConnection") -> dict[str, Any]:
     }
 
 
-def _row(each: "ClusterConnection") -> tuple[str, ...]:
+def _build_row(each: "ClusterConnection") -> tuple[str, ...]:
     status = each.status
     return (
         each.metadata.name,
@@ -69,7 +69,7 @@ def _row(each: "ClusterConnection") -> tuple[str, ...]:
     )
 
 
-def _total(found: "list[ClusterConnection]") -> tuple[str, ...]:
+def _build_total(found: "list[ClusterConnection]") -> tuple[str, ...]:
     healthy = sum(each.status.health == "healthy" for each in found)
     connected = sum(each.status.phase == "Connected" for each in found)
     return (

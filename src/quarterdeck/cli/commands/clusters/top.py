@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
 from quarterdeck.cli.flags import AllNamespaces, Context, Json, Kubeconfig, Namespace
-from quarterdeck.cli.output import columns, pretty
+from quarterdeck.cli.output import format_columns, format_pretty
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
@@ -47,17 +47,17 @@ async def top(
             read_usage(client, where, timeout_s=float(timeout)), "reading clusters"
         )
     if json:
-        print(pretty(found))
+        print(format_pretty(found))
         return
     if not found:
         print("no clusters; connect one: quarterdeck clusters add --context NAME")
         return
     read = [each for each in found if not each.problem]
-    rows = [_row(each) for each in read]
+    rows = [_build_row(each) for each in read]
     if len(read) > 1:
-        rows.append(_row(_sum(read)))
+        rows.append(_build_row(_sum(read)))
     if rows:
-        print(columns([_HEAD, *rows]))
+        print(format_columns([_HEAD, *rows]))
     for each in found:
         if each.problem:
             print(f"{each.name}: {each.problem}")
@@ -66,7 +66,7 @@ async def top(
 COMMAND = Command(top)
 
 
-def _row(each: "Usage") -> tuple[str, ...]:
+def _build_row(each: "Usage") -> tuple[str, ...]:
     return (
         each.name,
         str(each.nodes),

@@ -120,13 +120,13 @@ def _read_file(name: str) -> "Result":
 def _print(found: "Comparison", output: Form) -> None:
     import msgspec
 
-    from quarterdeck.cli.output import columns, pretty
+    from quarterdeck.cli.output import format_columns, format_pretty
     from quarterdeck.kit import yaml
-    from quarterdeck.operators.experiments.results.report import rows
+    from quarterdeck.operators.experiments.results.report import build_rows
 
     if output in (Form.JSON, Form.YAML):
         document = msgspec.to_builtins(found)
-        print(pretty(document) if output is Form.JSON else yaml.dump(document).rstrip())
+        print(format_pretty(document) if output is Form.JSON else yaml.dump(document).rstrip())
         return
     if output is Form.NAME:
         print("\n".join(each.name for each in found.metrics))
@@ -134,6 +134,6 @@ def _print(found: "Comparison", output: Form) -> None:
     if not found.metrics:
         print(f"{found.a} and {found.b} have no metrics")
         return
-    print(columns(rows(found)))
+    print(format_columns(build_rows(found)))
     if any(each.interval is None for each in found.metrics):
         print("\nmetrics with one value per run have no interval; repeat runs with spec.repeats")

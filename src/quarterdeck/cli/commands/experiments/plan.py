@@ -156,7 +156,7 @@ class Known:
                 self._knows_templates = True
 
     def find_missing(self, found: "Preview") -> list[str]:
-        """What the workflow lacks: its template, or values of it; empty if nobody knows."""
+        """What the workflow lacks: its template, or values of it; empty if that is unknown."""
         workflow = found.experiment.spec.workflow
         if not self._knows_templates or workflow.cluster_scope or found.problems:
             return []
@@ -178,7 +178,7 @@ class Known:
 
 
 def _print(found: "Preview", output: Form, settings: "Settings") -> None:
-    from quarterdeck.cli.output import documents, reference
+    from quarterdeck.cli.output import format_documents, format_reference
     from quarterdeck.operators.experiments.preview import describe
 
     if found.problems:
@@ -195,6 +195,6 @@ def _print(found: "Preview", output: Form, settings: "Settings") -> None:
     if output is Form.NAME:
         for each in planned:
             group = each["apiVersion"].rpartition("/")[0]
-            print(reference(each, each["kind"].lower(), group))
+            print(format_reference(each, each["kind"].lower(), group))
         return
-    print(documents(planned, output))
+    print(format_documents(planned, output))

@@ -48,7 +48,10 @@ async def run(
             )
         if watch or junit or report:
             for document in experiments:
-                name, where = document["metadata"]["name"], _namespace(client, document, namespace)
+                name, where = (
+                    document["metadata"]["name"],
+                    _choose_namespace(client, document, namespace),
+                )
                 done = await follow(client, name, where)
                 code = max(code, await finish(client, done, junit=junit, report=report))
     return code
@@ -57,7 +60,7 @@ async def run(
 COMMAND = Command(run)
 
 
-def _namespace(client: "Client", document: Document, namespace: str) -> str:
+def _choose_namespace(client: "Client", document: Document, namespace: str) -> str:
     return namespace or document["metadata"].get("namespace") or client.namespace
 
 
@@ -70,7 +73,7 @@ async def _refuse_finished(client: "Client", document: Document, namespace: str)
     from quarterdeck.apis.experiments.v1alpha1 import Experiment
     from quarterdeck.wire.status import NotFound
 
-    name, where = document["metadata"]["name"], _namespace(client, document, namespace)
+    name, where = document["metadata"]["name"], _choose_namespace(client, document, namespace)
     try:
         found = await client.get(Experiment, name, where)
     except NotFound:
@@ -85,18 +88,21 @@ async def _refuse_finished(client: "Client", document: Document, namespace: str)
 
 async def _apply(client: "Client", document: Document, *, namespace: str) -> None:
     from quarterdeck.cli.commands.apply import FIELD_MANAGER, find_resource
-    from quarterdeck.cli.output import reference
+    from quarterdeck.cli.output import format_reference
     from quarterdeck.client.interfaces import PatchType
     from quarterdeck.kit import json
     from quarterdeck.wire.path import ResourcePath
     from quarterdeck.wire.query import PatchOptions
 
     found = await find_resource(client, document)
-    where = _namespace(client, document, namespace) if found.namespaced else ""
+    where = _choose_namespace(client, document, namespace) if found.namespaced else ""
     metadata = {**document["metadata"]}
     if found.namespaced:
         metadata["namespace"] = where
     path = ResourcePath(*found.gvr, where, metadata["name"])
     body = json.encode({**document, "metadata": metadata})
     await client.raw.patch(path, body, PatchType.APPLY, PatchOptions(field_manager=FIELD_MANAGER))
-    print(f"{reference(document, document['kind'].lower(), found.gvr.group)} applied", flush=True)
+    print(
+        f"{format_reference(document, document['kind'].lower(), found.gvr.group)} applied",
+        flush=True,
+    )

@@ -24,7 +24,7 @@ async def change_controls(
         try:
             record = await client.get(ConfigMap, NAME, where)
         except NotFound:
-            await maps.create(_empty(where))
+            await maps.create(_build_empty(where))
             record = await client.get(ConfigMap, NAME, where)
         controls = {key: yaml.load(text) for key, text in record.data.items() if text}
         before = yaml.dump(controls)
@@ -45,7 +45,7 @@ async def change_controls(
     return controls
 
 
-def _empty(namespace: str) -> dict[str, Any]:
+def _build_empty(namespace: str) -> dict[str, Any]:
     from quarterdeck.apis.hypervisor.jobs import CONFIG_LABEL
 
     metadata = {"name": NAME, "namespace": namespace, "labels": {CONFIG_LABEL: "simulator"}}

@@ -30,7 +30,7 @@ async def console(
     """
     from quarterdeck.apis.hypervisor.claim import MachineClaim
     from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
-    from quarterdeck.operators.machines.providers import canonical_name
+    from quarterdeck.operators.machines.providers import normalize_name
     from quarterdeck.operators.machines.references import parse_key
 
     async with connect(kubeconfig, context) as client:
@@ -40,7 +40,7 @@ async def console(
         key = parse_key(claim.status.vm_ref.hypervisor_cluster)
         cluster = await client.get(HypervisorCluster, key.name, key.namespace)
         settings = await _read_settings(client, cluster, data_dir)
-    if canonical_name(cluster.spec.provider) == "mock":
+    if normalize_name(cluster.spec.provider) == "mock":
         print(_read_simulated(claim, settings), end="")
         return
     print(await _find_console(claim, cluster, settings))

@@ -43,7 +43,7 @@ async def preview(
     """Show the objects, values, aggregations and alerts that the MetricSources of a file give."""
     from quarterdeck.cli import manifest_files
 
-    sources = [_decode(each, file) for each in _metric_sources(file)]
+    sources = [_decode(each, file) for each in _read_metric_sources(file)]
     compiled = [_compile(each) for each in sources]
     if objects:
         given = manifest_files.read([objects], flag=_OBJECTS)
@@ -98,7 +98,7 @@ class Preview:
         return found
 
 
-def _metric_sources(file: str) -> list[dict[str, Any]]:
+def _read_metric_sources(file: str) -> list[dict[str, Any]]:
     from quarterdeck.cli import manifest_files
 
     found = [each for each in manifest_files.read([file], flag="FILE") if _is_source(each)]
@@ -220,11 +220,11 @@ async def _list_from_cluster(source: "CompiledSource", client: "Client") -> Asyn
 
 
 def _print(source: "MetricSource", found: Preview, output: Form, *, is_several: bool) -> None:
-    from quarterdeck.cli.output import columns, pretty
+    from quarterdeck.cli.output import format_columns, format_pretty
     from quarterdeck.kit import yaml
 
     if output is Form.JSON:
-        print(pretty(found.document()))
+        print(format_pretty(found.document()))
         return
     if output is Form.YAML:
         print(yaml.dump_all([found.document()]), end="")
@@ -234,24 +234,24 @@ def _print(source: "MetricSource", found: Preview, output: Form, *, is_several: 
         return
     parts = [f"MetricSource {source.metadata.name}:"] if is_several else []
     if found.resources:
-        parts.append(columns(resource_rows(found)))
-    parts.append(_summary(found))
+        parts.append(format_columns(resource_rows(found)))
+    parts.append(_summarize(found))
     if found.aggregations:
-        parts.append(columns(aggregation_rows(found.aggregations)))
+        parts.append(format_columns(aggregation_rows(found.aggregations)))
     if found.alerts:
         rows = [[each.rule.name, each.rule.severity, each.describe()] for each in found.alerts]
-        parts.append(columns([["ALERT", "SEVERITY", "MESSAGE"], *rows]))
+        parts.append(format_columns([["ALERT", "SEVERITY", "MESSAGE"], *rows]))
     doubts = [
         [each["field"], each["status"], each["message"]]
         for each in found.document()["fieldValidation"]
         if each["status"] != "valid"
     ]
     if doubts:
-        parts.append(columns([["FIELD", "STATUS", "MESSAGE"], *doubts]))
+        parts.append(format_columns([["FIELD", "STATUS", "MESSAGE"], *doubts]))
     print("\n\n".join(parts))
 
 
-def _summary(found: Preview) -> str:
+def _summarize(found: Preview) -> str:
     count, shown = found.collector.count, len(found.resources)
     text = f"{count} {'object' if count == 1 else 'objects'}"
     if shown < count:
@@ -273,7 +273,7 @@ def resource_rows(found: Preview) -> list[list[str]]:
             [
                 *([resource.namespace] if has_namespaces else []),
                 resource.name,
-                *(_cell(resource.values[name]) for name in names),
+                *(_format_cell(resource.values[name]) for name in names),
             ]
             for resource in found.resources
         ),
@@ -285,15 +285,15 @@ def aggregation_rows(values: Mapping[str, Any]) -> list[list[str]]:
     rows = [["AGGREGATION", "GROUP", "VALUE"]]
     for name, value in values.items():
         if isinstance(value, dict):
-            rows += [[name, key, _cell(value[key])] for key in sorted(value)]
+            rows += [[name, key, _format_cell(value[key])] for key in sorted(value)]
         else:
-            rows.append([name, "", _cell(value)])
+            rows.append([name, "", _format_cell(value)])
     if not any(row[1] for row in rows[1:]):
         return [[row[0], row[2]] for row in rows]
     return rows
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     from quarterdeck.engine.values import to_text
 
     return "<none>" if value is None else to_text(value)

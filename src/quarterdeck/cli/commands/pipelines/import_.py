@@ -8,7 +8,7 @@ from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError, print_error
 from quarterdeck.cli.flags import Form, Json
 from quarterdeck.cli.fleet_server import PasswordFile, Url, Username, find_address, open_fleet
-from quarterdeck.cli.output import documents, pretty
+from quarterdeck.cli.output import format_documents, format_pretty
 from quarterdeck.cli.parameters import Option
 
 
@@ -64,14 +64,16 @@ def _write(manifests: list[dict[str, Any]], folder: str, *, as_json: bool) -> No
     from quarterdeck.kit import yaml
 
     if not folder:
-        print(documents(manifests, Form.JSON) if as_json else yaml.dump_all(manifests).rstrip())
+        print(
+            format_documents(manifests, Form.JSON) if as_json else yaml.dump_all(manifests).rstrip()
+        )
         return
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
         for document in manifests:
             path = place / f"{document['metadata']['name']}.{'json' if as_json else 'yaml'}"
-            path.write_text(pretty(document) if as_json else yaml.dump(document))
+            path.write_text(format_pretty(document) if as_json else yaml.dump(document))
             print(path)
     except OSError as error:
         raise CommandError(

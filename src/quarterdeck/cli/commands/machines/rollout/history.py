@@ -5,7 +5,7 @@ from typing import Annotated
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.flags import Context, Json, Kubeconfig, Namespace
-from quarterdeck.cli.output import columns, print_result
+from quarterdeck.cli.output import format_columns, print_result
 from quarterdeck.cli.parameters import Argument
 
 
@@ -27,7 +27,7 @@ async def history(
         for each in fleet.status.revisions
     ]
     result = [dict(zip(map(str.lower, rows[0]), row, strict=True)) for row in rows[1:]]
-    print_result(result, columns(rows), as_json=json)
+    print_result(result, format_columns(rows), as_json=json)
 
 
 COMMAND = Command(history)

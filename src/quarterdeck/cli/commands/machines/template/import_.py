@@ -69,7 +69,7 @@ async def import_image(
 
     path = find_file(image)
     name = name or path.stem.lower().replace("_", "-")
-    with _refused():
+    with _translate_refusals():
         check_name(name)
     kept_boot = _build_boot(boot)
     async with connect(kubeconfig, context) as client:
@@ -117,7 +117,7 @@ def _build_template(
 
 
 def _build_login(user: str, ssh_key: str) -> dict[str, Any]:
-    """The member `cloudInit` for who may log in; empty for nobody."""
+    """Build the member `cloudInit` for the user and the key of the login; empty without both."""
     if not ssh_key and not user:
         return {}
     keys = [find_file(ssh_key).read_text().strip()] if ssh_key else []
@@ -140,18 +140,18 @@ async def copy_image(data: Path, name: str, path: Path, boot: "Boot") -> "Image"
     """Put an image where local QEMU takes images from.
 
     Raises:
-        CommandError: if it is no image, or qemu-img is missing.
+        CommandError: if it is not an image, or qemu-img is missing.
     """
     from quarterdeck.operators.machines.drivers.qemu.folder import Folder
     from quarterdeck.operators.machines.drivers.qemu.images import Images
     from quarterdeck.operators.machines.drivers.qemu.provider import FOLDER
 
-    with _refused():
+    with _translate_refusals():
         return await Images(Folder(data / FOLDER)).add(name, path, boot)
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def _translate_refusals() -> Iterator[None]:
     """Turn what the driver refuses into the answer of the command."""
     from quarterdeck.operators.machines.errors import HypervisorError
 
