@@ -13,7 +13,7 @@ from typing import Any
 from quarterdeck.app import certificates
 from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import SystemClock
-from quarterdeck.operators.clusters.simulators.contents import Profile, manifests
+from quarterdeck.operators.clusters.simulators.contents import Profile, build_manifests
 
 _HEADERS = [("Content-Type", "application/json")]
 _RESOURCES = {
@@ -37,7 +37,7 @@ _DISCOVERY = {
 def record(profile: Profile) -> dict[str, bytes]:
     """Every answer there is, by path."""
     objects: dict[tuple[str, str], list[Any]] = {}
-    for each in manifests(profile):
+    for each in build_manifests(profile):
         objects.setdefault((each["apiVersion"], each["kind"]), []).append(each)
     answers = {
         path: _list(api, kind, objects.get((api, kind), []))

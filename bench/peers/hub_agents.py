@@ -19,8 +19,8 @@ import grpc.aio
 from bench.peers.hub_ingester import SOURCE, name_cluster
 from quarterdeck.inventory.nodes import NodeFacts
 from quarterdeck.inventory.push.codec import decode_response, encode_request
+from quarterdeck.inventory.push.descriptors import METHOD
 from quarterdeck.inventory.push.messages import (
-    METHOD,
     ClusterMetrics,
     ConnectRequest,
     CustomCollectedResource,

@@ -31,7 +31,7 @@ from quarterdeck.hubstate.embedded.history import open_history
 from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.ports import StateStore
 from quarterdeck.inventory.access.principal import Principal
-from quarterdeck.inventory.cluster import total
+from quarterdeck.inventory.cluster import sum_nodes
 from quarterdeck.inventory.nodes import NodeFacts, PodTally
 from quarterdeck.inventory.policy import compile_policy
 from quarterdeck.inventory.resources import PodSummary, ResourceLists
@@ -101,7 +101,7 @@ async def write_cluster(state: StateStore, name: str, now: datetime) -> None:
         labels={"env": "prod"},
         monitoring={"interval": 30, "timeout": 10},
     )
-    totals = total(nodes, tally, namespaces=NAMESPACES, deployments=20, now=text)
+    totals = sum_nodes(nodes, tally, namespaces=NAMESPACES, deployments=20, now=text)
     await state.commit(
         [
             *cluster_writes.plan_spec(name, spec),

@@ -9,15 +9,17 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from bench.openloop import drive, percentile
 from bench.peers import deployments
 from bench.peers.api_load import MERGE, Load, closed_loop, encode, path_of, run, serve
+from bench.peers.prepared_load import build_request, send_for_a_time
 from bench.peers.sleeper import Sleeper
 from bench.peers.soaking import Soak
 from bench.peers.widgets import widget
@@ -30,6 +32,8 @@ _LISTENING = 10
 _AT_HAND = 8
 _FEW = 32
 """Connections of a soak, watches included; requests that are due wait for one."""
+_PREPARED_HZ = 8_000
+"""Creations made beforehand for each second: more than a server answers."""
 _DRAIN_S = 1.0
 _ARRIVE_S = 30.0
 
@@ -48,24 +52,34 @@ class ServerLoad(Load):
     async def creating(
         self, seconds: float, clients: int, prefix: str, namespace: str = "default"
     ) -> dict[str, Any]:
-        """Create objects, as many as there is time for."""
-        path = path_of(namespace)
+        """Create objects, as many as there is time for; most requests are made beforehand."""
 
-        async def one(number: int) -> None:
-            await self.send("POST", path, encode(widget(f"{prefix}{number}", number + 1)))
+        def build(number: int) -> bytes:
+            body = encode(widget(f"{prefix}{number}", number + 1))
+            return self._prepare("POST", path_of(namespace), body)
 
-        return await _for_a_time(one, seconds, clients)
+        count = int(seconds * _PREPARED_HZ)
+        prepared = [build(number) for number in range(count)]
+        requests = itertools.chain(prepared, map(build, itertools.count(count)))
+        return await send_for_a_time(
+            self._url, self._tls, requests, seconds=seconds, clients=clients
+        )
 
     async def reading(
         self, seconds: float, clients: int, of: int, namespace: str = "default"
     ) -> dict[str, Any]:
         """Read objects one by one, as many as there is time for."""
         path = path_of(namespace)
+        prepared = [self._prepare("GET", f"{path}/w{number * 7919 % of}") for number in range(of)]
+        return await send_for_a_time(
+            self._url, self._tls, itertools.cycle(prepared), seconds=seconds, clients=clients
+        )
 
-        async def one(number: int) -> None:
-            await self.send("GET", f"{path}/w{number * 7919 % of}")
-
-        return await _for_a_time(one, seconds, clients)
+    def _prepare(self, method: str, path: str, body: bytes = b"") -> bytes:
+        headers = [("Host", urlsplit(self._url).netloc), *self._common]
+        if body:
+            headers.append(("Content-Type", "application/json"))
+        return build_request(method, path, headers, body)
 
     async def deploy(self, of: int) -> dict[str, Any]:
         """Have Deployments to read."""
@@ -233,32 +247,6 @@ async def _cancelled(tasks: list[asyncio.Future[None]]) -> None:
     for result in await asyncio.gather(*tasks, return_exceptions=True):
         if isinstance(result, Exception):
             raise result
-
-
-async def _for_a_time(
-    one: Callable[[int], Awaitable[None]], seconds: float, clients: int
-) -> dict[str, Any]:
-    """Each client sends its next request when the last one is answered, until time is up."""
-    numbers = itertools.count()
-    clock = time.perf_counter
-    done = 0
-
-    async def client() -> None:
-        nonlocal done
-        while clock() < end:
-            await one(next(numbers))
-            done += 1
-
-    cpu, start = time.process_time(), clock()
-    end = start + seconds
-    async with asyncio.TaskGroup() as group:
-        for _ in range(clients):
-            group.create_task(client())
-    return {
-        "count": done,
-        "seconds": clock() - start,
-        "generator_cpu_s": time.process_time() - cpu,
-    }
 
 
 async def _main(kubeconfig: Path, url: str = "") -> None:

@@ -23,8 +23,8 @@ from bench.peers.api_servers import LOAD_CORE, SERVER_CORE
 from bench.process import Child
 from bench.series import Figures, Runs, Series, case
 from bench.suite import OURS, Case, Missing, Scale, Suite
+from quarterdeck.app.option import UP, Port
 from quarterdeck.app.resolution import list_fields
-from quarterdeck.app.settings import UP, Port
 
 FLAGS = tuple(
     field.flag for field in list_fields() if field.type is Port and UP in field.option.commands
