@@ -1,6 +1,7 @@
 """What every test gets: coroutines run on a loop of their own, and leaks are failures."""
 
 import asyncio
+import gc
 import inspect
 import os
 import signal
@@ -11,6 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from example_counts import count_examples
 
 from quarterdeck.kit import http
 from quarterdeck.testing.blocking import BlockingCallDetector
@@ -36,12 +38,14 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    _keep_bytecode()
     if http.Client.__init__.__kwdefaults__:
         http.Client.__init__.__kwdefaults__.update(CLIENT_TIMEOUTS)
     # A red run must be somebody's change: CI repeats its examples, developers search for new ones;
     # how long that takes says more about the machine than about the change.
     hypothesis.settings.register_profile(
         "quarterdeck",
+        max_examples=count_examples(100),
         derandomize=bool(os.environ.get("CI")),
         deadline=None,
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
@@ -51,6 +55,15 @@ def pytest_configure() -> None:
         import role_recorder
 
         role_recorder.install(Path(folder))
+
+
+def _keep_bytecode() -> None:
+    """Let workers and the processes that tests start keep what they compile, and find it again.
+
+    Without it each worker compiles all tests, and each process all of the package that it imports.
+    """
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -65,6 +78,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT_S))
         if item.get_closest_marker("full") and not os.environ.get("QUARTERDECK_FULL"):
             item.add_marker(pytest.mark.skip(reason="only in `make test-full`"))
+
+
+def pytest_collection_finish() -> None:
+    """Set aside what was imported and collected: it stays, so no collection need walk it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

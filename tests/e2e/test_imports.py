@@ -233,3 +233,4 @@ def test_help_loads_no_client_and_no_event_loop(arguments: list[str]) -> None:
     assert "quarterdeck.cli.main" in modules, done.stderr
     assert foreign(modules) == set()
     assert under(modules, "asyncio", "ssl", "quarterdeck.client", "quarterdeck.app") == []
+    assert under(modules, "pathlib", "urllib", "ipaddress") == []

@@ -16,7 +16,8 @@ from quarterdeck.hubstate import keys
 from quarterdeck.hubstate.push import tokens
 from quarterdeck.hubstate.redis.address import RedisAddress
 from quarterdeck.hubstate.redis.state import RedisState
-from quarterdeck.inventory.push.messages import METHOD, ConnectRequest, RegisterRequest
+from quarterdeck.inventory.push.descriptors import METHOD
+from quarterdeck.inventory.push.messages import ConnectRequest, RegisterRequest
 from quarterdeck.testing import programs
 
 pytestmark = pytest.mark.slow

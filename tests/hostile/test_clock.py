@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from quarterdeck.client import retry
-from quarterdeck.kit import jws, oidc
+from quarterdeck.kit import jwk, jws, oidc
 from quarterdeck.kit.certificate import generate_key
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.runtime.informer.failure import classify_failure, parse_failure
@@ -76,7 +76,7 @@ def test_id_tokens_may_begin_five_minutes_ahead_and_end_on_time(
     now = START.timestamp()
     claims = {"iss": "https://issuer", "aud": "us", "nbf": now, "exp": now + SECONDS}
     token = jws.parse_token(jws.sign(claims, key, key_id="k"))
-    keys = [jws.VerificationKey("k", key.public_key(), ("ES256",))]
+    keys = [jwk.VerificationKey("k", key.public_key(), ("ES256",))]
     wanted = oidc.Expectation(issuer="https://issuer", audiences=("us",), algorithms=("ES256",))
     try:
         oidc.check_id_token(token, keys, wanted, now=now + difference_s)
@@ -93,6 +93,6 @@ def test_pause_that_an_api_server_asks_for_is_bounded(seconds: int) -> None:
     assert classify_failure(error).retry_after_s == expected
     status = {"code": 429, "details": {"retryAfterSeconds": seconds}}
     assert parse_failure(json.dumps(status).encode()).retry_after_s == expected
-    assert retry.delay_before_retry(
+    assert retry.compute_retry_delay(
         retry.Outcome(code=429, retry_after_s=float(abs(seconds))), tries=1, is_read=True
     ) in (min(abs(seconds), 30), 1.0)

@@ -4,8 +4,8 @@ The settings know every port: a list of them in a test forgets the next one, and
 another test that listens there.
 """
 
+from quarterdeck.app.option import RUN, UP, Port
 from quarterdeck.app.resolution import list_fields
-from quarterdeck.app.settings import RUN, UP, Port
 
 PORT_FLAGS = tuple(
     field.flag for field in list_fields() if field.type is Port and UP in field.option.commands

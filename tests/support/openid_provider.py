@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlencode
 
-from quarterdeck.kit import http, jws
+from quarterdeck.kit import http, jwk, jws
 from quarterdeck.kit.authorization_code import compute_challenge
 from quarterdeck.kit.certificate import CertificateRequest, generate_key, issue_certificate
 from quarterdeck.kit.pem import load_identity
@@ -67,9 +67,9 @@ class OpenIdProvider:
                 return _answer(200, self._describe())
             case "/keys":
                 public = self.key.public_key()
-                algorithms = jws.list_algorithms(public)
-                jwk = jws.build_jwk(jws.VerificationKey("one", public, algorithms))
-                return _answer(200, {"keys": [jwk]})
+                algorithms = jwk.list_algorithms(public)
+                key = jwk.build_jwk(jwk.VerificationKey("one", public, algorithms))
+                return _answer(200, {"keys": [key]})
             case "/authorize":
                 return self._authorize(request)
             case "/token":

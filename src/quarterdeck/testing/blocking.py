@@ -49,7 +49,7 @@ class BlockingCall(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """A function that may block, and when it does."""
+    """A function to observe, and the condition under which a call of it blocks."""
 
     owner: Any
     name: str
@@ -65,7 +65,7 @@ def _is_pending(future: "concurrent.futures.Future[object]", *_: object, **__: o
 
 
 def _is_running_long(thread: threading.Thread, *_: object, **__: object) -> bool:
-    """Not gRPC's poller: it is woken before it is joined, by whoever drops the last server."""
+    """Whether joining a thread blocks; gRPC's poller does not, as it is woken before."""
     return thread.is_alive() and not thread.name.endswith(_GRPC_POLLER)
 
 
@@ -107,11 +107,11 @@ class BlockingCallDetector:
         """Record calls inside the block."""
         with contextlib.ExitStack() as stack:
             for target in _TARGETS:
-                stack.enter_context(self._replaced(target))
+                stack.enter_context(self._replace(target))
             yield self
 
     @contextlib.contextmanager
-    def _replaced(self, target: _Target) -> Iterator[None]:
+    def _replace(self, target: _Target) -> Iterator[None]:
         original = getattr(target.owner, target.name)
         is_inherited = target.name not in vars(target.owner)
 
@@ -151,7 +151,7 @@ def _get_package(frame: FrameType | None) -> str:
     while frame is not None:
         name = frame.f_code.co_filename
         if name in _LOOP_FILES and frame.f_code.co_name in ("_run", "run", "close"):
-            return "asyncio"  # whoever runs the loop has not made this call
+            return "asyncio"  # the runner of the loop has not made this call
         is_library = name.startswith(_STDLIB) and "site-packages" not in name
         if not is_library and name != __file__:
             return str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -28,7 +28,7 @@ collect_ignore_glob = [] if os.environ.get("QUARTERDECK_BROWSER") else ["test_*.
 ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "src/quarterdeck/services/hub/web/static"
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
-WAIT_MS = 30_000
+WAIT_MS = 240_000
 
 
 def require_build() -> None:

@@ -53,7 +53,7 @@ def shipped() -> Iterator[Document]:
         for each in preview(experiment, components, settings).targets:
             status = each.status
             if status.server:
-                yield argocd.cluster_secret(
+                yield argocd.build_cluster_secret(
                     experiment,
                     each.target.name,
                     status.cluster_name,

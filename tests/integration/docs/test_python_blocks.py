@@ -29,6 +29,7 @@ REFERENCE = ROOT / "docs/reference/python.md"
 """Its blocks are signatures, generated from the code."""
 EXAMPLES = [ROOT / "examples/hello", ROOT / "examples/shelves"]
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+UNUSED = ("-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:schemathesis")
 
 
 def join_blocks(page: Path) -> str:
@@ -70,7 +71,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     for block in blocks:
         (tmp_path / f"test_line_{block.line}.py").write_text(block.text)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"],
+        [sys.executable, "-m", "pytest", "-q", *UNUSED],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, EXAMPLES))},
         capture_output=True,

@@ -14,6 +14,7 @@ from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.meta.selectors import LabelSelector
 from quarterdeck.testing import eventually
 
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis")
 TEST = """
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.meta.objects import ObjectMeta
@@ -39,7 +40,7 @@ async def test_it(client):
 def test_a_failed_test_shows_why_its_reconcile_failed(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TEST)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "."],
+        [*PYTEST, "-c", "/dev/null", "."],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -71,7 +72,7 @@ def test_an_unknown_option_of_the_marker_is_named(tmp_path: Path) -> None:
         "import pytest\n\n\n@pytest.mark.cluster(simulate=True)\ndef test_it(cluster):\n    ...\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "."],
+        [*PYTEST, "-c", "/dev/null", "."],
         cwd=tmp_path,
         capture_output=True,
         text=True,

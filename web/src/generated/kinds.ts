@@ -1141,6 +1141,7 @@ export interface PipelineSet {
   };
   status?: {
     appliedHash?: string;
+    appliedSource?: string;
     conditions?: Array<{
       lastTransitionTime: string;
       message: string;
