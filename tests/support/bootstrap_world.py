@@ -39,6 +39,11 @@ from quarterdeck.wire.path import ResourcePath
 
 NAMESPACE = "quarterdeck-system"
 API = "hypervisor.hyperfleet.io/v1alpha1"
+PATIENCE_S = 240.0
+"""How long a loaded machine may take for a request; no test is about this."""
+PATIENT_LIMITS = msgspec.structs.replace(
+    LIMITS, header_timeout_s=PATIENCE_S, body_timeout_s=PATIENCE_S
+)
 GENEROUS = Limits(per_address_s=1000, address_burst=1000, all_s=1000, all_burst=1000)
 
 
@@ -165,11 +170,16 @@ class BootstrapWorld:
         stores = Stores(claims, tokens, issuer, registrar, self.methods)
         authorizer = DelegatingAuthorizer(self.client.raw, self.clock, random.Random(1))
         service = BootstrapService(
-            stores, authorizer, clock=self.clock, limits=limits, heartbeat_s=heartbeat_s
+            stores,
+            authorizer,
+            clock=self.clock,
+            limits=limits,
+            heartbeat_s=heartbeat_s,
+            timeout_s=PATIENCE_S,
         )
         tls = ServingTls(issuer, ("127.0.0.1",), clock=self.clock)
         await tls.refresh()
-        server = http.Server(service.handle, limits=LIMITS)
+        server = http.Server(service.handle, limits=PATIENT_LIMITS)
         self._stack.push_async_callback(server.close)
         listener = await server.listen("127.0.0.1", 0, tls=tls.context)
         return Replica(service, listener.url, await issuer.read_bundle(), tls)

@@ -93,8 +93,10 @@ class BootstrapService:
         limits: Limits | None = None,
         metrics: BootstrapMetrics | None = None,
         heartbeat_s: float = HEARTBEAT_S,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._clock = clock
+        self._timeout_s = timeout_s
         self._heartbeat_s = heartbeat_s
         self._authorizer = authorizer
         self._issuer = stores.issuer
@@ -142,7 +144,7 @@ class BootstrapService:
         caller = Caller(address=request.peer.host, request_id=secrets.token_hex(8))
         endpoint, call = self._find(request)
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(self._timeout_s):
                 response = await call(request, caller)
         except Refused as refused:
             self._audit.refuse(endpoint, caller, refused)
