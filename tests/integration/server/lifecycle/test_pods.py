@@ -180,3 +180,45 @@ async def test_readiness_gate_keeps_a_pod_unready(simulation: Any, template: Any
         value = await cluster.the("pods", "p")
         ready = {each["type"]: each["status"] for each in value["status"]["conditions"]}
         assert ready["Ready"] == "True"
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        pytest.param({}, id="running"),
+        pytest.param({"fail": "CrashLoopBackOff"}, id="crashing"),
+        pytest.param({"fail": "ImagePullBackOff"}, id="without an image"),
+        pytest.param({"start_delay": "20s"}, id="created"),
+    ],
+)
+async def test_ephemeral_container_runs_until_its_pod_ends(
+    simulation: Any, template: Any, annotations: dict[str, str]
+) -> None:
+    async with simulation() as cluster:
+        await cluster.create("pods", pod(template("p", **annotations)))
+        added = [{"name": "debugger", "image": "busybox", "targetContainerName": "main"}]
+        await cluster.patch(
+            "pods", "p", {"spec": {"ephemeralContainers": added}}, part="ephemeralcontainers"
+        )
+        await cluster.pass_time(100)
+        value = await cluster.the("pods", "p")
+        found = value["status"]["ephemeralContainerStatuses"]
+        started = "2026-01-01T00:00:20Z" if "start_delay" in annotations else "2026-01-01T00:00:00Z"
+        assert [each["state"] for each in found] == [{"running": {"startedAt": started}}]
+        paths = [each["involvedObject"].get("fieldPath") for each in await cluster.items("events")]
+        assert paths.count("spec.ephemeralContainers{debugger}") == 3
+
+
+async def test_ephemeral_container_ends_with_its_pod(simulation: Any, template: Any) -> None:
+    async with simulation() as cluster:
+        await cluster.create("pods", pod(template("p", run_for="30s"), restartPolicy="Never"))
+        added = {"spec": {"ephemeralContainers": [{"name": "debugger", "image": "busybox"}]}}
+        await cluster.patch("pods", "p", added, part="ephemeralcontainers")
+        await cluster.pass_time(31)
+        (found,) = (await cluster.the("pods", "p"))["status"]["ephemeralContainerStatuses"]
+        ended = found["state"]["terminated"]
+        assert (ended["startedAt"], ended["finishedAt"], ended["exitCode"]) == (
+            "2026-01-01T00:00:00Z",
+            "2026-01-01T00:00:30Z",
+            0,
+        )

@@ -100,6 +100,10 @@ def _plan_next_stage(
         yield from _stop(pod, wants, place)
     elif is_finished(pod):
         return
+    elif get_status(pod).get("podIP") and (added := pod_state.find_unstarted_containers(pod)):
+        yield _write(pod, pod_status.build_with_ephemeral(pod, added, place))
+        for container in added:
+            yield from _start_news(pod, container, member="ephemeralContainers")
     elif pod_state.get_start_time(pod) is not None:
         yield from _keep_running(pod, wants, place)
     elif (ended := pod_state.get_last_end(pod)) is not None:
@@ -236,16 +240,24 @@ def _write(pod: Object, new: Object) -> Action:
     return update(PODS, pod, "status", status=new)
 
 
-def _start_news(pod: Object, container: Object) -> Iterator[Action]:
+def _start_news(
+    pod: Object, container: Object, *, member: str = "containers"
+) -> Iterator[Action]:
     image, called = container.get("image"), container.get("name")
     text = f'Container image "{image}" already present on machine'
-    yield _build_event(pod, "Pulled", text, container)
-    yield _build_event(pod, "Created", f"Created container: {called}", container)
-    yield _build_event(pod, "Started", f"Started container {called}", container)
+    yield _build_event(pod, "Pulled", text, container, member=member)
+    yield _build_event(pod, "Created", f"Created container: {called}", container, member=member)
+    yield _build_event(pod, "Started", f"Started container {called}", container, member=member)
 
 
 def _build_event(
-    pod: Object, reason: str, message: str, container: Object, *, is_warning: bool = False
+    pod: Object,
+    reason: str,
+    message: str,
+    container: Object,
+    *,
+    member: str = "containers",
+    is_warning: bool = False,
 ) -> Record:
     return Record(
         about=pod,
@@ -253,6 +265,6 @@ def _build_event(
         message=message,
         component="kubelet",
         host=get_spec(pod).get("nodeName") or "",
-        field_path=f"spec.containers{{{container.get('name')}}}",
+        field_path=f"spec.{member}{{{container.get('name')}}}",
         is_warning=is_warning,
     )

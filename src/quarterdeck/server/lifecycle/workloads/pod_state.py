@@ -12,6 +12,14 @@ def get_start_time(pod: Object) -> str | None:
     return found
 
 
+def find_unstarted_containers(pod: Object) -> list[Object]:
+    """Find the ephemeral containers that were added to the pod and have no status yet."""
+    statuses = get_status(pod).get("ephemeralContainerStatuses") or ()
+    started = {each.get("name") for each in statuses}
+    added = get_spec(pod).get("ephemeralContainers") or ()
+    return [each for each in added if each.get("name") not in started]
+
+
 def needs_restart(pod: Object) -> bool:
     """Whether a container has new resources for which its resizePolicy requires a restart."""
     for container, status in zip(

@@ -1,7 +1,7 @@
 """The status of a simulated pod, stage by stage, as a kubelet would write it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -103,6 +103,25 @@ def build_evicted(pod: Object, place: Placement, reason: str, message: str) -> O
     }
 
 
+def build_with_ephemeral(pod: Object, added: Sequence[Object], place: Placement) -> Object:
+    """Build the current status of a pod with ephemeral containers that start now."""
+    started = [
+        {
+            "name": container.get("name"),
+            "state": {"running": {"startedAt": format_moment(place.now)}},
+            "lastState": {},
+            "ready": False,
+            "restartCount": 0,
+            "image": container.get("image"),
+            "imageID": _build_image_id(container),
+            "containerID": _build_container_id(pod, container),
+        }
+        for container in added
+    ]
+    present = get_status(pod).get("ephemeralContainerStatuses") or []
+    return get_status(pod) | {"ephemeralContainerStatuses": present + started}
+
+
 def is_outdated(pod: Object) -> bool:
     """Whether the spec changed since the status was written."""
     return bool(_build_generation(pod)) and any(
@@ -136,6 +155,10 @@ def _build_status(pod: Object, place: Placement, phase: str, stage: _Stage) -> O
         _build_container_status(pod, each, stage, has_begun=has_begun)
         for each in get_spec(pod).get("containers") or ()
     ]
+    if added := get_status(pod).get("ephemeralContainerStatuses"):
+        new["ephemeralContainerStatuses"] = [
+            _end_with_pod(each, now) if phase in _ENDS else each for each in added
+        ]
     new["qosClass"] = get_status(pod).get("qosClass") or "BestEffort"
     return new | _build_generation(pod)
 
@@ -238,6 +261,15 @@ def _build_init_status(pod: Object, container: Object, now: str, *, runs: bool) 
         "imageID": _build_image_id(container) if runs else "",
         "started": False,
     }
+
+
+def _end_with_pod(status: Object, now: str) -> Object:
+    """Return the status of an ephemeral container after the end of its pod."""
+    running = status["state"].get("running")
+    if running is None:
+        return status
+    ended = {"exitCode": 0, "reason": "Completed", **running, "finishedAt": now}
+    return status | {"state": {"terminated": ended | {"containerID": status["containerID"]}}}
 
 
 def _build_terminated(pod: Object, place: Placement, exit_code: int, reason: str) -> Object:
