@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 from free_ports import FREE_PORTS, PORT_FLAGS
 
+from quarterdeck.storage.lockfile import LockFile
+
 pytestmark = pytest.mark.slow  # real processes, on whatever machine
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
@@ -320,10 +322,37 @@ def test_a_bad_config_file_is_refused(text: str, words: list[str], tmp_path: Pat
     assert all(word in line for word in words)
 
 
-def test_a_data_dir_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "reason"),
+    [
+        pytest.param("file", "it is not a folder", id="a file"),
+        pytest.param("file/inside", "Not a directory", id="inside a file"),
+    ],
+)
+def test_a_data_dir_that_cannot_be_used_is_refused(
+    folder: str, reason: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
-    line = refused(tmp_path, *FREE_PORTS, "--data-dir", "file/inside")
-    assert "--data-dir" in line and "--in-memory" in line
+    line = refused(tmp_path, *FREE_PORTS, "--data-dir", folder)
+    assert line == (
+        f"quarterdeck up: cannot use the data folder {folder}: {reason}; "
+        "choose another folder with --data-dir, or use --in-memory"
+    )
+
+
+def test_data_in_use_is_named_before_the_ports(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    lock = LockFile(tmp_path / "data" / "state.db.lock")
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            line = refused(tmp_path, *FREE_PORTS, "--data-dir", "data", "--port", port)
+    finally:
+        lock.release()
+    assert line == (
+        f"quarterdeck up: the data folder data is in use by process {os.getpid()}: "
+        "stop that process, or choose another folder with --data-dir"
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,8 @@ async def up(
     clock = SystemClock()
     chosen = choose(settings.operators)
     pages = _Pages.parse(settings)
+    if not settings.in_memory:
+        embedded.check_unused(settings.data_dir)
     _check_ports(settings, chosen, pages)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():

@@ -31,6 +31,7 @@ from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Store
 from quarterdeck.storage.errors import OpenFailed
+from quarterdeck.storage.lockfile import find_holder
 
 _OTHER_PLACE = "choose another folder with --data-dir, or use --in-memory"
 
@@ -129,6 +130,19 @@ async def start(
     return embedded
 
 
+def check_unused(data_dir: Path) -> None:
+    """Check that no other process uses the data, before anything is created.
+
+    Raises:
+        StartError: naming that process.
+    """
+    if holder := find_holder(data_dir / DATABASE):
+        raise StartError(
+            f"the data folder {data_dir} is in use by {holder}: stop that process, "
+            "or choose another folder with --data-dir"
+        )
+
+
 def _build_server(*arguments: Any, **options: Any) -> ApiServer:
     """Create the server; errors about its files become a `StartError`."""
     try:
@@ -179,6 +193,8 @@ def _open(plan: Plan) -> Store:
 
 def _build_data_error(folder: Path, error: OSError) -> StartError:
     reason = error.strerror or str(error)
+    if isinstance(error, FileExistsError):
+        reason = "it is not a folder"
     return StartError(f"cannot use the data folder {folder}: {reason}; {_OTHER_PLACE}")
 
 

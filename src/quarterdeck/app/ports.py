@@ -4,7 +4,7 @@ import errno
 import os
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from quarterdeck.app.errors import StartError
@@ -36,6 +36,7 @@ def check_ports(ports: Iterable[ListenPort]) -> None:
         StartError: naming every port that is given twice or is in use, and its flag.
     """
     accepted: list[ListenPort] = []
+    used: list[ListenPort] = []
     problems: list[str] = []
     for port in ports:
         clash = next((each for each in accepted if port.clashes_with(each)), None)
@@ -47,11 +48,27 @@ def check_ports(ports: Iterable[ListenPort]) -> None:
             continue
         accepted.append(port)
         try:
-            check_port(port.number, port.flag, host=port.host)
-        except StartError as error:
-            problems.append(str(error))
+            _bind(port.number, port.host)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                used.append(port)
+            else:
+                problems.append(str(build_port_error(error, port.number, port.flag)))
+    if used:
+        problems.insert(0, _describe_used_ports(used))
     if problems:
         raise StartError("; ".join(problems))
+
+
+def _describe_used_ports(ports: Sequence[ListenPort]) -> str:
+    if len(ports) == 1:
+        error = OSError(errno.EADDRINUSE, "")
+        return str(build_port_error(error, ports[0].number, ports[0].flag))
+    names = ", ".join(f"{port.number} ({port.flag})" for port in ports)
+    return (
+        f"cannot bind ports {names}: addresses already in use; stop the program that uses them, "
+        "or choose other ports with these flags (0 for any free port)"
+    )
 
 
 async def listen(
@@ -79,13 +96,18 @@ def check_port(port: int, flag: str, *, host: str = HOST) -> None:
     Raises:
         StartError: naming the cause and the flag.
     """
+    try:
+        _bind(port, host)
+    except OSError as error:
+        raise build_port_error(error, port, flag) from error
+
+
+def _bind(port: int, host: str) -> None:
+    """Bind a port and release it again."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise build_port_error(error, port, flag) from error
+        probe.bind((host, port))
 
 
 def build_port_error(error: OSError, port: int, flag: str) -> StartError:

@@ -38,9 +38,10 @@ class LockFile:
 def find_holder(database: Path) -> str:
     """The process that has a database open, such as `process 4711`; empty if there is none."""
     path = database.with_name(f"{database.name}.lock")
-    if not path.exists():
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:  # there is none, or it is not ours
         return ""
-    descriptor = os.open(path, os.O_RDWR)
     try:
         _lock(descriptor)
     except OSError:
