@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from quarterdeck.apis.core.config import Namespace
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.app import bootstrap
@@ -20,14 +18,12 @@ from quarterdeck.app.machines_samples import (
     SAMPLE_FILES,
     SAMPLES,
 )
-from quarterdeck.kit import json
-from quarterdeck.kit.private_file import write_private_file
+from quarterdeck.app.simulator_file import SimulatorFile
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators import machines
 from quarterdeck.operators.machines import simulation
 from quarterdeck.operators.machines.drivers.simulator import Simulators, SimulatorSettings
-from quarterdeck.operators.machines.drivers.simulator.persistence import dump, load
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.runtime import get_logger
 from quarterdeck.wire.status import ApiError, NotFound
@@ -39,7 +35,6 @@ __all__ = ["OUTSIDE_SAMPLES", "SAMPLES", "SAMPLE_FILES", "attach", "controllers"
 
 NAME = "machines"
 _STATE = "simulator.json"
-_SAVE_S = 5.0
 _LOOK_S = 1.0
 _SYSTEM = "kube-system"
 
@@ -71,7 +66,9 @@ async def attach(host: Host) -> None:
         host.find_console = _build_find_console(host, simulators)
         await bootstrap.attach(host)
     if is_kept and host.folder is not None:
-        _keep_simulators(host, simulators, host.folder / _STATE)
+        file = SimulatorFile(simulators, host.folder / _STATE, clock=host.clock)
+        file.load()
+        simulators.save = file.save
     if host.is_embedded and settings.demo:
         _roll_demo_fleet(host)
 
@@ -156,46 +153,6 @@ async def find_operator_uid(host: Host, namespaces: Sequence[str]) -> str:
     if not namespaces:
         return identity
     return str(uuid.uuid5(uuid.UUID(identity), ",".join(sorted(namespaces))))
-
-
-def _keep_simulators(host: Host, simulators: Simulators, path: Path) -> None:
-    """Load the state of simulators from a file, and save it periodically and at the end."""
-    _load(simulators, path)
-    saved = -1
-
-    def save() -> None:
-        nonlocal saved
-        changes = sum(world.changes for world in simulators.worlds.values())
-        if changes == saved:
-            return
-        saved = changes
-        documents = {key: dump(world).decode() for key, world in simulators.worlds.items()}
-        write_private_file(path, json.encode(documents))
-
-    async def run() -> None:
-        try:
-            while True:
-                await host.clock.sleep(_SAVE_S)
-                save()
-        finally:
-            save()
-
-    host.manager.add_runnable("simulator-state", run)
-
-
-def _load(simulators: Simulators, path: Path) -> None:
-    try:
-        documents = json.decode(path.read_bytes())
-        for endpoint, text in documents.items():
-            load(simulators.get(endpoint), text.encode())
-    except FileNotFoundError:
-        return
-    except (msgspec.DecodeError, ValueError, KeyError) as error:
-        get_logger("machines").warning(
-            "state of simulated hypervisors cannot be read; they start empty",
-            file=str(path),
-            detail=str(error),
-        )
 
 
 def _roll_demo_fleet(host: Host) -> None:

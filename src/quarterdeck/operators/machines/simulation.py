@@ -53,6 +53,8 @@ class Controls:
             return
         for action in _choose_new(world, record.key, actions):
             self._perform(world, action, ctx)
+        if self._simulators.save is not None:
+            await self._simulators.save()
 
     def _perform(self, world: Simulator, action: Action, ctx: Context[ConfigRecord]) -> None:
         """Perform an action; a failure is reported, and the others continue."""

@@ -1,6 +1,6 @@
 """One call of the simulator: recorded in the journal, and failed if a rule matches."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from quarterdeck.operators.machines.drivers.simulator.faults import Call, FailureRule, FaultKind
@@ -10,6 +10,8 @@ from quarterdeck.operators.machines.errors import Code, HypervisorError, make_er
 from quarterdeck.operators.machines.machine import Owner
 
 R = TypeVar("R")
+Save = Callable[[], Awaitable[None]]
+"""Saves what a call has changed, as a hypervisor does before it answers."""
 NOBODY = Owner("", "", "", "")
 _HANG_S = 3600.0
 
@@ -27,15 +29,20 @@ class Target(NamedTuple):
 class Caller:
     """Makes the calls of one operator, with one set of credentials."""
 
-    def __init__(self, world: Simulator, token: str) -> None:
+    def __init__(self, world: Simulator, token: str, save: Save | None = None) -> None:
         self._world = world
         self._token = token
+        self._save = save
 
     async def call(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
         """Run the call, or fail it if a rule matches; record it in the journal in both cases."""
         result = "ok"
         try:
-            return await self._act(target, act)
+            try:
+                return await self._act(target, act)
+            finally:
+                if self._save is not None:
+                    await self._save()
         except HypervisorError as error:
             error.operation = error.operation or target.operation
             result = error.code.value

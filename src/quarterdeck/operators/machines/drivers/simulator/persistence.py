@@ -15,9 +15,7 @@ def dump(world: Simulator) -> bytes:
     """Encode everything but tasks, which a restarted hypervisor does not have."""
     world.settle()
     vms = [
-        {**dataclasses.asdict(vm), "previous": None}
-        for vm in world.vms.values()
-        if not vm.is_template
+        dataclasses.replace(vm, previous=None) for vm in world.vms.values() if not vm.is_template
     ]
     offline = [node.name for node in world.nodes.values() if not node.is_online]
     stored = {"vms": vms, "offline": offline, "token": world.token}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from quarterdeck.operators.machines import ownership
-from quarterdeck.operators.machines.drivers.simulator.calls import NOBODY, Caller, Target
+from quarterdeck.operators.machines.drivers.simulator.calls import NOBODY, Caller, Save, Target
 from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule
 from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed
 from quarterdeck.operators.machines.drivers.simulator.templates import find_template
@@ -39,9 +39,10 @@ _STARTS = (PowerAction.ON, PowerAction.REBOOT)
 class SimulatorProvider:
     """One operator's connection to a simulated hypervisor."""
 
-    def __init__(self, world: Simulator, *, token: str = "") -> None:
+    def __init__(self, world: Simulator, *, token: str = "", save: Save | None = None) -> None:
+        """`save` is awaited after each call; None saves nothing."""
         self.world = world
-        self._call = Caller(world, token).call
+        self._call = Caller(world, token, save).call
 
     @property
     def name(self) -> str:
@@ -163,6 +164,7 @@ class SimulatorProvider:
             if sum(map(len, data)) > _LONGEST_SEED:
                 raise make_error(Code.PAYLOAD_TOO_LARGE, "the seed is longer than 1 MiB")
             self._get_owned(vmid, owner, "inject_cloud_init").seed = data
+            self.world.changes += 1
 
         await self._call(self._build_target("inject_cloud_init", vmid, owner), inject)
 
@@ -171,6 +173,7 @@ class SimulatorProvider:
 
         def detach(_: FailureRule | None) -> None:
             self._get_owned(vmid, owner, "detach_cloud_init").seed = None
+            self.world.changes += 1
 
         await self._call(self._build_target("detach_cloud_init", vmid, owner), detach)
 

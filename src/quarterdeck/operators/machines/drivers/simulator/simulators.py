@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.machines.drivers.simulator.calls import Save
 from quarterdeck.operators.machines.drivers.simulator.consoles import Consoles
 from quarterdeck.operators.machines.drivers.simulator.provider import SimulatorProvider
 from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
@@ -25,6 +26,8 @@ class Simulators:
         self._settings = settings
         self._folder = folder
         self.worlds: dict[str, Simulator] = {}
+        self.save: Save | None = None
+        """Saves all changes before a call returns; None keeps nothing."""
 
     def get(self, endpoint: str) -> Simulator:
         """The hypervisor at an endpoint, created at first use."""
@@ -37,7 +40,7 @@ class Simulators:
     async def open(self, settings: ProviderSettings) -> Hypervisor:
         """Open the provider of an endpoint; implements `OpenProvider`."""
         token = settings.access.token_secret.reveal() or settings.access.password.reveal()
-        return SimulatorProvider(self.get(settings.endpoint), token=token)
+        return SimulatorProvider(self.get(settings.endpoint), token=token, save=self.save)
 
 
 async def open_provider(settings: ProviderSettings) -> Hypervisor:
