@@ -240,9 +240,7 @@ def _write(pod: Object, new: Object) -> Action:
     return update(PODS, pod, "status", status=new)
 
 
-def _start_news(
-    pod: Object, container: Object, *, member: str = "containers"
-) -> Iterator[Action]:
+def _start_news(pod: Object, container: Object, *, member: str = "containers") -> Iterator[Action]:
     image, called = container.get("image"), container.get("name")
     text = f'Container image "{image}" already present on machine'
     yield _build_event(pod, "Pulled", text, container, member=member)
