@@ -160,7 +160,7 @@ class Environment:
     def for_schema(
         cls, node: Node, *, old_self: bool, root: bool = False, optional_old_self: bool = False
     ) -> "Environment":
-        """`self`, and `oldSelf` if asked for, with the type of a schema node.
+        """Build the environment of a schema node: `self`, and `oldSelf` if `old_self` is set.
 
         Raises:
             CelError: when the node may not be seen by expressions.

@@ -2,7 +2,7 @@
 
 The browser is sent to the issuer with a state, a nonce and the digest of a verifier. It comes back
 with a code, which this process exchanges for an ID token by showing the verifier. The state binds
-the answer to the browser that asked, the nonce the token to the login, the verifier the code to us.
+the response to the browser, the nonce the token to the login, the verifier the code to this client.
 Everything but `CodeFlow.exchange` and the discovery document is pure.
 """
 

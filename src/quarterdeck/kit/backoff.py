@@ -41,7 +41,7 @@ class Backoff:
 
     @property
     def failures(self) -> int:
-        """How often `next` was asked since the last reset."""
+        """How often `next` was called since the last reset."""
         return self._failures
 
     def next(self) -> float:

@@ -25,7 +25,7 @@ _PURPOSES = {"client auth": "CLIENT_AUTH", "server auth": "SERVER_AUTH"}
 
 
 class RequestedName(NamedTuple):
-    """The subject that a request asks a certificate for."""
+    """The subject of a certificate signing request."""
 
     common_name: str
     organizations: tuple[str, ...]

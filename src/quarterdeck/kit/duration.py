@@ -60,7 +60,7 @@ def parse(text: str) -> int:
 
 
 def parse_seconds(text: str) -> float:
-    """Read a duration into seconds; 292 years stand for everything longer.
+    """Parse a duration into seconds; longer ones are limited to 292 years.
 
     A timeout of 99999999999h means "never", and must not be an error.
 

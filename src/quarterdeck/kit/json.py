@@ -77,7 +77,7 @@ def _decode_members(text: bytes | memoryview) -> Any:
 
 
 class _Pairs(dict[str, Any]):
-    """An object that remembers which of its keys came twice."""
+    """A JSON object with the keys that occurred twice in it."""
 
     __slots__ = ("twice",)
     twice: tuple[str, ...]
@@ -86,9 +86,9 @@ class _Pairs(dict[str, Any]):
 def find_duplicate_keys(text: bytes | str) -> list[str]:
     """The paths of duplicate object keys, such as `spec.size`.
 
-    Fast readers keep the last value silently; strict field validation must not.
+    Decoders keep the last value silently; strict field validation must report them.
     """
-    import json  # the slower reader, which tells of every pair
+    import json  # slower, but its hook gets every pair
 
     try:
         document = json.loads(text, object_pairs_hook=_collect_pairs)

@@ -1,6 +1,6 @@
 """Keys of signed tokens: in PEM, and as JSON Web Keys (RFC 7517, 7518).
 
-Only RSA and elliptic-curve keys exist here, and each has the algorithms of its own type.
+Only RSA and elliptic-curve keys are supported, each with the algorithms of its type.
 `cryptography` is loaded by the first key, not by the import of this module.
 """
 

@@ -1,7 +1,7 @@
 """Signed JSON Web Tokens (RFC 7515): sign and verify.
 
-Only signatures by the keys of `kit.jwk` exist here: `none` and keys shared by both sides cannot be
-chosen, and a key accepts only the algorithms of its own type.
+Only signatures by the keys of `kit.jwk` are supported: a token cannot choose `none` or a shared
+secret, and a key accepts only the algorithms of its type.
 """
 
 import binascii

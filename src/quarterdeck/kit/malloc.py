@@ -6,8 +6,8 @@ _M_ARENA_MAX = -8
 def limit_arenas(count: int) -> bool:
     """Limit the arenas that all threads of the process share; returns whether that worked.
 
-    Each thread gets an arena of its own otherwise, and what a thread has freed there is lost to
-    the others. Call it before threads start.
+    Otherwise each thread gets its own arena, and other threads cannot reuse memory that is freed in
+    it. Call this before threads start.
     """
     import ctypes
 

@@ -70,16 +70,16 @@ class Masker:
         self._forms = Secret(sorted(forms, key=len, reverse=True))
 
     def mask(self, text: str) -> str:
-        """The text without the known secrets, and without what looks like one."""
+        """Mask the known secrets in a text, and everything that looks like a secret."""
         for form in self._forms.reveal():
             text = text.replace(form, MASK)
         return redact(text)
 
     def mask_bytes(self, data: bytes) -> bytes:
-        """An answer without the known secrets; nothing else in it changes.
+        """Mask the known secrets in a response body; nothing else is masked.
 
-        JSON with escapes is written anew without those that it does not need: any letter of a
-        secret could be one.
+        JSON with escapes is rewritten without unnecessary ones, because any character of a secret
+        could be escaped.
         """
         data = _unescape(data) if b"\\" in data else data
         for form in self._forms.reveal():
@@ -93,13 +93,13 @@ class Masker:
 
 def _unescape(data: bytes) -> bytes:
     """Rewrite JSON with as few escapes as possible; other text is returned as it is."""
-    import json  # loaded when something goes wrong, as below
+    import json  # loaded only for errors
 
     try:
         text = json.dumps(json.loads(data), ensure_ascii=False, separators=(",", ":"))
     except ValueError:
         return data
-    except RecursionError:  # a reader that goes deeper than this one would find the secret
+    except RecursionError:  # a peer with a deeper limit could still decode the secret
         return json.dumps(MASK).encode()
     return text.encode("utf-8", "replace")
 

@@ -13,8 +13,8 @@ class TimeLimit:
     """`asyncio.timeout` for a task that enters it thousands of times a second.
 
     It belongs to the task that makes it. Entering costs two attribute writes: the event loop's
-    timer is touched once per limit that passes, not once per use. Raises `TimeoutError` like the
-    original, and like there a cancellation from outside stays one.
+    timer is set once per limit that expires, not once per use. As with `asyncio.timeout`, it raises
+    `TimeoutError`, and a cancellation from outside stays a cancellation.
     """
 
     __slots__ = ("_cancelling", "_due", "_loop", "_seconds", "_task", "_timer", "expired")

@@ -1,6 +1,6 @@
-"""What a plain scalar of YAML means where every value is one that JSON has.
+"""Resolves plain scalars of YAML to JSON values, as Kubernetes does.
 
-As Kubernetes reads it: booleans of YAML 1.1, numbers with prefixes and underscores, no times.
+Booleans are those of YAML 1.1, numbers may have prefixes and underscores, and times are strings.
 """
 
 import math
@@ -33,7 +33,7 @@ def resolve(text: str) -> bool | float | str | None:
 
 
 def _read_integer(text: str) -> int | float | str:
-    """An integer of 64 bits; a longer one is a float, and text where it is not even that."""
+    """Parse an integer; a decimal one over 64 bits becomes a float, or text if that is infinite."""
     sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
     digits = digits.replace("_", "")
     prefix = digits[:2].lower()
@@ -42,7 +42,7 @@ def _read_integer(text: str) -> int | float | str:
         return _read_long_integer(text)
     try:
         value = sign * int(digits[2:] if prefix in ("0b", "0x", "0o") else digits, base)
-    except ValueError:  # a prefix, and only underscores behind it
+    except ValueError:  # a prefix followed by underscores only
         return text
     return (
         value

@@ -1,6 +1,6 @@
 """Descriptions of types and fields, read from the docstrings in their source.
 
-Only the CRD generator asks for them, so a process that generates nothing parses nothing.
+Only the CRD generator reads them, so other processes do not parse any source.
 """
 
 import ast

@@ -250,7 +250,7 @@ def forbidden(field: str, detail: str) -> FieldError:
 
 
 def duplicate(field: str, value: object) -> FieldError:
-    """Build the error of a duplicate value."""
+    """Build the error for a duplicate value."""
     return FieldError(type=ErrorType.DUPLICATE, field=field, value=value)
 
 
@@ -289,7 +289,7 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
 
 
 def _choose_item_word(limit: int) -> str:
-    """The word for items in a message; newer releases use the singular for one."""
+    """Return the word for items in a message; newer releases use the singular for one."""
     return "item" if limit == 1 and release.has_feature("NewerMessages") else "items"
 
 

@@ -36,7 +36,7 @@ AGE = Column(name="Age", type="date", path=".metadata.creationTimestamp")
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """The paths behind the `scale` subresource."""
+    """The paths of the `scale` subresource."""
 
     spec_replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"

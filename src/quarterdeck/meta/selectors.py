@@ -20,7 +20,7 @@ class LabelSelectorRequirement(Struct, frozen=True, kw_only=True):
     """Values for In and NotIn; empty for Exists and DoesNotExist."""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet the requirement; an absent label meets NotIn, as everywhere."""
+        """Whether labels satisfy the requirement; an absent label satisfies NotIn."""
         match self.operator:
             case "In":
                 return labels.get(self.key) in self.values

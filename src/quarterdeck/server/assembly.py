@@ -169,7 +169,7 @@ def _build_authenticators(
     clock: Clock,
     given: Sequence[Authenticator] | None,
 ) -> tuple[Authenticator, ...]:
-    """The authenticators in the order they are asked, with every source of tokens."""
+    """Build the authenticators in the order of their calls, with every source of tokens."""
     sources: list[TokenAuthenticator] = [accounts]
     if options.bootstrap_tokens:
         sources.append(BootstrapTokens(store, clock=clock, audiences=accounts.audiences))
@@ -183,7 +183,7 @@ def _build_authenticators(
 
 
 def _build_auditor(options: ServerOptions, clock: Clock, worker: Worker) -> "Auditor | None":
-    """The audit log that the options ask for.
+    """Build the audit log of the options; None if they have none.
 
     Raises:
         PolicyError: if the policy cannot be used.

@@ -85,13 +85,13 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Watches without `timeoutSeconds` end after one to two times this."""
 
     bookmark_interval_s: float = 60.0
-    """How often a watch that asked for them gets a bookmark."""
+    """How often a watch with `allowWatchBookmarks` gets a bookmark."""
 
     watch_buffer_events: int = 4096
-    """A watcher that falls further behind is dropped and resumes where it was."""
+    """A watcher that falls further behind is dropped, and its client resumes."""
 
     watch_buffer_bytes: int = 4 * 1024 * 1024
-    """How much may wait in one watcher's connection before its events wait in the buffer above."""
+    """Bytes that one watcher's connection may buffer; then its events wait in the buffer above."""
 
     watch_buffers_bytes: int = 64 * 1024 * 1024
     """How much may wait in the connections of all watchers together; beyond it each may have
@@ -209,8 +209,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one document may name all groups, versions and resources; clients ask for it."""
 
     webhook_services: Mapping[str, str] = {}
-    """Where the Services of webhooks listen, `namespace/name` or `namespace/name:port` to
-    `host:port`: there is no network of pods behind this server."""
+    """The addresses of the Services of webhooks: `namespace/name` or `namespace/name:port` to
+    `host:port`, because this server has no pod network."""
 
     advertise_address: str = ""
     """`host:port` that legacy discovery names; empty for what the request was sent to."""

@@ -12,7 +12,7 @@ Done = Callable[[StorageError | None], None]
 """Called once on the event loop's thread, with the error or None."""
 
 Compacting = Callable[[int, StorageError | None], None]
-"""The same, with the revision up to which superseded events have been deleted."""
+"""As `Done`, with the revision up to which superseded events have been deleted."""
 
 
 class Log(Protocol):

@@ -210,7 +210,7 @@ class Sequencer:
         if is_alone or is_enough or count == self._previous_count:
             self._commit()
             return
-        # Requests that have arrived by now are decided in the next turn: ask in the one after that.
+        # Requests that have arrived already are decided in the next turn: check again after it.
         self._previous_count = count
         self._is_scheduled = True
         loop = asyncio.get_running_loop()
@@ -243,7 +243,7 @@ class Sequencer:
         if error is None:
             self._accept([ticket.event for ticket in batch])
         else:
-            # Later writes were decided on top of this batch, so they cannot stand either.
+            # Later writes were decided on top of this batch, so they fail too.
             batch = batch + self._gathering
             self._gathering = []
             self._pending.clear()

@@ -98,7 +98,7 @@ class Store:
         """Decide now to create or replace an entry; await the ticket to have it durable.
 
         `encode` is called at once with the revision of the write. `expected` is the revision the
-        key must be at, 0 if it must not exist. Without `facts` they are derived when asked for.
+        key must be at, 0 if it must not exist. Without `facts` they are derived on first use.
 
         Raises:
             RevisionConflict: if the key is at another revision; nothing was decided.

@@ -15,7 +15,7 @@ Test = Callable[[Any], bool]
 
 
 class Term(msgspec.Struct, frozen=True):
-    """One comparison: an expression of `it`, `{key}` and `{value}`, and the values of those two."""
+    """One comparison: an expression over `it`, `{key}` and `{value}`, and the values of the two."""
 
     expression: str
     key: object

@@ -27,7 +27,7 @@ class WatchEvent(msgspec.Struct, frozen=True):
 
     @property
     def body(self) -> bytes:
-        """The object's JSON as bytes of its own."""
+        """A copy of the object's JSON."""
         return bytes(self.object)
 
 

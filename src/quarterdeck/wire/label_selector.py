@@ -96,7 +96,7 @@ def _parse_cached(text: str) -> Selector:
 
 
 def _to_term(requirement: Requirement) -> Term:
-    """Convert a requirement to an expression of a set of labels."""
+    """Convert a requirement to an expression over a set of labels."""
     key, operator, values = requirement.key, requirement.operator, requirement.values
     match operator:
         case Operator.EXISTS:

@@ -31,7 +31,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """The details of a Status.
+    """The details of a Status: which object it is about, the causes, and when to retry.
 
     `kind` is the plural resource for NotFound, AlreadyExists, Conflict and Forbidden, and the Kind
     for Invalid: that is how Kubernetes does it, and clients depend on it.
@@ -72,7 +72,7 @@ class ApiError(Exception):
 
     @property
     def retry_after_s(self) -> int | None:
-        """Seconds the server asks to wait, if it does."""
+        """Seconds to wait before a retry; None if the server does not say."""
         return (self.details.retry_after_seconds or None) if self.details else None
 
     def to_status(self) -> dict[str, Any]:

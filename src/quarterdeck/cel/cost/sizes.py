@@ -16,8 +16,8 @@ _LOOKS = frozenset({"_[_]", "_[?_]", "_?._"})
 class Sizes:
     """Sizes and declarations found so far, by node.
 
-    `root` is the declared type of the data; Kubernetes reads from it the size of whatever has no
-    declaration of its own. `cap` bounds every size, for a caller who knows how large the data is.
+    `root` is the declared type of the data; Kubernetes uses its size for values without a declared
+    type. `cap` limits every size; it is set if the size of the data is known.
     """
 
     __slots__ = ("_cap", "_declared", "_made", "root", "scopes")

@@ -69,7 +69,7 @@ def _evaluate_optional_or(evaluator: Evaluator, node: Call) -> Any:
     """`or` and `orValue` of an optional."""
     assert node.target is not None
     optional = evaluator.visit(node.target)
-    if not isinstance(optional, Optional):  # a value of unknown type stands for itself
+    if not isinstance(optional, Optional):  # a value of unknown type is returned as it is
         return optional
     if optional.present:
         return optional if node.function == "or" else optional.value

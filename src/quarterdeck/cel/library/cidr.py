@@ -57,7 +57,7 @@ class Cidr:
 
 
 def parse_cidr(text: str) -> Cidr:
-    """The range a text stands for.
+    """Parse a CIDR range.
 
     Raises:
         EvaluationError: when it is not a range.

@@ -48,7 +48,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """The address a text stands for.
+    """Parse an IP address.
 
     Raises:
         EvaluationError: when Kubernetes would not accept it.

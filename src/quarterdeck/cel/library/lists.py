@@ -38,7 +38,11 @@ def _check_first(items: Sequence[Any], allowed: frozenset[type]) -> None:
 
 
 def _is_better(better: Callable[[Any, Any], bool], item: Any, best: Any) -> bool:
-    """Whether an item is better than the best so far; False if they cannot be compared."""
+    """Whether an item is better than the best so far; False if their types differ.
+
+    Raises:
+        EvaluationError: if one of them has no order.
+    """
     if class_of(item) not in _ORDERED or class_of(best) not in _ORDERED:
         raise no_overload_error()
     try:

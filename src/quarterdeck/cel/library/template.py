@@ -136,7 +136,7 @@ _TOO_LONG = "%!(NOVERB)"
 
 
 def _is_too_long(precision: int) -> bool:
-    """Whether x/text rejects a precision: a digit follows a value above 1000000."""
+    """Whether x/text rejects a precision: its value without the last digit is above 1000000."""
     return precision // 10 > 1_000_000
 
 

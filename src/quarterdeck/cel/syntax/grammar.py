@@ -16,7 +16,7 @@ STRENGTHS: Mapping[str, int] = {
 }  # fmt: skip
 """The precedence of binary operators."""
 FUNCTIONS: Mapping[str, str] = {sign: f"_{sign}_" for sign in STRENGTHS} | {"in": "@in"}
-"""The function each binary operator stands for."""
+"""The function of each binary operator."""
 LOGICAL = 2
 """The highest precedence of the logical operators, `||` and `&&`."""
 

@@ -72,7 +72,7 @@ def unescape(token: str) -> str | bytes:
     """The value of a string or bytes token, quotes and prefixes included.
 
     Raises:
-        LiteralError: when an escape is no Unicode character.
+        LiteralError: if an escape is not a Unicode character.
     """
     is_bytes = token[0] in "bB"
     text = token[1:] if is_bytes else token

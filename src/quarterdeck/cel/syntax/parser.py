@@ -77,7 +77,7 @@ class _Parser(TokenStream):
         try:
             tree = self.parse_expression()
             self.finish()
-            # every level takes a token, so that few tokens are answer enough
+            # each level needs a token, so a text with few tokens cannot be too deep
             if len(self.tokens) > _DEEPEST and is_deeper(tree, _DEEPEST):
                 self.report_too_deep(0)
         except Unexpected:
@@ -106,7 +106,7 @@ class _Parser(TokenStream):
         return [self.syntax_issue(bad.pos, bad.message) for bad in self.skipped]
 
     def syntax_issue(self, pos: int, message: str) -> Issue:
-        if not self.has_escapes:  # releases without them take a message for a format
+        if not self.has_escapes:  # older releases use the message as a format string
             message = _GO_VERB.sub(r"%!\1(MISSING)", message)
         line, column = locate(self.source, pos)
         return Issue(line, column if self.source else 0, f"Syntax error: {message}")
@@ -260,7 +260,7 @@ class _Parser(TokenStream):
             return self.call(token, None)
         return Ident(token.pos, token.text, absolute=absolute)
 
-    # what stands between brackets and braces
+    # messages, lists and maps
 
     def message(self, token: Token, *, absolute: bool) -> Expr | None:
         """Parse `a.b.Name{…}`; None if no brace follows the dotted name."""
@@ -290,7 +290,7 @@ class _Parser(TokenStream):
         return Entry(colon.pos, key, self.parse_expression(), optional)
 
     def is_lone_comma(self, closing: str) -> bool:
-        """Whether nothing but a comma stands between the brackets."""
+        """Whether the brackets contain only a comma."""
         return self.token.kind == "," and self.peek_next() == closing
 
     def list_literal(self, bracket: Token) -> Expr:

@@ -193,7 +193,7 @@ class Client:
         headers: Fields,
         body: Body,
     ) -> bytes:
-        """The head, and the body if it is at hand, in one piece."""
+        """Encode the head, and the body if it is bytes, in one piece."""
         if not method.isalpha():
             raise ValueError(f"{method!r} is not an HTTP method")
         through_proxy = self._dialer.proxy_headers(origin)

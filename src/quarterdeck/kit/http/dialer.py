@@ -172,7 +172,7 @@ class SocketDialer:
 
 
 class _ConnectReply(asyncio.Protocol):
-    """Asks a proxy for a tunnel and reads its answer."""
+    """Requests a tunnel of a proxy and reads the response."""
 
     def __init__(self) -> None:
         self._received = b""

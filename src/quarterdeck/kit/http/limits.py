@@ -12,8 +12,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     connections: int = 10_000
     """Open connections. At the limit the longest idle one is closed for a new one."""
     handshakes: int = 128
-    """TLS handshakes under way. At the limit the oldest one of the address that has most of them is
-    given up for a newcomer, once it has had `handshake_share_s`."""
+    """TLS handshakes in progress. At the limit one is cancelled for a new connection: the oldest of
+    the address with the most handshakes, once it has taken `handshake_share_s`."""
     target_bytes: int = 16 * KIB
     """The request target (path and query): 414 beyond."""
     header_bytes: int = 64 * KIB
@@ -38,17 +38,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body_timeout_s: float = 20.0
     """How long a body may stall; below `body_rate` it is a stall, too."""
     body_rate: int = 256
-    """Bytes a second a body must keep up after the first `body_timeout_s`; 0 asks for no rate."""
+    """Bytes a second that a body must reach after the first `body_timeout_s`; 0 for no minimum."""
     idle_timeout_s: float = 90.0
     """How long a connection without a request is kept."""
     write_timeout_s: float = 30.0
-    """How long a peer may take nothing of what is waiting for it."""
+    """How long a peer may read nothing of what is buffered for it."""
     linger_timeout_s: float = 2.0
     """How long input is read and dropped after a refusal, so that the peer can read the refusal."""
 
     @property
     def tick_s(self) -> float:
-        """How often time-outs are looked at: often enough for the shortest of them."""
+        """How often time-outs are checked: often enough for the shortest of them."""
         shortest = min(
             self.header_timeout_s,
             self.body_timeout_s,

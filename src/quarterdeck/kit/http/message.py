@@ -104,7 +104,7 @@ class Request:
     expects_continue: bool
     """The client waits for `100 Continue` before it sends the body."""
     body_buffer: BodyBuffer | None
-    """The body on its way in; for the connection."""
+    """The body as it arrives; for the connection."""
     refusal: int
     """The status that an unhandled failure to read the body becomes; for the connection."""
     carrier: Carrier
@@ -119,7 +119,7 @@ class Request:
         body: bytes = b"",
         peer: Peer | None = None,
     ) -> "Request":
-        """A request that came by no connection, its body at hand: for tests and inner calls.
+        """Build a request without a connection and with a complete body: for tests and inner calls.
 
         Raises:
             ProtocolError: the target is malformed.

@@ -1,4 +1,4 @@
-"""URLs taken apart the way a client needs them: where to connect, and what to ask for."""
+"""Splits URLs for a client into the origin to connect to and the target to request."""
 
 import re
 from typing import NamedTuple

@@ -132,7 +132,7 @@ class RequestReader:
             raise Malformed(431, "the request header is too large")
 
     def _recognise(self, request: Request, target: bytes, data: bytes) -> bool:
-        """Keep a head that may be repeated; False if the bytes are not exactly one request."""
+        """Keep a head that may be repeated; False if the bytes are not one such request."""
         if self._heads != 1 or self._is_in_body:
             return False
         if self._repeated is None or self._repeated.match(data) is None:

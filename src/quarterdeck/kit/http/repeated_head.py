@@ -1,9 +1,9 @@
-"""Heads that clients send over and over: those of POST to one path differ in their length alone.
+"""Recognises request heads that a client repeats, so that they need not be parsed again.
 
-Clients that create objects, events or reviews send the same head before each body.
-Parsing one costs more than comparing it, so a connection keeps the last one that the parser
-accepted. A request is recognised only as a whole: the same bytes but for the digits of
-`content-length`, and just as many after them. All else goes to the parser.
+A client that creates objects, events or reviews sends POST requests whose heads differ only in
+`content-length`. Comparing a head is cheaper than parsing it, so a connection keeps the last one
+that the parser accepted. The bytes must be exactly one request: the kept head with any digits of
+`content-length`, and a body of that length. All other bytes are parsed.
 """
 
 from quarterdeck.kit.http.headers import Headers
@@ -21,7 +21,7 @@ _OTHERS = frozenset({"expect", "transfer-encoding", "upgrade"})
 
 
 class RepeatedHead:
-    """The head of one request, and what the parser made of it."""
+    """The head of one request, and its parsed parts."""
 
     __slots__ = ("_after", "_before", "_digits", "_headers", "_path", "_query", "_target")
 
@@ -36,7 +36,7 @@ class RepeatedHead:
 
     @classmethod
     def of(cls, request: Request, target: bytes, data: bytes) -> "RepeatedHead | None":
-        """The head of a request that is all of these bytes; None if it cannot be repeated."""
+        """Build the head of the request in `data`; None if such a head is not kept."""
         head = data[: data.find(_END) + len(_END)]
         if not head.startswith(b"%b%b HTTP/1.1\r\n" % (_METHOD, target)) or len(head) > _LONGEST:
             return None
@@ -63,7 +63,7 @@ class RepeatedHead:
         return (digits, body) if int(digits) == len(body) else None
 
     def build_request(self, digits: bytes) -> Request:
-        """Another request with this head, and a body of that length."""
+        """Build a request with this head and this `content-length`."""
         if digits != self._digits:
             self._digits, self._headers = digits, _replace_length(self._headers, digits)
         request = Request()

@@ -72,7 +72,7 @@ class Responder:
         self.task = self._loop.create_task(self._respond(request))
 
     def end_stream(self) -> None:
-        """Tell a stream, if there is one, to end soon."""
+        """Ask the stream or tunnel, if there is one, to end."""
         if self.writer is not None:
             self.writer.closing.set()
         if self.tunnel is not None:
@@ -189,7 +189,7 @@ class Responder:
             self._owner.abort()
 
     def _watch_orphan(self, task: asyncio.Task[None] | None, written: int) -> None:
-        """Cancel a stream after `linger_timeout_s` if the peer is gone or nothing was written."""
+        """Cancel a stream if the peer is gone or it writes nothing within `linger_timeout_s`."""
 
         def look_again() -> None:
             if self.task is task and task is not None:

@@ -34,7 +34,7 @@ class Phase(enum.Enum):
 
 
 _IDLE, _HEAD, _ANSWER = Phase.IDLE, Phase.HEAD, Phase.ANSWER
-"""Each request needs them, and members of an enumeration are slow to look up."""
+"""Aliases, because looking up the member of an enumeration is slow."""
 
 
 class ServerConnection(asyncio.Protocol):

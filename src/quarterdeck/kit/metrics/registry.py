@@ -43,7 +43,7 @@ class Family(Generic[S]):
         self._overflow: S | None = None
 
     def labels(self, *values: str) -> S:
-        """The series with these label values, made at zero when first asked for.
+        """Get or create the series with these label values; a new one starts at zero.
 
         When the family is full, every new label set gets the one overflow series.
         """

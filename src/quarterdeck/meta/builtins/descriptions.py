@@ -1,8 +1,8 @@
 """Descriptions of built-in kinds, for OpenAPI and so for `kubectl explain`.
 
 Ours are short and cover kinds and their most used members (`descriptions.json`). Kubernetes' own
-texts are not part of this repository: `make descriptions` makes a package of them from the
-published modules, and where it is installed it is read instead (docs/decisions/0019).
+texts are not part of this repository: `make descriptions` builds a package of them from the
+published modules, which is used instead if it is installed (docs/decisions/0019).
 """
 
 import functools
@@ -42,7 +42,7 @@ def get_checksum() -> str:
 
 
 def _describe_declared(name: str, member: str) -> str:
-    """Look in the type itself, then in those whose members stand in it."""
+    """Find the description in the type itself, else in the types that are inlined in it."""
     found = _load().get(name, {}).get(member, "")
     if found or not name or name in table.SPECIAL:
         return found

@@ -1,8 +1,8 @@
 """Schema nodes of the built-in kinds, made from the table.
 
-One struct gives one node, so graphs share and may be cyclic (JSONSchemaProps holds itself).
-What a field adds to its type (list keys, patch strategies) stands on a copy that shares the
-members of the original.
+Each struct has one node, so graphs share nodes and may be cyclic (JSONSchemaProps contains itself).
+What a field adds to its type (list keys, patch strategies) is set on a copy that shares the members
+of the original.
 """
 
 import copy

@@ -1,8 +1,8 @@
-"""JSON through a Go struct and back, as the real server's decoder does it.
+"""Decodes JSON by a Go struct and encodes it again, as Kubernetes does.
 
-A body of a built-in kind loses what the struct has no field for, nulls and empty values that are
-omitted, and gains the zero values that are not. Types are compiled once into closures; a first
-pass only notices that something is unknown, and paths are computed when they are asked for.
+Unknown members, nulls and empty values that Go omits are dropped; zero values that it does not omit
+are added. Types are compiled once into closures, which do not compute the paths of unknown members:
+`diagnosis` does.
 """
 
 import functools

@@ -1,10 +1,10 @@
 """The committed table of Go types, read lazily and one type at a time.
 
-The file holds facts only (names, types, tags, markers); `tools/builtins` writes it. A type is
-parsed when something first asks for it, so a process that serves ten kinds pays for ten.
+The file has names, types, tags and markers only; `tools/builtins` writes it. A type is parsed on
+first use, so a process that serves ten kinds parses only their types.
 
-There is one file for each release of Kubernetes that a process can be. A process is one of them:
-`choose_release` is called before the first question, or the environment names the release.
+There is one file for each release of Kubernetes that a process can emulate. `choose_release`, or
+else an environment variable, selects it before the first use.
 
 Expressions in the file: `*T` pointer, `[]T` slice, `{}T` map with string keys, `#pkg.T` a named
 type, and the scalars `string bool int32 int64 uint32 float64 bytes`.
@@ -34,11 +34,11 @@ SPECIAL = frozenset(
         "apiextensions/v1.JSONSchemaPropsOrStringArray",
     }
 )
-"""Types whose JSON is written by hand in Go; the readers of the table know them by name."""
+"""Types with their own JSON encoding in Go, which users of the table handle by name."""
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One member of a Go struct; an empty name means its members stand in the parent's JSON."""
+    """One field of a Go struct; an empty name means that its members are inlined in the parent."""
 
     name: str
     type: str
@@ -132,7 +132,7 @@ def _parse_field(item: list[Any]) -> Field:
 
 
 def find_kind_type(api_version: str, kind: str) -> str | None:
-    """The short name of the type behind a kind; kinds of meta/v1 exist in every group."""
+    """The short name of the type of a kind; kinds of meta/v1 exist in every group."""
     file = _load_file()
     package = file.groups.get(api_version)
     if package is not None and f"{package}.{kind}" in file.types:

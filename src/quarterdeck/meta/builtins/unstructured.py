@@ -65,7 +65,7 @@ def _find_named_errors(value: Any, name: str) -> Iterator[str]:
 
 
 def convert_numbers(value: Any, expression: str) -> Any:
-    """A value with the integers that Go makes of numbers which are too large for their type."""
+    """Convert numbers that are too large for their integer type, as Go does."""
     expression = expression.lstrip("*")
     if expression.startswith("#") and expression[1:] not in table.SPECIAL:
         found = table.get_type(expression[1:])
@@ -92,7 +92,7 @@ def _convert_members(value: Any, name: str) -> Any:
 
 
 def _wrap_integer(value: float, bits: int) -> int:
-    """Return the lowest bits of a number; one over 64 bits becomes the smallest integer first."""
+    """Return the lowest bits of a number, as Go does; outside of int64 it becomes the minimum."""
     number = int(value)
     if not -(1 << 63) <= number < 1 << 63:
         number = -(1 << 63)

@@ -13,7 +13,7 @@ from quarterdeck.meta.structural import scalars
 
 Predicate = Callable[[Any], bool]
 Leaf = tuple[type | None, Predicate | None]
-"""A type whose values are all valid, and the test for other values; without test all are valid."""
+"""A type whose values are all valid, and the test for other values; None if all are valid."""
 
 
 def compile_predicate(node: Node) -> Predicate:

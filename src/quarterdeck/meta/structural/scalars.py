@@ -1,4 +1,4 @@
-"""Strings and numbers against their limits, and the questions about values both walks ask."""
+"""Checks of strings and numbers against their limits, shared by `fast` and `explain`."""
 
 import functools
 import math

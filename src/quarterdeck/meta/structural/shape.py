@@ -1,8 +1,8 @@
 """The rules that make a schema structural: every value has exactly one declared shape.
 
-Types stand outside the combinators (`allOf`, `anyOf`, `oneOf`, `not`), combinators only narrow
-what is declared, and object metadata is never redefined. Works on the document itself, because the
-rules forbid things that a `Node` has no place for.
+Types are outside of the combinators (`allOf`, `anyOf`, `oneOf`, `not`), combinators only restrict
+declared members, and object metadata is not redefined. The functions read the document, because the
+rules also forbid keywords that a `Node` does not have.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,7 +3,7 @@
 Plugins are called in order: first every `admit`, which may change the object, later every
 `validate`, which sees the final object. Plugins that wait for others (webhooks) are `AsyncPlugin`s.
 Without any, and without policies that take long, no other write happens between reading and writing
-an object, so a write without a resourceVersion never meets a conflict.
+an object, so a write without a resourceVersion never gets a conflict.
 
 Most plugins apply to a few built-in kinds only. The plugins of a resource are selected at its first
 write and cached, so that later writes do not call a dozen plugins that do nothing.
@@ -53,7 +53,7 @@ class Admission:
     @property
     def has_async_plugins(self) -> bool:
         """Whether any asynchronous plugin has something to do at the moment."""
-        # a generator costs as much as all plugins, and every write asks four times
+        # not any(): a generator costs as much as all plugins, and each write reads this four times
         for plugin in self._async_plugins:  # noqa: SIM110
             if plugin.is_active:
                 return True

@@ -166,7 +166,7 @@ def matches_namespace(selector: Selector, attributes: AdmissionAttributes, store
     """Whether the namespace of a write matches the selector of a webhook or policy.
 
     Raises:
-        NotFound: if there is no such namespace.
+        NotFound: if the namespace does not exist.
     """
     if not selector:
         return True

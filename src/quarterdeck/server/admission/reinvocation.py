@@ -1,8 +1,8 @@
 """Reinvocation: which plugins are called again because the object changed after them.
 
 Admission runs a second time when a webhook or policy has changed the object: built-in plugins all
-see it again, webhooks and policies only if they asked for that with `reinvocationPolicy: IfNeeded`
-and the object changed after them.
+are called again, webhooks and policies only if they have `reinvocationPolicy: IfNeeded` and the
+object changed after them.
 """
 
 from collections.abc import Hashable
@@ -56,7 +56,7 @@ class Reinvocation:
         self._plugins: dict[str, Invocations] = {}
 
     def get(self, plugin: str) -> Invocations:
-        """Return the invocations of a plugin; they are created when first asked for."""
+        """Get or create the invocations of a plugin."""
         return self._plugins.setdefault(plugin, Invocations())
 
     def begin_second(self) -> bool:

@@ -89,7 +89,7 @@ class Auditor:
     ) -> None:
         """End a request; a watch ends later, when its stream does.
 
-        `authorizer` is None for requests that were refused before it was asked.
+        `authorizer` is None for requests that were refused before authorization.
         """
         event = record.event
         if impersonated is not None:

@@ -109,7 +109,7 @@ def _parse_names(sequence: bytes) -> Subject:
 
 
 def _read_element(data: bytes, at: int) -> tuple[int, bytes, int]:
-    """Read the tag and body of the element at an offset, and the offset behind it."""
+    """Read the tag and body of the element at an offset, and the offset after it."""
     tag, length = data[at], data[at + 1]
     at += 2
     if length & 0x80:

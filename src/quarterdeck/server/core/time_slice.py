@@ -15,7 +15,7 @@ class TimeSlice:
 
     @property
     def is_due(self) -> bool:
-        """Whether the slice is used up; cheaper to ask than `yield_if_due` is to await."""
+        """Whether the slice is used up; cheaper than to await `yield_if_due`."""
         return self._clock.monotonic() - self._started > self._slice_s
 
     async def yield_if_due(self) -> None:

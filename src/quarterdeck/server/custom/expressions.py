@@ -33,7 +33,7 @@ class Expressions(Protocol):
 
 
 def explain_skipped(errors: Sequence[FieldError]) -> FieldError | None:
-    """Build the error that says rules were not evaluated, if these errors prevent it."""
+    """Build the error that rules were not evaluated; None if these errors do not prevent it."""
     if any(error.type in _BLOCKING for error in errors):
         return invalid("<nil>", None, _SKIPPED)
     return None

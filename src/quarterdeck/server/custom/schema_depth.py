@@ -24,7 +24,7 @@ def validate_depth(versions: Sequence[Mapping[str, Any]]) -> Iterator[FieldError
 
 
 def measure_depth(schema: object) -> int:
-    """How many schemas stand inside of each other; stops counting soon after the limit."""
+    """Count the levels of nested schemas; stops soon after the limit."""
     level, depth = [schema], 0
     while level and depth <= MAX_DEPTH:
         level = [below for each in level for below in _list_children(each)]

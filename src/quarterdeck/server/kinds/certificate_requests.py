@@ -1,4 +1,4 @@
-"""Certificate signing requests: what they may ask for, and when a condition was set."""
+"""Certificate signing requests: validation, and the times of conditions."""
 
 import base64
 import binascii

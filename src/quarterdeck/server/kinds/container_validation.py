@@ -225,7 +225,7 @@ def _validate_request(amount: Any, limit: Any, path: str, name: str) -> Iterator
     try:
         asked, most = Quantity.parse(str(amount)), Quantity.parse(str(limit))
     except QuantityError:
-        return  # reported where the amounts are looked at
+        return  # reported where the amounts are validated
     if asked != most and not _may_overcommit(name):
         text = f"must be equal to {name} limit of {limit}"
         yield invalid(f"{path}.requests", str(amount), text)

@@ -1,4 +1,4 @@
-"""Classes of devices: what a claim can ask for by name."""
+"""DeviceClasses, which device claims reference by name."""
 
 import re
 

@@ -16,7 +16,7 @@ def get_field(value: Object, *names: str) -> Any:
 
 
 def get_mapping(value: Object, *names: str) -> Object:
-    """Return the object at a path; empty where there is none. Not to be changed."""
+    """Return the object at a path; empty if there is none. It must not be changed."""
     if len(names) == 1 and isinstance(value, dict):  # by far the most frequent
         found = value.get(names[0])
     else:
@@ -25,7 +25,7 @@ def get_mapping(value: Object, *names: str) -> Object:
 
 
 def get_items(value: Object, *names: str) -> list[Any]:
-    """Return the list at a path; empty where there is none. Not to be changed."""
+    """Return the list at a path; empty if there is none. It must not be changed."""
     if len(names) == 1 and isinstance(value, dict):
         found = value.get(names[0])
     else:

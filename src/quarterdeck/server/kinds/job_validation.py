@@ -1,4 +1,4 @@
-"""What the spec of a job must be like, also inside a CronJob."""
+"""Validation of the spec of jobs, also inside a CronJob."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Checks of what webhooks and admission policies are about: rules, selectors, conditions."""
+"""Validation of the rules, selectors and match conditions of webhooks and admission policies."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
@@ -126,7 +126,7 @@ def validate_match_resources(value: Mapping[str, Any], path: str) -> Iterator[Fi
 def validate_conditions(
     conditions: Sequence[Object], path: str, *, stored: Container[str], has_params: bool = False
 ) -> Iterator[FieldError]:
-    """Check `matchConditions`: names and expressions, of which the `stored` are not new."""
+    """Check `matchConditions`: names and expressions; those in `stored` are not new."""
     if not conditions:
         return
     if len(conditions) > _MOST_CONDITIONS:

@@ -78,7 +78,7 @@ def _validate_stub(encoded: str) -> FieldErrors:
 
 
 def _check_key(request: "x509.CertificateSigningRequest") -> tuple[object, str] | None:
-    """Return the value and message of the error for a key that is not allowed; None if it is."""
+    """Return the value and message of the error for a forbidden key; None for an allowed one."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     key = request.public_key()

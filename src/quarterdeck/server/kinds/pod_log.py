@@ -1,4 +1,4 @@
-"""Logs of simulated pods: which container, which run of it, and the lines it has written by now.
+"""Logs of simulated pods: finds the container and its run, and computes the lines written so far.
 
 No container runs, so a log is a function of the pod and of the time: the annotation `LOGS` holds
 the lines, `LOG_INTERVAL` the time between two of them. Without an interval all lines are written
@@ -124,10 +124,10 @@ def validate_options(options: PodLogOptions) -> Iterator[FieldError]:
 
 
 def build_log(pod: Object, options: PodLogOptions) -> ContainerLog:
-    """Build the log that the options ask for.
+    """Build the log that the options select.
 
     Raises:
-        BadRequest: if there is no such container, or it has not run.
+        BadRequest: if the container does not exist, or has not run.
     """
     container = find_container(pod, options.container)
     run = find_run(pod, container, previous=options.previous)

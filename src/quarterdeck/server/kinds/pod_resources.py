@@ -62,7 +62,7 @@ def _get_requests(container: Object) -> dict[str, Quantity]:
         try:
             found[name] = Quantity.parse(str(amount))
         except QuantityError:
-            continue  # reported where the amounts are looked at
+            continue  # reported where the amounts are validated
     return found
 
 

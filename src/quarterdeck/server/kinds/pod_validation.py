@@ -1,7 +1,7 @@
-"""What a pod's spec must be like: containers, volumes, and how the pod runs.
+"""Validation of pod specs: containers, volumes, scheduling and security.
 
-Used for pods and for templates; the path says where the spec stands. Not every rule of Kubernetes
-is here, but those that manifests written by hand break.
+It is used for pods and for templates; `path` is the path of the spec. Not every rule of Kubernetes
+is here, but those that hand-written manifests violate.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

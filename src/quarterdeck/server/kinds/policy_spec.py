@@ -1,4 +1,4 @@
-"""What the specs of validating and of mutating admission policies have in common."""
+"""Validation of the fields that validating and mutating admission policies share."""
 
 import re
 from collections.abc import Container, Iterator
@@ -22,7 +22,7 @@ _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 
 def validate_head(spec: Object) -> Iterator[FieldError]:
-    """Check what a policy does on failure, its parameters, and what it matches."""
+    """Check `failurePolicy`, `paramKind` and `matchConstraints`."""
     policy = spec.get("failurePolicy")
     yield from validators.validate_enum("spec.failurePolicy", policy, match_rules.FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
@@ -37,7 +37,7 @@ def validate_head(spec: Object) -> Iterator[FieldError]:
 
 
 def validate_conditions(spec: Object, stored: Container[str]) -> Iterator[FieldError]:
-    """Check the conditions under which a policy is asked."""
+    """Check the match conditions of a policy."""
     yield from match_rules.validate_conditions(
         spec.get("matchConditions") or (),
         "spec.matchConditions",

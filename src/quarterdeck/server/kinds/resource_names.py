@@ -30,7 +30,7 @@ def validate_resource_name(path: str, name: str) -> Iterator[FieldError]:
 
 
 def validate_container_resource_name(path: str, name: str) -> Iterator[FieldError]:
-    """Check the name of a resource that containers ask for."""
+    """Check the name of a resource that containers request."""
     yield from validate_resource_name(path, name)
     if "/" not in name and name not in _CONTAINER and not name.startswith("hugepages-"):
         yield invalid(path, Bare(name), "must be a standard resource for containers")

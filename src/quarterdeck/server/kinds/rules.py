@@ -52,7 +52,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Called for new and for changed objects, but not for writes of the status."""
     validate_new: Callable[[Object, Context], FieldErrors] = find_no_errors
     validate_change: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
-    """Finds changes that are not allowed; not called for writes of the status."""
+    """Compares a changed object with the old one; not called for writes of the status."""
     validate_status: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
     """Called for writes of the status only."""
     validates_twice: bool = False

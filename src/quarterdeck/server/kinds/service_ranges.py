@@ -117,6 +117,6 @@ ADDRESS = Rules(
     validate=_validate_address,
     validate_change=_validate_address_change,
     name="address",
-    columns=(NAME, build_column("ParentRef")),  # Kubernetes forgot to name the third
+    columns=(NAME, build_column("ParentRef")),  # the third cell has no column in Kubernetes
     cells=_build_address_cells,
 )

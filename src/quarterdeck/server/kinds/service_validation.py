@@ -1,4 +1,4 @@
-"""What a service must be like: ports, addresses, and members that belong to one type only."""
+"""Validation of services: ports, addresses, and members that only one type may have."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -114,7 +114,7 @@ def _drop_unavailable(value: Object, *_: object) -> None:
 
 
 def _validate_template(spec: Object, path: str) -> Iterator[FieldError]:
-    """Check the template; Kubernetes does not look at the containers of stateful sets."""
+    """Check the template; Kubernetes does not validate the containers of stateful sets."""
     template, selector = get_mapping(spec, "template"), spec.get("selector")
     if is_invalid_selector(selector):
         yield invalid("spec.selector", validators.format_go_label_selector(selector), "")

@@ -41,7 +41,7 @@ class BuiltinStrategy:
         if self._rules is None:
             module, _, name = self._home.partition(".")
             found = getattr(import_module(f"quarterdeck.server.kinds.{module}"), name)
-            assert isinstance(found, Rules)  # the catalog names only rules, a test asks them all
+            assert isinstance(found, Rules)  # a test loads all rules that the catalog names
             self._rules = found
         return self._rules
 

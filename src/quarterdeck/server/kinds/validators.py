@@ -28,7 +28,7 @@ IMMUTABLE = "field is immutable"
 GO_POINTER = "0xc000000000"
 """The address that messages show where Go prints a pointer, which differs each time."""
 _ENOUGH_DIGITS = 20
-"""Of a number that is only compared."""
+"""Digits that are kept of a number that is only compared."""
 
 
 def validate_non_negative(path: str, value: Any) -> Iterator[FieldError]:

@@ -26,7 +26,7 @@ _SOURCES = (
     *("photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO"),
     *("csi", "ephemeral", "image"),
 )
-"""In the order in which Kubernetes looks at them; the first one counts."""
+"""The volume sources in the order in which Kubernetes checks them; the first one is used."""
 _SHOWN_NAMES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 """Kubernetes' own spelling in its messages."""
 _HOST_PATH_TYPES = (

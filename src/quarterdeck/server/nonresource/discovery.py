@@ -1,7 +1,7 @@
-"""Discovery: which groups, versions and resources there are, in all three shapes.
+"""Discovery documents of groups, versions and resources, in all three forms.
 
-Legacy documents for the root paths and each group version, and the aggregated ones (v2, v2beta1)
-that save modern clients a request per group. Documents are built when first asked for and kept
+There are legacy documents for the root paths and each group version, and aggregated ones (v2 and
+v2beta1) that save modern clients a request per group. Documents are built on first use and cached
 until the registry changes.
 """
 

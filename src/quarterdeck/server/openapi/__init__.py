@@ -1,6 +1,6 @@
 """OpenAPI of what is served: v3 by group version, v2 as one document.
 
-kubectl cannot apply, create from files, edit or explain without v3. Documents hold only what this
-server serves, are built when first asked for, compressed once, and kept until their group version
+kubectl cannot apply, create from files, edit or explain without v3. Documents have only what this
+server serves, are built on first use, compressed once, and cached until their group version
 changes. Start at `documents`.
 """

@@ -1,6 +1,6 @@
-"""The page of a list that its options ask for: version, limit and continue token.
+"""Reads the page of a list that its options select: version, limit and continue token.
 
-A collection that is deleted is read the same way.
+DELETE of a collection reads it in the same way.
 """
 
 from typing import NamedTuple

@@ -64,7 +64,9 @@ def _has_policy(name: str, *, is_deleting: bool) -> bool:
 
 
 def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: Context) -> bool:
-    """Shorten the grace period by a second deletion; it can never become longer.
+    """Shorten the grace period by a second deletion, which cannot extend it.
+
+    If finalizers keep an object without a grace period, the period becomes 0.
 
     Returns whether the metadata changed.
     """
@@ -80,7 +82,7 @@ def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: C
 
 
 def _compute_finalizers(present: list[str], options: DeleteOptions) -> list[str]:
-    """Compute the finalizers that the propagation policy asks for."""
+    """Compute the finalizers of an object by the propagation policy."""
     policy = options.propagation_policy
     if options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"

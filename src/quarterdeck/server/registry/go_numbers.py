@@ -1,8 +1,8 @@
-"""Numbers as Go reads and writes them: integers have 64 bits, and a float may look like an integer.
+"""Converts numbers as Go decodes and encodes them.
 
-Beyond 64 bits a number without a fraction is a float. A float without a fraction is written as an
-integer: `1000.0` becomes `1000`; it is a float while an object is validated, and an integer when it
-is read again.
+An integer over 64 bits becomes a float. A float without a fraction is written as an integer:
+`1000.0` becomes `1000`, so it is a float while an object is validated, and an integer when the
+object is read again.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def round_large_integers(value: Any) -> None:
 
 
 def may_have_whole_floats(encoded: bytes) -> bool:
-    """Whether JSON may have such a number below 10**16; a text that looks like one counts too."""
+    """Whether JSON may have floats without a fraction below 10**16; also true for such a text."""
     at = encoded.find(_WHOLE)
     while at >= 0:
         if encoded[at + 2 : at + 3] in _ENDS:
@@ -40,7 +40,7 @@ def write_whole_floats(value: Any) -> None:
 
 
 def _list_members(value: Any, wanted: type) -> Iterator[tuple[Any, Any, Any]]:
-    """Members of a type at any depth, each with where it is; it may be replaced meanwhile."""
+    """Yield container, key and value of each member of a type, at any depth; it may be replaced."""
     parts = [value]
     for part in parts:  # grows: recursion would cost a call for each part
         members = part.items() if type(part) is dict else enumerate(part)

@@ -10,7 +10,7 @@ MAX_BASE_LENGTH = 58
 
 
 def generate_name(base: str, rng: random.Random) -> str:
-    """Generate a name from a prefix, as `generateName` asks for."""
+    """Generate a name from a prefix, which is a `generateName`."""
     return base[:MAX_BASE_LENGTH] + generate_suffix(rng)
 
 

@@ -109,7 +109,7 @@ def decode_yaml(body: bytes, *, duplicates: list[str] | None = None) -> Any:
     except yaml.YamlError as error:
         raise BadRequest(f"error converting YAML to JSON: {error}") from error
     if isinstance(document, dict | list):
-        go_numbers.write_whole_floats(document)  # as the JSON that Go makes of it
+        go_numbers.write_whole_floats(document)  # as Go does when it converts YAML to JSON
     return document
 
 

@@ -1,1 +1,1 @@
-"""Responses: objects, lists and watch frames in the form the client asked for."""
+"""Responses: objects, lists and watch frames in the form that the client accepts."""

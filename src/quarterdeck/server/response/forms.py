@@ -1,4 +1,4 @@
-"""Objects in the forms a client may ask for: Tables and PartialObjectMetadata."""
+"""Encodes objects in other forms: Tables and PartialObjectMetadata."""
 
 from typing import Any
 

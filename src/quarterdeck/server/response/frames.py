@@ -42,7 +42,7 @@ class FrameCache:
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
         """Return the cached frame, or encode it with `make`."""
-        key = (revision, kind._value_, form)  # without the descriptor: this is asked per watcher
+        key = (revision, kind._value_, form)  # not `value`: this runs for each watcher
         frame = self._frames.get(key)
         if frame is None:
             frame = make()

@@ -1,7 +1,7 @@
-"""Answers in Kubernetes' protobuf encoding, which client-go asks for by default.
+"""Responses in Kubernetes' protobuf encoding, which client-go requests by default.
 
-Built-in kinds, PartialObjectMetadata and Status have messages; Tables and custom objects have
-none. Objects are stored as JSON, so each one is decoded first.
+Built-in kinds, PartialObjectMetadata and Status have protobuf messages; Tables and custom objects
+have none. Objects are stored as JSON, so each one is decoded first.
 """
 
 import functools

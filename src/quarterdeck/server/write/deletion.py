@@ -80,7 +80,7 @@ async def _admit(
             await pending
         if (pending := core.admission.validate_all(attributes)) is not None:
             await pending
-    finally:  # a pod that ends at once is seen twice, and warned of once
+    finally:  # admission runs twice for a pod that is deleted at once: send each warning once
         call.warnings.extend(each for each in attributes.warnings if each not in call.warnings)
     return attributes
 

@@ -1,6 +1,6 @@
-"""The Endpoints of a Service, which go with it.
+"""Deletes the Endpoints of a deleted Service.
 
-Kubernetes deletes them in the request that ends the Service, whatever controllers run.
+Kubernetes does so in the request that deletes the Service, even if no controllers run.
 """
 
 from quarterdeck.kit import json as kit_json

@@ -57,9 +57,9 @@ def open_sqlite(
     """Open a database, or make a new one. Blocks while it loads; may run on another thread.
 
     `retain` newest events at least can be watched and read at. With `max_bytes` a file of that size
-    counts as a full disk. With a `cipher` values are sealed on the disk, and those that are sealed
-    otherwise, or not at all, are rewritten now. `accept_loss` goes on without acknowledged
-    writes that are gone.
+    counts as a full disk. With a `cipher` values are encrypted on the disk, and stored values that
+    are not encrypted as it requires are rewritten now. With `accept_loss` the store opens without
+    acknowledged writes that are lost.
 
     Raises:
         Locked: if another process has it open.
@@ -103,7 +103,7 @@ def _lock_file(path: Path) -> LockFile:
 
 
 def _prepare_file(path: Path) -> None:
-    """Make the file where it is missing, and give an older one the present format."""
+    """Create the file if it is missing, and upgrade one of an older format."""
     if not path.exists():
         file.create(path)
     file.check_header(path)

@@ -57,7 +57,7 @@ def create(path: Path) -> None:
         leftover.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-        # Nobody looks at a draft: one sync at the end is enough.
+        # No process reads the draft: one sync at the end is enough.
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute(f"PRAGMA page_size = {PAGE}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -72,7 +72,7 @@ def create(path: Path) -> None:
 
 
 def check_header(path: Path) -> None:
-    """Look at the first bytes, before SQLite may decide to repair anything."""
+    """Check the first bytes of a database, before SQLite opens and perhaps repairs it."""
     with path.open("rb") as file:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(MAGIC):

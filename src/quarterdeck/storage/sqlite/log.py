@@ -19,7 +19,7 @@ from quarterdeck.storage.types import Entry, StoreEvent, StoreKey
 from quarterdeck.storage.worker import Worker
 
 COMPACT_ROWS: Final = 200
-"""Rows looked at in one step of compaction, so that a commit never waits long for it."""
+"""Rows read in one step of compaction, so that a commit never waits long for it."""
 READ_BYTES: Final = 4 * 1024 * 1024
 """Limit of the bytes in one page of events."""
 VACUUM_PAGES: Final = 256
@@ -27,7 +27,7 @@ VACUUM_PAGES: Final = 256
 
 INSERT_ROWS: Final = 32
 """Rows inserted by one statement. Each statement releases the GIL and must get it back from the
-event loop, so with one statement a row this would cost both threads more than the row."""
+event loop, so one statement per row would cost both threads more than the row itself."""
 READ: Final = """
 SELECT new.*, old.* FROM log AS new
 LEFT JOIN log AS old ON old.revision = new.replaced

@@ -1,9 +1,9 @@
 """The high-water mark: the newest acknowledged revision, in a file apart from the database.
 
-SQLite ends a damaged write-ahead log at the first frame with a wrong checksum and says nothing, so
-the database alone cannot tell that acknowledged writes are gone. The mark is written after each
-commit and before its acknowledgement. It outlives the process at once; it is synced every few
-commits, so after a power failure it may be a little behind the log, and never ahead of a log of
+SQLite ends a damaged write-ahead log at the first frame with a wrong checksum without an error, so
+the database alone does not show that acknowledged writes are lost. The mark is written after each
+commit and before its acknowledgement, so it survives a crash of the process. It is synced every few
+commits, so after a power failure it may be a little behind the log, but never ahead of a log with
 durability `full`.
 """
 
@@ -27,7 +27,7 @@ def get_mark_path(database: Path) -> Path:
 
 
 def read_mark(path: Path) -> int | None:
-    """The newest acknowledged revision; None without a file.
+    """The newest acknowledged revision; None if there is no such file.
 
     Raises:
         Damaged: if the file holds something else.

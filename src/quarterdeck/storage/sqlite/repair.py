@@ -1,8 +1,8 @@
 """Handles lost acknowledged writes: refuses to start, or continues without them on request.
 
-Going on keeps the newest undamaged version of each object and starts a new history above every
-revision that was ever acknowledged: a client that resumes from before is told to list again, and
-no revision names two different states.
+Continuing keeps the newest undamaged version of each object and starts a new history above every
+revision that was ever acknowledged. So a client that resumes from before must list again, and no
+revision has two different states.
 """
 
 from contextlib import closing

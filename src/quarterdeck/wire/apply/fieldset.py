@@ -1,9 +1,9 @@
 """Sets of fields, in the form managedFields stores them.
 
 A set is a trie of plain dictionaries, exactly the FieldsV1 JSON: keys are path elements (`f:name`,
-`k:{"name":"x"}`, `v:"x"`), an empty dictionary is a member without children, and `.` says that a
-node with children is a member itself. Tries are never changed once made, so results share
-subtrees with their arguments, and reading a stored set costs nothing.
+`k:{"name":"x"}`, `v:"x"`), an empty dictionary is a member without children, and `.` marks a node
+with children that is a member itself. Tries are immutable, so results share subtrees with their
+arguments, and reading a stored set costs nothing.
 """
 
 import functools
@@ -26,7 +26,7 @@ LEAF: Trie = {}
 
 _SETS_REMEMBERED = 256
 _LONGEST_TEXT = 2048
-"""The longest JSON of a cached set; with `_SETS_REMEMBERED` it bounds the cache to a megabyte."""
+"""The longest JSON of a cached set; it limits the texts in both caches to a megabyte."""
 
 
 class FieldSet:
@@ -63,7 +63,7 @@ class FieldSet:
         return FieldSet(intersect_tries(self.trie, other.trie))
 
     def difference(self, other: "FieldSet") -> "FieldSet":
-        """Fields of this set that are not in the other; fields below those of the other stay."""
+        """Members of this set that are not in the other; children of the other's members stay."""
         return FieldSet(subtract_tries(self.trie, other.trie))
 
     def recursive_difference(self, other: "FieldSet") -> "FieldSet":
@@ -261,7 +261,7 @@ def _sort_text(text: bytes) -> Trie:
 
 
 def sort_trie(trie: Trie) -> Trie:
-    """The same trie with its keys in the order Kubernetes writes them."""
+    """Return a trie with its keys in the order in which Kubernetes writes them."""
     return {key: sort_trie(node) if (node := trie[key]) else LEAF for key in sort_elements(trie)}
 
 

@@ -148,7 +148,7 @@ def _remove_from_list(value: list[Any], fields: Trie, kind: Type) -> list[Any] |
 
 
 def with_named_fields(fields: Trie, kind: Type | None) -> Trie:
-    """Add every declared field on the path to a member to a set."""
+    """Add to a set every declared field on the path to one of its members."""
     result: Trie = {}
     for element, node in fields.items():
         if element == SELF or not node:

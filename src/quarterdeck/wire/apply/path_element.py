@@ -12,12 +12,12 @@ import msgspec
 from quarterdeck.meta.field import quote
 
 _REMEMBERED = 4096
-"""Path elements whose reading is kept: the same list items come again with every write."""
+"""How many canonical path elements are cached: the same list items occur in every write."""
 
 
 @functools.lru_cache(_REMEMBERED)
 def canonicalize_element(key: str) -> str | None:
-    """An element spelled our way; None for kinds of elements that are unknown."""
+    """Return the canonical spelling of an element; None for an unknown kind of element."""
     match key[:2]:
         case "i:" | ".":
             return key

@@ -206,7 +206,7 @@ class Updater:
     def _add_back_owned(
         self, merged: dict[str, Any], pruned: dict[str, Any], owned: dict[str, Trie], first: str
     ) -> dict[str, Any]:
-        """Add removed fields back that managers own in other versions of the object."""
+        """Add back the removed fields that managers own at other versions."""
         at = first
         for version in sorted(owned):
             kind = self._types(version)

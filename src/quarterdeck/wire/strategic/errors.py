@@ -15,7 +15,7 @@ class StrategicMergeError(ValueError):
         self.code = code
 
     def to_api_error(self) -> status.ApiError:
-        """Build the error of the API."""
+        """Convert to the API error for `code`."""
         match self.code:
             case 400:
                 return status.BadRequest(str(self))

@@ -1,7 +1,7 @@
-"""Merging a patch into an object, or two halves of a patch into one.
+"""Merges a patch into an object, or two halves of a patch into one.
 
-Both use the same walk. In `APPLY` mode directives act and disappear; in `COMBINE` mode (three-way
-creation) they are carried over, and nulls stay because they will delete on the server.
+Both use the same walk. In `APPLY` mode directives are applied and removed; in `COMBINE` mode
+(three-way creation) they are kept, and so are nulls, which delete members on the server.
 """
 
 import enum

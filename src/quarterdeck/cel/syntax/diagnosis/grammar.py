@@ -1,4 +1,4 @@
-"""The grammar of CEL, rule for rule as cel-go writes it: its messages depend on the rules."""
+"""The grammar of CEL with the same rules as cel-go, because its messages depend on them."""
 
 import functools
 
@@ -41,7 +41,7 @@ _ARGUMENTS = (_token("("), _optional(Ref("exprList"), first=FIRST), _token(")"))
 
 @functools.cache
 def build_grammar(*, has_escapes: bool) -> Network:
-    """The rules; newer releases of cel-go know names in backticks."""
+    """Build the rules; newer releases of cel-go have names in backticks (`has_escapes`)."""
     rules = Network()
     rules.add("start", _EXPRESSION, _token("EOF"))
     _add_operators(rules)

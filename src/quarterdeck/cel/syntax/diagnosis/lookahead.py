@@ -212,10 +212,9 @@ _threads = threading.local()
 
 
 def reuse_lookahead(network: Network) -> Lookahead:
-    """The `Lookahead` of this thread for a network, with the choices of earlier texts.
+    """Get or create the `Lookahead` of this thread for a network, with its cached predictions.
 
-    A schema may hold thousands of rules with the same mistake: choices made once are not made
-    again, as ANTLR's parsers remember them.
+    Predictions are cached, as in ANTLR: a schema may have thousands of rules with the same error.
     """
     kept: dict[Network, Lookahead] | None = getattr(_threads, "kept", None)
     if kept is None:

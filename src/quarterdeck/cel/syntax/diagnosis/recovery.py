@@ -165,7 +165,7 @@ class _Recovery:
             self._consume_until(self._find_expected() | self._find_recovery_tokens())
 
     def _leave_out_token(self) -> bool:
-        """Delete the current token if the one after it is expected here; False if it is not."""
+        """Report and delete the current token if the one after it is expected; else False."""
         if self._peek(1).kind not in self._find_expected():
             return False
         self._complain("extraneous input {token} expecting {expected}")

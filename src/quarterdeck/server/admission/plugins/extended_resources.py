@@ -1,4 +1,4 @@
-"""ExtendedResourceToleration: pods that ask for devices tolerate the taints of their nodes."""
+"""ExtendedResourceToleration: pods that request devices tolerate the taints of their nodes."""
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.plugin import MutatingPlugin
@@ -11,7 +11,7 @@ class ExtendedResources(MutatingPlugin):
     resources = frozenset({"pods"})
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Add what is missing, in the order of names."""
+        """Add the missing tolerations, in the order of names."""
         if attributes.resource.gvr.group_resource != "pods" or attributes.subresource:
             return
         if attributes.value is None or attributes.verb not in ("create", "update"):
@@ -31,7 +31,7 @@ class ExtendedResources(MutatingPlugin):
 
 
 def _is_extended(name: str) -> bool:
-    """Whether a resource is of a domain of its own: neither Kubernetes' nor a quota's."""
+    """Whether a resource has a domain that is neither Kubernetes' nor that of a quota."""
     domain, slash, _ = name.partition("/")
     is_native = not slash or domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
     return not is_native and not name.startswith("requests.")

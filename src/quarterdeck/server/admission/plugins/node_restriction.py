@@ -1,7 +1,7 @@
 """NodeRestriction: a kubelet changes its own node and the pods that run on it, and nothing else.
 
-Kubelets are the users `system:node:NAME` of the group `system:nodes`. Roles say which resources
-they may write; this plugin says which objects.
+Kubelets are the users `system:node:NAME` of the group `system:nodes`. Roles decide which resources
+they may write; this plugin decides which objects.
 """
 
 from collections.abc import Iterator, Mapping

@@ -2,7 +2,7 @@
 
 The search starts at a place that depends on the service's name only, so the same manifests get the
 same addresses in every run. Addresses in use are read from the store at first use and followed from
-there; addresses that were allocated for writes not yet stored are remembered for a while.
+there; addresses that were allocated for writes not yet stored are reserved, up to a limit.
 """
 
 import ipaddress

@@ -1,5 +1,5 @@
-"""Pod Security Standards: what pods of a namespace may ask of their host.
+"""Pod Security Standards: which privileges on the host pods of a namespace may have.
 
-Start at `plugin` (enforce, warn and audit), then `levels` (what the labels of a namespace say) and
+Start at `plugin` (enforce, warn and audit), then `levels` (set by the labels of a namespace) and
 `baseline` and `restricted` (the checks of both levels).
 """

@@ -91,7 +91,7 @@ def check_capabilities(pod: Pod, minor: int) -> Iterator[Violation]:
 
 
 def check_host_namespaces(pod: Pod, minor: int) -> Iterator[Violation]:
-    """Pods have namespaces of their own."""
+    """Refuse pods that share namespaces of the host."""
     members = ("hostNetwork", "hostPID", "hostIPC")
     if used := [f"{member}=true" for member in members if pod.spec.get(member)]:
         yield Violation("host namespaces", ", ".join(used))

@@ -205,7 +205,7 @@ def _to_operation(message: Any) -> Object:
 
 
 def _check_type_names(value: Any, path: str) -> Iterator[str]:
-    """Find values whose type is named after another field than the one they stand in."""
+    """Find values whose type name does not match the path of the field that contains them."""
     type_name = getattr(value, "type_name", None)
     if type_name is not None:
         if type_name != path:

@@ -2,5 +2,5 @@
 
 Start at `dispatcher` (which webhooks are called, in which order, and what an answer does), then
 `registration` (the contents of a configuration), `matching` (whether a webhook is about a write),
-`review` (question and answer) and `caller` (the request over the network).
+`review` (the AdmissionReview and its response) and `caller` (the request over the network).
 """

@@ -1,4 +1,4 @@
-"""Which webhooks may be about a write, remembered for each resource and operation.
+"""The webhooks whose rules match a write, cached by resource and operation.
 
 Most writes match no webhook. Testing ten webhooks, each in a task of its own, took a tenth of the
 time of a write; finding in a cache that none matches takes one look-up.
@@ -19,7 +19,7 @@ _Operation = tuple[GVR, str, str, bool]
 
 
 class Candidates:
-    """The webhooks whose rules match a write, whatever the name and the labels of its object."""
+    """Finds webhooks by their rules only; selectors and match conditions are checked later."""
 
     def __init__(self, registry: Registry, equivalents: EquivalentResources) -> None:
         self._registry = registry

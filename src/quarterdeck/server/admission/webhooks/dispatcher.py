@@ -244,7 +244,7 @@ class MutatingWebhooks:
     def _apply(self, webhook: Webhook, attributes: AdmissionAttributes, patch: bytes) -> bool:
         """Apply a patch to the object; return whether the object changed."""
         seen_as = self._dispatcher.find_seen_as(webhook, attributes)
-        assert seen_as is not None  # it was asked
+        assert seen_as is not None  # it was called
         before = attributes.value
         attributes.value = self._dispatcher.apply_patch(attributes, patch, seen_as)
         return attributes.value != before

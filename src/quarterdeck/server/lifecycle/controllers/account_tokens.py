@@ -1,4 +1,4 @@
-"""Fills Secrets that ask for a token of a service account, and deletes them with the account."""
+"""Adds tokens to Secrets of service accounts, and deletes the Secrets with the account."""
 
 import base64
 from collections.abc import Iterator, Sequence

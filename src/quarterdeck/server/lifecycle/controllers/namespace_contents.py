@@ -28,7 +28,7 @@ class NamespaceContents:
         self._data = {"ca.crt": authority}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find namespaces that were written, or in which one of the two objects was."""
+        """Find namespaces that were written, or whose ServiceAccount or ConfigMap was."""
         key = event.key
         if key.resource == NAMESPACES:
             if event.after is not None and get_object_meta(event.after).deletion_timestamp is None:

@@ -118,7 +118,7 @@ class Engine:
             "rounds": self._queue.rounds,
         }
 
-    # what happens --------------------------------------------------------------------------------
+    # events and the queue ------------------------------------------------------------------------
 
     def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         for event in events:
@@ -176,7 +176,7 @@ class Engine:
             for key in controller.initial:
                 self._enqueue((number, key))
 
-    # what is done --------------------------------------------------------------------------------
+    # rounds and plans ----------------------------------------------------------------------------
 
     async def _run_round(self) -> None:
         items = self._queue.take()
@@ -283,7 +283,7 @@ class Engine:
         timer = self._timers.get(item)
         if timer is not None:
             if seconds is not None and timer.due <= self._core.clock.monotonic() + seconds:
-                return  # comes early enough, and will ask again
+                return  # early enough: its plan sets the next timer
             timer.cancel()
             del self._timers[item]
         if seconds is None:

@@ -59,12 +59,12 @@ def get_labels(value: Object) -> Mapping[str, str]:
 
 
 def is_deleting(value: Object) -> bool:
-    """Whether an object is on its way out."""
+    """Whether an object is being deleted."""
     return bool(value["metadata"].get("deletionTimestamp"))
 
 
 def get_creation_time(value: Object) -> datetime | None:
-    """Return when an object was made."""
+    """Return the creation time of an object."""
     return parse_time(value["metadata"].get("creationTimestamp"))
 
 
@@ -74,7 +74,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def format_moment(moment: datetime) -> str:
-    """Format a time as objects carry it."""
+    """Format a time as in the fields of objects."""
     return format_time(moment)
 
 
@@ -97,7 +97,7 @@ def is_controlled_by(value: Object, owner: Object) -> bool:
 
 
 def build_owner_reference(owner: Object) -> Object:
-    """Build the reference that makes an object the controller of another."""
+    """Build the owner reference by which `owner` controls an object."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -111,7 +111,7 @@ def build_owner_reference(owner: Object) -> Object:
 def get_controller_key(
     object_meta: ObjectMeta, kind: str, resource: str, namespace: str
 ) -> StoreKey | None:
-    """Return where the controller of an object is stored, if it is of a kind."""
+    """Return the key of the controlling owner if it is of a kind; None otherwise."""
     for owner in object_meta.owner_references or ():
         if owner.controller and owner.kind == kind:
             return StoreKey(resource, namespace, owner.name)
@@ -122,7 +122,7 @@ def get_controller_key(
 
 
 def update(resource: str, before: Object, subresource: str = "", **members: Any) -> Update:
-    """Replace members of an object that was read; `metadata` is merged, the others replaced."""
+    """Build the update of an object that was read; `metadata` is merged, other members replaced."""
     value = {**before, **members}
     if "metadata" in members:
         value["metadata"] = {**before["metadata"], **members["metadata"]}
@@ -137,18 +137,18 @@ def update(resource: str, before: Object, subresource: str = "", **members: Any)
 
 
 def update_last(resource: str, before: Object, subresource: str, **members: Any) -> Update:
-    """Replace members of an object, after which nothing is left to plan: see `Update.is_last`."""
+    """Build an update after which the controller has nothing to do; see `Update.is_last`."""
     action = update(resource, before, subresource, **members)
     return msgspec.structs.replace(action, is_last=True)
 
 
 def delete(resource: str, value: Object, **options: Any) -> Delete:
-    """Begin to delete an object that was read."""
+    """Build the deletion of an object that was read."""
     return Delete(key=get_key(resource, value), uid=get_uid(value), **options)
 
 
 def remove(resource: str, value: Object) -> Remove:
-    """End an object that was read."""
+    """Build the removal of an object that was read."""
     return Remove(key=get_key(resource, value), revision=get_revision(value))
 
 
@@ -161,14 +161,15 @@ def get_condition(conditions: Sequence[Object] | None, kind: str) -> Object | No
 
 
 def is_true(conditions: Sequence[Object] | None, kind: str) -> bool:
-    """Whether a condition is there and true."""
+    """Whether a condition exists and is true."""
     found = get_condition(conditions, kind)
     return found is not None and found.get("status") == "True"
 
 
 def with_condition(conditions: Sequence[Object] | None, new: Object) -> list[Object]:
-    """The conditions with one of them set; the old place is kept, and the time of the last
-    transition where the status is the same.
+    """Return the conditions with one set, in its old position if it exists.
+
+    `lastTransitionTime` is kept if the status is the same.
     """
     result, placed = [], False
     for each in conditions or ():

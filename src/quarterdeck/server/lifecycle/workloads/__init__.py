@@ -40,7 +40,7 @@ def build_control_plane() -> Iterator[Controller]:
     from quarterdeck.server.lifecycle.workloads.stateful_sets import StatefulSets
     from quarterdeck.server.lifecycle.workloads.volume_claims import VolumeClaims
 
-    yield ResourceQuotas()  # before those who ask for room: what ended leaves it
+    yield ResourceQuotas()  # first, so that the others see the usage without ended pods
     yield Deployments()
     yield ReplicaSets()
     yield ReplicaSets(REPLICATION_CONTROLLER)

@@ -1,8 +1,8 @@
 """HorizontalPodAutoscalers: scale by the load in an annotation.
 
-    simulate.quarterdeck.dev/load: "240"    in percent of what one pod asked for, all pods together
+    simulate.quarterdeck.dev/load: "240"    sum over all pods, in percent of one pod's request
 
-Without the annotation there are no metrics, and the autoscaler says so and does nothing.
+Without the annotation there are no metrics: the autoscaler sets a condition and does not scale.
 """
 
 from collections.abc import Iterator, Sequence

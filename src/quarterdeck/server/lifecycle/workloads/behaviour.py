@@ -7,10 +7,10 @@ simulate.quarterdeck.dev/run-for: 10s        until its containers exit; jobs exi
 simulate.quarterdeck.dev/exit-code: "1"      what they exit with
 simulate.quarterdeck.dev/fail: ErrImagePull  one of `FAILURES`
 
-What its log says is read by `server.kinds.pod_log`:
+`server.kinds.pod_log` reads the annotations of its log:
 
 simulate.quarterdeck.dev/logs: one line     the lines its containers write
-simulate.quarterdeck.dev/log-interval: 5s    between two lines, repeated; all at the start without
+simulate.quarterdeck.dev/log-interval: 5s    between two repeated lines; none: all at the start
 """
 
 import enum

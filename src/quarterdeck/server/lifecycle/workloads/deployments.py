@@ -175,7 +175,7 @@ class _Rollout:
         yield from self._update_status(created=value)
 
     def _count_collision(self, taken: Object, collisions: int) -> Iterator[Action]:
-        """Increase the collision count for another name; wait if the existing set is deleted."""
+        """Increase the collision count for another name; wait if `taken` is being deleted."""
         if is_deleting(taken):
             yield Requeue(1.0)
             return

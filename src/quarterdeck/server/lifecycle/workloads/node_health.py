@@ -1,8 +1,8 @@
-"""Health of nodes: those whose kubelet is silent become Unknown, and taints follow conditions.
+"""Health of nodes: without heartbeats conditions become Unknown, and taints follow conditions.
 
-A heartbeat is a renewed lease or a Ready condition with a new time. When it was noticed counts, not
-the time it carries: clocks of nodes differ. While no node at all is ready nobody is evicted: then
-it is more likely that the control plane is cut off.
+A heartbeat is a renewed lease or a Ready condition with a new time. The time at which it is seen
+counts, not the time in it, because clocks of nodes differ. While no node is ready, no pod is
+evicted: then it is more likely that the control plane is disconnected.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The ResourceQuota controller: counts usage; workloads ask it for the room that is left."""
+"""The ResourceQuota controller: counts usage, and computes how many more pods fit."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
