@@ -6,12 +6,12 @@ from typing import Protocol
 from quarterdeck.storage.errors import StorageError
 from quarterdeck.storage.types import StoreEvent
 
-__all__ = ["Compacting", "Done", "Log"]
+__all__ = ["CompactDone", "Done", "Log"]
 
 Done = Callable[[StorageError | None], None]
 """Called once on the event loop's thread, with the error or None."""
 
-Compacting = Callable[[int, StorageError | None], None]
+CompactDone = Callable[[int, StorageError | None], None]
 """As `Done`, with the revision up to which superseded events have been deleted."""
 
 
@@ -29,7 +29,7 @@ class Log(Protocol):
     async def read(self, after: int, limit: int) -> list[StoreEvent]:
         """A page of events after a revision, oldest first; empty if there are no more."""
 
-    def compact(self, after: int, upto: int, done: Compacting) -> None:
+    def compact(self, after: int, upto: int, done: CompactDone) -> None:
         """Delete a small part of the events superseded after one revision and up to another."""
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from quarterdeck.storage.history import History
-from quarterdeck.storage.log import Compacting, Done
+from quarterdeck.storage.log import CompactDone, Done
 from quarterdeck.storage.state import Snapshot, State
 from quarterdeck.storage.store import Store
 from quarterdeck.storage.types import Derive, StoreEvent
@@ -28,7 +28,7 @@ class MemoryLog:
         """No event is older than those in memory."""
         return []
 
-    def compact(self, after: int, upto: int, done: Compacting) -> None:
+    def compact(self, after: int, upto: int, done: CompactDone) -> None:
         """Report success: there are no events to delete."""
         asyncio.get_running_loop().call_soon(done, upto, None)
 

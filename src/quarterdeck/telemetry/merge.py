@@ -34,7 +34,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     content: str
     hash: str
     conflicts: tuple[str, ...] = ()
-    rivals: tuple[tuple[str, str], ...] = ()
+    conflicting_pairs: tuple[tuple[str, str], ...] = ()
     """Pairs of a pipeline that was left out and one that it conflicts with."""
 
 
@@ -62,12 +62,12 @@ def merge_otel(parts: Sequence[Part]) -> Merged:
     kept: list[Part] = []
     documents: list[dict[str, Any]] = []
     conflicts: list[str] = []
-    rivals: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for part in ordered:
         addition = yaml.load(part.contents)
         if not isinstance(addition, dict) or _has_conflict(document, addition, ()):
             conflicts.append(part.name)
-            rivals += _find_rivals(part, addition, kept, documents)
+            pairs += _find_conflicting_pairs(part, addition, kept, documents)
             continue
         document = _merge(document, addition, ())
         kept.append(part)
@@ -75,13 +75,15 @@ def merge_otel(parts: Sequence[Part]) -> Merged:
     header = _build_header(kept).replace("//", "#")
     text = header + (yaml.dump(document) if document else "")
     merged = _build_result(text)
-    return msgspec.structs.replace(merged, conflicts=tuple(conflicts), rivals=tuple(rivals))
+    return msgspec.structs.replace(
+        merged, conflicts=tuple(conflicts), conflicting_pairs=tuple(pairs)
+    )
 
 
-def _find_rivals(
+def _find_conflicting_pairs(
     part: Part, addition: object, kept: Sequence[Part], documents: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
-    """Find the pipelines that a pipeline conflicts with."""
+    """Pair a pipeline with each one that it conflicts with."""
     if not isinstance(addition, dict):
         return []
     return [

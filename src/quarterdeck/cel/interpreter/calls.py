@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.cel.cost.charges import compute_cost
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.interpreter.evaluator import EvaluateFunction, Evaluator
-from quarterdeck.cel.interpreter.mismatch import name_mismatch
+from quarterdeck.cel.interpreter.mismatch import refine_overload_error
 from quarterdeck.cel.interpreter.stored import convert_found, has_members
 from quarterdeck.cel.library.dispatch import build_dispatcher
 from quarterdeck.cel.operations.classes import no_overload_error
@@ -94,11 +94,11 @@ def _evaluate_function(evaluator: Evaluator, node: Call) -> Any:
     try:
         result = build_dispatcher(node.function)(*args)
     except (TypeError, AttributeError, KeyError):
-        raise name_mismatch(node.function, args, no_overload_error()) from None
+        raise refine_overload_error(node.function, args, no_overload_error()) from None
     except BudgetExceeded:
         raise
     except EvaluationError as error:
-        raise name_mismatch(node.function, args, error) from None
+        raise refine_overload_error(node.function, args, error) from None
     if node.function == "sum" and not args[0]:
         result = _ZEROS.get(node.type.kind, 0)
     if not _is_free(node, result):

@@ -5,7 +5,7 @@ from typing import Any
 
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator
-from quarterdeck.cel.interpreter.mismatch import name_no_range
+from quarterdeck.cel.interpreter.mismatch import build_range_error
 from quarterdeck.cel.interpreter.stored import convert_scalar
 from quarterdeck.cel.operations.classes import class_of, no_overload_error
 from quarterdeck.cel.schema.conversion import find_scalar_converter
@@ -17,7 +17,7 @@ def evaluate_comprehension(evaluator: Evaluator, node: Comprehension) -> Any:
     """The value of a macro that walks a list or map."""
     range_ = evaluator.visit(node.range)
     if class_of(range_) not in (list, dict):
-        raise name_no_range(range_)
+        raise build_range_error(range_)
     with evaluator.bind_names(*filter(None, (node.var, node.var2))):
         return _LOOPS[node.kind](evaluator, node, _convert_range(node, range_))
 
@@ -82,7 +82,7 @@ def _evaluate_exists_one(evaluator: Evaluator, node: Comprehension, range_: Any)
 
 def _collect(evaluator: Evaluator, node: Comprehension, range_: Any) -> list[Any]:
     results: list[Any] = []
-    for value in _filter_rounds(evaluator, node, range_):
+    for value in _filter_elements(evaluator, node, range_):
         evaluator.charge(12 if node.step is not None else 13)
         results.append(evaluator.evaluate_whole(node.step) if node.step is not None else value)
     evaluator.charge(1)
@@ -93,7 +93,7 @@ def _collect_map(evaluator: Evaluator, node: Comprehension, range_: Any) -> dict
     assert node.step is not None
     is_plain = node.kind == "transform_map"
     results: dict[Any, Any] = {}
-    for key, _ in _filter_rounds(evaluator, node, range_):
+    for key, _ in _filter_elements(evaluator, node, range_):
         value = evaluator.evaluate_whole(node.step)
         evaluator.charge(3 if is_plain else 2)
         fresh = {key: value} if is_plain else value
@@ -107,7 +107,7 @@ def _collect_map(evaluator: Evaluator, node: Comprehension, range_: Any) -> dict
     return results
 
 
-def _filter_rounds(evaluator: Evaluator, node: Comprehension, range_: Any) -> Iterator[Any]:
+def _filter_elements(evaluator: Evaluator, node: Comprehension, range_: Any) -> Iterator[Any]:
     """Iterate over the elements for which the condition is true; all if there is none."""
     for value in _iterate(evaluator, node, range_):
         if node.condition is None or evaluator.evaluate_bool(node.condition):

@@ -35,7 +35,9 @@ _UNNAMED_FOR_OTHERS = frozenset({"find", "findAll"})
 _LEAST = 2
 
 
-def name_mismatch(function: str, args: Sequence[Any], error: EvaluationError) -> EvaluationError:
+def refine_overload_error(
+    function: str, args: Sequence[Any], error: EvaluationError
+) -> EvaluationError:
     """Replace a plain "no such overload" by cel-go's error; other errors stay as they are."""
     if str(error) != PLAIN or not args or function in _UNNAMED:
         return error
@@ -50,7 +52,7 @@ def name_mismatch(function: str, args: Sequence[Any], error: EvaluationError) ->
     return EvaluationError(f"{PLAIN}: {function}({', '.join(type_.name for type_ in types)})")
 
 
-def name_no_range(value: Any) -> EvaluationError:
+def build_range_error(value: Any) -> EvaluationError:
     """The error of a macro whose range is not iterable; it names cel-go's class of the value."""
     type_ = get_type(value)
     name = type_.name.rpartition(".")[2]

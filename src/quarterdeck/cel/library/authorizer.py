@@ -154,7 +154,7 @@ def _refine(member: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     return refine
 
 
-def _ask(check: PathCheck | ResourceCheck, verb: str) -> Answer:
+def _check_verb(check: PathCheck | ResourceCheck, verb: str) -> Answer:
     _require_strings(verb)
     return check.authorizer.decide(msgspec.structs.replace(check.attributes, verb=verb))
 
@@ -169,7 +169,7 @@ FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "name": {ResourceCheck: _refine("name")},
     "fieldSelector": {ResourceCheck: _refine("field_selector")},
     "labelSelector": {ResourceCheck: _refine("label_selector")},
-    "check": {PathCheck: _ask, ResourceCheck: _ask},
+    "check": {PathCheck: _check_verb, ResourceCheck: _check_verb},
     "allowed": {Answer: lambda answer: answer.allowed},
     "reason": {Answer: lambda answer: answer.reason},
     "errored": {Answer: lambda answer: bool(answer.error)},

@@ -35,12 +35,12 @@ def _check_name(kind: names.NameKind, *, is_prefix: bool = False) -> Callable[[s
     return lambda text: names.check_object_name(kind, text, is_prefix=is_prefix)
 
 
-def _build_check(check: Callable[[str], object], complaint: str) -> Callable[[str], list[str]]:
+def _build_check(check: Callable[[str], object], message: str) -> Callable[[str], list[str]]:
     def problems(text: str) -> list[str]:
         try:
-            return [] if check(text) is not None else [complaint]
+            return [] if check(text) is not None else [message]
         except (EvaluationError, ValueError, binascii.Error):
-            return [complaint]
+            return [message]
 
     return problems
 

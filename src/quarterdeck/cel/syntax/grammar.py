@@ -8,14 +8,14 @@ RESERVED = frozenset([
 ])  # fmt: skip
 """Words that may not be names of variables."""
 
-STRENGTHS: Mapping[str, int] = {
+PRECEDENCES: Mapping[str, int] = {
     "||": 1, "&&": 2,
     "<": 3, "<=": 3, ">=": 3, ">": 3, "==": 3, "!=": 3, "in": 3,
     "+": 4, "-": 4,
     "*": 5, "/": 5, "%": 5,
 }  # fmt: skip
 """The precedence of binary operators."""
-FUNCTIONS: Mapping[str, str] = {sign: f"_{sign}_" for sign in STRENGTHS} | {"in": "@in"}
+FUNCTIONS: Mapping[str, str] = {sign: f"_{sign}_" for sign in PRECEDENCES} | {"in": "@in"}
 """The function of each binary operator."""
 LOGICAL = 2
 """The highest precedence of the logical operators, `||` and `&&`."""

@@ -87,11 +87,11 @@ _INTRODUCED: dict[tuple[str, int], int] = {
 """The releases that introduced macros which not every release has."""
 
 
-def _variables(call: Call, count: int, complaint: str) -> tuple[str, str]:
+def _variables(call: Call, count: int, message: str) -> tuple[str, str]:
     names: list[str] = []
     for argument in call.args[:count]:
         if not isinstance(argument, Ident) or argument.absolute:
-            raise MacroError(argument.pos, complaint)
+            raise MacroError(argument.pos, message)
         if argument.name in _ACCUMULATORS:
             raise MacroError(argument.pos, "iteration variable overwrites accumulator variable")
         if argument.name in names:
@@ -110,8 +110,8 @@ def _quantifier(call: Call, target: Expr, what: tuple[ComprehensionKind, int]) -
 
 def _transform(call: Call, target: Expr) -> Expr:
     kind, count = _TRANSFORMS[call.function, len(call.args)]
-    complaint = "argument is not an identifier" if count == 1 else "argument must be a simple name"
-    var, var2 = _variables(call, count, complaint)
+    message = "argument is not an identifier" if count == 1 else "argument must be a simple name"
+    var, var2 = _variables(call, count, message)
     rest = call.args[count:]
     condition: Expr | None = rest[0] if kind == "filter" or len(rest) == 2 else None
     step: Expr | None = None if kind == "filter" else rest[-1]

@@ -26,13 +26,13 @@ from quarterdeck.cel.syntax.ast import (
 from quarterdeck.cel.syntax.grammar import (
     FUNCTIONS,
     LOGICAL,
+    PRECEDENCES,
     RESERVED,
-    STRENGTHS,
 )
 from quarterdeck.cel.syntax.lexer import Token
 from quarterdeck.cel.syntax.stream import (
     MAX_DEPTH,
-    Complaint,
+    SyntaxIssue,
     TokenStream,
     TooDeep,
     Unexpected,
@@ -92,7 +92,7 @@ class _Parser(TokenStream):
 
     def diagnose(self) -> list[Issue]:
         """The syntax errors that cel-go reports; for a long text only the unexpected token."""
-        found = [Complaint(self.token, f"mismatched input '{self.token.text}'")]
+        found = [SyntaxIssue(self.token, f"mismatched input '{self.token.text}'")]
         if len(self.tokens) <= _MOST_TOKENS:
             from quarterdeck.cel.syntax.diagnosis.recovery import diagnose
 
@@ -129,24 +129,24 @@ class _Parser(TokenStream):
     def parse_binary(self, level: int) -> Expr:
         left = self.parse_unary()
         chain = 0
-        while (strength := STRENGTHS.get(self.token.kind, 0)) >= level:
-            if strength <= LOGICAL:
-                left = self.parse_logical(left, strength)
+        while (precedence := PRECEDENCES.get(self.token.kind, 0)) >= level:
+            if precedence <= LOGICAL:
+                left = self.parse_logical(left, precedence)
                 continue
             chain += 1
             if chain > MAX_DEPTH:
                 self.report_too_deep(self.token.pos)
             operator = self.take()
-            right = self.parse_binary(strength + 1)
+            right = self.parse_binary(precedence + 1)
             left = Call(operator.pos, FUNCTIONS[operator.kind], [left, right])
         return left
 
-    def parse_logical(self, first: Expr, strength: int) -> Expr:
+    def parse_logical(self, first: Expr, precedence: int) -> Expr:
         kind = self.token.kind
         terms, positions = [first], []
         while self.token.kind == kind:
             positions.append(self.take().pos)
-            terms.append(self.parse_binary(strength + 1))
+            terms.append(self.parse_binary(precedence + 1))
         return _balance(FUNCTIONS[kind], terms, positions)
 
     def parse_unary(self) -> Expr:

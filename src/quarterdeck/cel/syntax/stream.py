@@ -17,7 +17,7 @@ def locate(source: str, pos: int) -> tuple[int, int]:
     return line, pos - (source.rfind("\n", 0, pos) + 1) + 1
 
 
-class Complaint(NamedTuple):
+class SyntaxIssue(NamedTuple):
     """An error message and the token it is about."""
 
     token: Token

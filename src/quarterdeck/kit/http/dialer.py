@@ -149,7 +149,7 @@ class SocketDialer:
         reply = _ConnectReply()
         transport = await self._connect_proxy(proxy, reply)
         try:
-            await reply.ask(transport, origin, proxy.headers())
+            await reply.request_tunnel(transport, origin, proxy.headers())
             secured = await loop.start_tls(
                 transport,
                 protocol,
@@ -178,7 +178,7 @@ class _ConnectReply(asyncio.Protocol):
         self._received = b""
         self._answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
-    async def ask(
+    async def request_tunnel(
         self, transport: asyncio.Transport, origin: Origin, headers: list[tuple[str, str]]
     ) -> None:
         """Send CONNECT and wait for success.

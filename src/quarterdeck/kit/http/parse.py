@@ -127,11 +127,11 @@ class RequestReader:
                     raise self._fault or _translate_error(error) from None
             break
         if self._newest is not None:
-            self._is_between = is_first and self._recognise(*self._newest, data)
+            self._is_between = is_first and self._keep_head(*self._newest, data)
         if self._unparsed > self._limits.header_bytes + self._limits.target_bytes:
             raise Malformed(431, "the request header is too large")
 
-    def _recognise(self, request: Request, target: bytes, data: bytes) -> bool:
+    def _keep_head(self, request: Request, target: bytes, data: bytes) -> bool:
         """Keep a head that may be repeated; False if the bytes are not one such request."""
         if self._heads != 1 or self._is_in_body:
             return False

@@ -16,7 +16,7 @@ _LENGTH_LINE = b"\r\ncontent-length:"
 _MOST_DIGITS = 8
 _LONGEST = 4096
 """Longer heads are not kept."""
-_OTHERS = frozenset({"expect", "transfer-encoding", "upgrade"})
+_EXCLUDED = frozenset({"expect", "transfer-encoding", "upgrade"})
 """A head with one of these fields is never kept."""
 
 
@@ -40,7 +40,7 @@ class RepeatedHead:
         head = data[: data.find(_END) + len(_END)]
         if not head.startswith(b"%b%b HTTP/1.1\r\n" % (_METHOD, target)) or len(head) > _LONGEST:
             return None
-        if any(name in _OTHERS for name in request.headers) or not request.keep_alive:
+        if any(name in _EXCLUDED for name in request.headers) or not request.keep_alive:
             return None
         digits = (request.headers.find(_LENGTH) or "").encode()
         line = head.lower().find(_LENGTH_LINE)

@@ -13,7 +13,7 @@ Predicate = Callable[[Any], bool]
 
 _INT64 = 1 << 63
 _SAFE = (1 << 53) - 1
-_LONGEST_REMEMBERED = 64
+_LONGEST_CACHED = 64
 
 
 def type_name(value: Any) -> str:
@@ -65,13 +65,13 @@ def has_repeats(values: Sequence[Any]) -> bool:
 
 def matches(pattern: str, text: str) -> bool:
     """Whether a text matches the pattern of a schema; an invalid pattern matches nothing."""
-    if len(text) <= _LONGEST_REMEMBERED:
-        return _matches_again(pattern, text)
+    if len(text) <= _LONGEST_CACHED:
+        return _matches_cached(pattern, text)
     return _search(pattern, text)
 
 
 @functools.lru_cache(maxsize=1024)
-def _matches_again(pattern: str, text: str) -> bool:
+def _matches_cached(pattern: str, text: str) -> bool:
     """Match a short text; cached, because texts such as condition types repeat in every write."""
     return _search(pattern, text)
 

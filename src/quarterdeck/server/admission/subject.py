@@ -63,9 +63,9 @@ class _Bridge:
             name=attributes.name,
             path=attributes.path,
         )
-        return Answer(allowed=self._ask(user, asked))
+        return Answer(allowed=self._is_allowed(user, asked))
 
-    def _ask(self, user: User, asked: Attributes) -> bool:
+    def _is_allowed(self, user: User, asked: Attributes) -> bool:
         if threading.get_ident() == self._thread:
             return self._authorizer.allows(user, asked)
         answer: concurrent.futures.Future[bool] = concurrent.futures.Future()

@@ -42,7 +42,7 @@ class Conversions:
         try:
             for _ in range(_ATTEMPTS):
                 converter, value, target = needed.converter, needed.value, needed.target
-                [converted] = await self._ask(converter, [value], target)
+                [converted] = await self._call_webhook(converter, [value], target)
                 kept.append((converter, converter.remember(value, target, converted)))
                 try:
                     return await action()
@@ -62,7 +62,7 @@ class Conversions:
         converter, target = resource.converter, resource.stored_api_version
         if converter is None or value.get("apiVersion") == target:
             return None
-        [converted] = await self._ask(converter, [value], target)
+        [converted] = await self._call_webhook(converter, [value], target)
         return converter.finish(value, converted, target)
 
     async def convert_entries(self, resource: Resource, entries: Sequence[Entry]) -> list[Entry]:
@@ -122,19 +122,19 @@ class Conversions:
         for start in range(0, len(waiting), _BATCH):
             batch = waiting[start : start + _BATCH]
             originals = [original for _, original in batch]
-            answers = await self._ask(converter, originals, target)
+            answers = await self._call_webhook(converter, originals, target)
             for (position, original), answer in zip(batch, answers, strict=True):
                 results[position] = kit_json.encode(converter.finish(original, answer, target))
         return results
 
-    async def _ask(
+    async def _call_webhook(
         self, converter: Converter, values: Sequence[Object], target: str
     ) -> list[Object]:
         uid = generate_uid(self._random)
-        question = converter.build_question(values, target, uid)
+        request = converter.build_review(values, target, uid)
         client = parse_client(converter.client_config)
         try:
-            body = await self._caller.call(client, question, timeout_s=_TIMEOUT_S)
+            body = await self._caller.call(client, request, timeout_s=_TIMEOUT_S)
         except CallFailed as error:
             raise converter.build_error(values[0], f"failed: {error}") from error
         return converter.parse_answer(body, values, target, uid=uid)

@@ -184,7 +184,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.scale is not None or self.has_embedded:
             errors += self._validate_common(value)
         errors += self.schema.find_duplicates(value)
-        return errors + self._ask(value, None, errors, context)
+        return errors + self._validate_expressions(value, None, errors, context)
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
         """Check a changed object; errors in unchanged fields are tolerated (ratcheting)."""
@@ -199,7 +199,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         repeated = self.schema.find_duplicates(value)
         if repeated and not self.schema.find_duplicates(old):
             errors += repeated
-        return errors + self._ask(value, old, errors, context)
+        return errors + self._validate_expressions(value, old, errors, context)
 
     def _validate_status(self, value: Object, old: Object) -> Iterator[FieldError]:
         if self.status_schema is not None and STATUS in value:
@@ -226,7 +226,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             if value.get(name) != text
         ]
 
-    def _ask(
+    def _validate_expressions(
         self, value: Object, old: Object | None, errors: Sequence[FieldError], context: Context
     ) -> list[FieldError]:
         if self.expressions is None:

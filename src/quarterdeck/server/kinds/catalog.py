@@ -110,7 +110,7 @@ _RULES: dict[tuple[str, str], str] = {
 _SHARED_STORAGE = {"events.events.k8s.io": "events"}
 """Resources whose objects are stored under the resource of another group."""
 _NOT_STORED = frozenset({"bindings", "componentstatuses"})
-_GATED_PARTS = (("InPlacePodVerticalScaling", "pods", "resize"),)
+_GATED_SUBRESOURCES = (("InPlacePodVerticalScaling", "pods", "resize"),)
 """Feature gates of older releases, with the resource and the subresource that each enables."""
 _OTHER_PACKAGES = frozenset({"customresourcedefinitions"})
 """Registered by `server.custom`."""
@@ -134,7 +134,7 @@ def _build_resource(declared: builtins.Resource, gates: Collection[str]) -> Reso
         part.name: Subresource(name=part.name, verbs=part.verbs, gvk=part.kind)
         for part in declared.subresources
     }
-    for gate, resource, name in _GATED_PARTS:
+    for gate, resource, name in _GATED_SUBRESOURCES:
         if gate in gates and declared.gvr.group_resource == resource and name not in parts:
             parts[name] = Subresource(name=name, verbs=parts[STATUS].verbs, gvk=declared.kind)
     return Resource(

@@ -153,7 +153,7 @@ def _validate_job_update(value: Object, old: Object, context: Context) -> Iterat
     may_move = before.get("suspend") and not get_field(old, "status", "startTime")
     templates = [get_mapping(each, "template") for each in (spec, before)]
     if may_move:
-        templates = [_drop_place(each) for each in templates]
+        templates = [_drop_scheduling_fields(each) for each in templates]
     if templates[0] != templates[1]:
         yield _build_template_error(spec, before)
 
@@ -174,7 +174,7 @@ _SCHEDULING_FIELDS = ("nodeSelector", "affinity", "tolerations", "schedulingGate
 """Fields of the pod spec that may change while a job is suspended and has never started."""
 
 
-def _drop_place(template: Object) -> Object:
+def _drop_scheduling_fields(template: Object) -> Object:
     spec = {
         key: each
         for key, each in get_mapping(template, "spec").items()

@@ -83,11 +83,11 @@ def _prepare_claim_update(value: Object, old: Object, context: Context) -> None:
             get_mapping(value, "status").pop(member, None)
 
 
-def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_claim(value: Object, context: Context) -> Iterator[FieldError]:
     return validate_claim_spec(get_mapping(value, "spec"), "spec")
 
 
-def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+def _validate_claim_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     if _drop_mutable_fields(spec, value, old) != _drop_mutable_fields(before, value, old):
         text = (
@@ -123,7 +123,7 @@ def _drop_mutable_fields(spec: Object, value: Object, old: Object) -> Object:
     return kept
 
 
-def _claim_cells(value: Object, now: datetime) -> Sequence[object]:
+def _build_claim_cells(value: Object, now: datetime) -> Sequence[object]:
     spec, status = get_mapping(value, "spec"), get_mapping(value, "status")
     bound = bool(spec.get("volumeName"))
     terminating = value["metadata"].get("deletionTimestamp")
@@ -144,8 +144,8 @@ CLAIM = Rules(
     default=_default_claim,
     prepare_create=_prepare_claim,
     prepare_update=_prepare_claim_update,
-    validate=_claim_problems,
-    validate_change=_claim_changes,
+    validate=_validate_claim,
+    validate_change=_validate_claim_change,
     validate_status=validate_claim_status,
     warn=find_claim_warnings,
     status_updates_labels=True,
@@ -160,5 +160,5 @@ CLAIM = Rules(
         AGE,
         build_wide_column("VolumeMode"),
     ),
-    cells=_claim_cells,
+    cells=_build_claim_cells,
 )

@@ -72,7 +72,7 @@ class Converter:
         """Drop a result; a later request calls the webhook again."""
         self._known.pop(key, None)
 
-    def build_question(self, values: Sequence[Object], target: str, uid: str) -> Object:
+    def build_review(self, values: Sequence[Object], target: str, uid: str) -> Object:
         """Build the ConversionReview for objects.
 
         Raises:

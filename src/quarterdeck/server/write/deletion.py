@@ -32,7 +32,7 @@ async def delete(
         entry = get_current(core, call)
         old = await core.worker.decode(call.resource, entry)
         check_preconditions(call, options, old["metadata"])
-        shown = None if is_admitted else _show_options(call.resource, options, old)
+        shown = None if is_admitted else _build_admission_options(call.resource, options, old)
         if shown is not None:
             attributes = await _admit(core, call, shown, old)
             core.admission.charge(attributes)
@@ -43,7 +43,9 @@ async def delete(
     raise build_conflict(call, MODIFIED)
 
 
-def _show_options(resource: Resource, options: DeleteOptions, old: Object) -> DeleteOptions | None:
+def _build_admission_options(
+    resource: Resource, options: DeleteOptions, old: Object
+) -> DeleteOptions | None:
     """Return the options for admission, with the computed grace period of a pod.
 
     None if admission is not called: for a terminating pod whose grace period does not get shorter.

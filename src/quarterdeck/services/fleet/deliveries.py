@@ -86,10 +86,10 @@ def find_conflicts(
     seen: set[int] = set()
     for collector in collectors:
         merged = configs.get_config(collector).merged
-        if not merged.rivals or id(merged) in seen:
+        if not merged.conflicting_pairs or id(merged) in seen:
             continue
         seen.add(id(merged))
-        for loser, winner in merged.rivals:
+        for loser, winner in merged.conflicting_pairs:
             found.setdefault(loser, set()).add(winner)
             found.setdefault(winner, set()).add(loser)
     return {name: frozenset(names) for name, names in found.items()}

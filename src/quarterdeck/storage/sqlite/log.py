@@ -10,7 +10,7 @@ from typing import Any, Final
 from quarterdeck.storage.encryption import Cipher
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.lockfile import LockFile
-from quarterdeck.storage.log import Compacting, Done
+from quarterdeck.storage.log import CompactDone, Done
 from quarterdeck.storage.sqlite.checksum import compute_checksum
 from quarterdeck.storage.sqlite.errors import translate_error
 from quarterdeck.storage.sqlite.file import CHECKPOINT_PAGES, PAGE
@@ -80,7 +80,7 @@ class SqliteLog:
         except sqlite3.Error as error:
             raise translate_error(error) from error
 
-    def compact(self, after: int, upto: int, done: Compacting) -> None:
+    def compact(self, after: int, upto: int, done: CompactDone) -> None:
         """Delete a few superseded rows."""
 
         def finished(reached: int | None, error: Exception | None) -> None:

@@ -12,7 +12,7 @@ from quarterdeck.wire.status import Cause, Conflict, Details
 def build_conflict(disagreement: Disagreement) -> Conflict:
     """Build the 409 that lists every conflicting field and its manager."""
     disputed = [
-        (show_manager(key), list(iterate_paths(disagreement.conflicts[key])))
+        (format_manager(key), list(iterate_paths(disagreement.conflicts[key])))
         for key in sorted(disagreement.conflicts, key=Identity.key)
     ]
     causes = tuple(
@@ -35,7 +35,7 @@ def _format_message(disputed: list[tuple[str, list[str]]], count: int) -> str:
     return f"Apply failed with {count} conflicts: " + "\n".join(lines)
 
 
-def show_manager(identity: Identity) -> str:
+def format_manager(identity: Identity) -> str:
     """Format a manager as conflicts name it."""
     text = quote(identity.manager)
     if identity.subresource:

@@ -24,7 +24,7 @@ SELF = "."
 LEAF: Trie = {}
 
 
-_SETS_REMEMBERED = 256
+_SETS_CACHED = 256
 _LONGEST_TEXT = 2048
 """The longest JSON of a cached set; it limits the texts in both caches to a megabyte."""
 
@@ -250,12 +250,12 @@ def _is_of_one_object(text: bytes) -> bool:
     return b'k:{\\"uid' in text or b'k:{\\"ip' in text
 
 
-@functools.lru_cache(_SETS_REMEMBERED)
+@functools.lru_cache(_SETS_CACHED)
 def _canonicalize_text(text: bytes) -> Trie:
     return canonicalize(msgspec.json.decode(text))
 
 
-@functools.lru_cache(_SETS_REMEMBERED)
+@functools.lru_cache(_SETS_CACHED)
 def _sort_text(text: bytes) -> Trie:
     return sort_trie(msgspec.json.decode(text))
 

@@ -106,7 +106,7 @@ def _write_value(source: Source, kind: Type, name: str) -> None:
 
 def _write_map(source: Source, kind: Type, name: str) -> None:
     members = kind.members
-    if not source.accepts_members(len(members)):
+    if not source.reserve_node(len(members)):
         source.refuse()
         return
     source.add(f"add(tuple({name}))")

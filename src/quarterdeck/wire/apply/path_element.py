@@ -11,11 +11,11 @@ import msgspec
 
 from quarterdeck.meta.field import quote
 
-_REMEMBERED = 4096
+_ELEMENTS_CACHED = 4096
 """How many canonical path elements are cached: the same list items occur in every write."""
 
 
-@functools.lru_cache(_REMEMBERED)
+@functools.lru_cache(_ELEMENTS_CACHED)
 def canonicalize_element(key: str) -> str | None:
     """Return the canonical spelling of an element; None for an unknown kind of element."""
     match key[:2]:
@@ -42,7 +42,7 @@ def build_key_element(key: Mapping[str, Any]) -> str:
     return "k:" + _encode_json({name: _shorten_number(key[name]) for name in sorted(key)})
 
 
-@functools.lru_cache(_REMEMBERED)
+@functools.lru_cache(_ELEMENTS_CACHED)
 def build_name_element(name: str, value: str) -> str:
     """The most frequent identity: one key that is a text."""
     return "k:" + _encode_json({name: value})
@@ -76,7 +76,7 @@ def sort_elements(elements: Iterable[str]) -> list[str]:
     return keys
 
 
-@functools.lru_cache(_REMEMBERED)
+@functools.lru_cache(_ELEMENTS_CACHED)
 def get_sort_key(element: str) -> tuple[int, Any]:
     """What elements are sorted by: their kind, then their value."""
     match element[:2]:

@@ -19,7 +19,7 @@ from quarterdeck.server.authorization.policy_rule import (
 )
 from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
 from quarterdeck.server.authorization.rbac.coverage import describe_rules, find_missing
-from quarterdeck.server.authorization.rbac.grants import Grants, Question, Source
+from quarterdeck.server.authorization.rbac.grants import Grants, ResourceAccess, Source
 from quarterdeck.server.authorization.rbac.policy import (
     AUTOUPDATE,
     RESOURCES,
@@ -48,17 +48,17 @@ def rules() -> st.SearchStrategy[PolicyRule]:
     )
 
 
-def allows(rule: PolicyRule, question: Question, name: str) -> bool:
+def allows(rule: PolicyRule, access: ResourceAccess, name: str) -> bool:
     return (
-        matches_verb(rule, question.verb)
-        and matches_group(rule, question.group)
-        and matches_resource(rule, question.resource, question.subresource)
+        matches_verb(rule, access.verb)
+        and matches_group(rule, access.group)
+        and matches_resource(rule, access.resource, access.subresource)
         and (not rule.resource_names or name in rule.resource_names)
     )
 
 
-QUESTIONS = [
-    (Question(verb, group, resource, subresource), name)
+ACCESSES = [
+    (ResourceAccess(verb, group, resource, subresource), name)
     for verb in ("get", "list", "watch")
     for group in ("", "apps", "batch")
     for resource in ("pods", "deployments", "jobs")
@@ -73,9 +73,9 @@ def test_rules_without_missing_ones_allow_no_more(
 ) -> None:
     if find_missing(held, wanted):
         return
-    for question, name in QUESTIONS:
-        if any(allows(rule, question, name) for rule in wanted):
-            assert any(allows(rule, question, name) for rule in held)
+    for access, name in ACCESSES:
+        if any(allows(rule, access, name) for rule in wanted):
+            assert any(allows(rule, access, name) for rule in held)
 
 
 @given(st.lists(rules(), max_size=3))
@@ -89,9 +89,9 @@ def test_permissions_answer_as_the_rules_do(given_rules: list[PolicyRule]) -> No
     grants.put(Source.CLUSTER_ROLES, role("r", given_rules))
     grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", user("alice")))
     permissions = grants.permissions("alice", (), "")
-    for question, name in QUESTIONS:
-        expected = any(allows(rule, question, name) for rule in given_rules)
-        assert permissions.allows(question, name) is expected
+    for access, name in ACCESSES:
+        expected = any(allows(rule, access, name) for rule in given_rules)
+        assert permissions.allows(access, name) is expected
 
 
 def test_missing_rules_are_described_as_kubernetes_does() -> None:
@@ -128,7 +128,7 @@ def test_paths_match_exactly_or_by_prefix(pattern: str, path: str, *, expected: 
 
 
 READ = [PolicyRule(verbs=("get",), api_groups=("",), resources=("pods",))]
-GET_PODS = Question("get", "", "pods", "")
+GET_PODS = ResourceAccess("get", "", "pods", "")
 
 
 def user(name: str) -> dict[str, str]:

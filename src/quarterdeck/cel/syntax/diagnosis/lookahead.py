@@ -10,7 +10,7 @@ from quarterdeck.cel.syntax.lexer import Token
 EPSILON = "epsilon"
 """Represents the end of a rule in a set of tokens that may follow."""
 EOF = "EOF"
-_REMEMBERED = 4
+_CACHED_TOKENS = 4
 """Decisions that need at most this many tokens are cached."""
 _MOST_CONTEXTS = 20_000
 """A `Lookahead` with more cached entries than this is replaced, to bound its memory."""
@@ -115,15 +115,20 @@ class Lookahead:
         Raises:
             NoAlternative: when there is none.
         """
-        key = (decision, stack, precedence, tuple([token.kind for token in tokens[:_REMEMBERED]]))
+        key = (
+            decision,
+            stack,
+            precedence,
+            tuple([token.kind for token in tokens[:_CACHED_TOKENS]]),
+        )
         if key not in self._chosen:
-            chosen, seen = self._look(decision, stack, tokens, precedence=precedence)
-            if seen > _REMEMBERED:
+            chosen, seen = self._predict_uncached(decision, stack, tokens, precedence=precedence)
+            if seen > _CACHED_TOKENS:
                 return chosen
             self._chosen[key] = chosen
         return self._chosen[key]
 
-    def _look(
+    def _predict_uncached(
         self, decision: State, stack: int, tokens: Sequence[Token], *, precedence: int
     ) -> tuple[int, int]:
         """The same without the cache, and how many tokens the decision needed."""
@@ -138,7 +143,7 @@ class Lookahead:
         if len(likely) == 1:
             return likely[0], 1
         begin = [_Config(number, starts[number], stack, is_outside=False) for number in likely]
-        configs = self._close(begin, stack, precedence)
+        configs = self._compute_closure(begin, stack, precedence)
         for at, token in enumerate(tokens):
             if (chosen := _resolve(configs)) is not None:
                 return chosen, at
@@ -153,10 +158,10 @@ class Lookahead:
                 if done:
                     return min(done), at + 1
                 raise NoAlternative(at)
-            configs = self._close(reached, stack, precedence) or reached
+            configs = self._compute_closure(reached, stack, precedence) or reached
         return min(config.alternative for config in configs), len(tokens) + 1
 
-    def _close(self, configs: list[_Config], base: int, precedence: int) -> list[_Config]:
+    def _compute_closure(self, configs: list[_Config], base: int, precedence: int) -> list[_Config]:
         """The states before a token that can be reached without consuming a token."""
         seen: set[_Config] = set()
         found: list[_Config] = []
@@ -172,7 +177,7 @@ class Lookahead:
             elif state.edges[0].tokens:
                 found.append(config)
             else:
-                waiting += self._go_on(config, base, precedence)
+                waiting += self._follow_edges(config, base, precedence)
         return found
 
     def _leave_rule(self, config: _Config, base: int) -> Iterator[_Config]:
@@ -181,7 +186,7 @@ class Lookahead:
             is_outside = config.is_outside or config.stack == base
             yield _Config(config.alternative, follow, below, is_outside)
 
-    def _go_on(self, config: _Config, base: int, precedence: int) -> Iterator[_Config]:
+    def _follow_edges(self, config: _Config, base: int, precedence: int) -> Iterator[_Config]:
         number, state, stack, is_outside = config
         is_own_rule = stack == base and not is_outside
         for edge in state.edges:

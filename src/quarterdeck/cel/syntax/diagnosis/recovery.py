@@ -12,7 +12,7 @@ from quarterdeck.cel.syntax.diagnosis.lookahead import (
 )
 from quarterdeck.cel.syntax.diagnosis.network import Call, Choice, Element, Loop, Match, Role, State
 from quarterdeck.cel.syntax.lexer import LexError, Token
-from quarterdeck.cel.syntax.stream import Complaint
+from quarterdeck.cel.syntax.stream import SyntaxIssue
 
 _MOST_ATTEMPTS = 30
 _KEYWORD_AS_NAME = re.compile(r"no viable alternative at input '.(true|false|null)'")
@@ -28,7 +28,7 @@ class _GivenUp(Exception):
 
 def diagnose(
     source: str, tokens: Sequence[Token], skipped: Sequence[LexError], *, has_escapes: bool
-) -> list[Complaint]:
+) -> list[SyntaxIssue]:
     """The syntax errors in a text, in ANTLR's words.
 
     Raises:
@@ -39,7 +39,7 @@ def diagnose(
         parser.call("start", State(), 0)
     except _GivenUp:
         pass
-    return parser.complaints
+    return parser.issues
 
 
 class _Recovery:
@@ -51,7 +51,7 @@ class _Recovery:
         *,
         has_escapes: bool,
     ) -> None:
-        self.complaints: list[Complaint] = []
+        self.issues: list[SyntaxIssue] = []
         self._source = source
         self._skipped = skipped
         self._tokens = tokens
@@ -90,10 +90,10 @@ class _Recovery:
         try:
             self._walk(self._network.rules[rule].body)
         except NoAlternative as error:
-            self._complain_of_no_alternative(error.end)
+            self._report_no_alternative(error.end)
             self._recover()
         except _Mismatch:
-            self._complain("mismatched input {token} expecting {expected}")
+            self._report("mismatched input {token} expecting {expected}")
             self._recover()
         self._stack, self._precedence = outside
 
@@ -137,12 +137,12 @@ class _Recovery:
             self._consume()
             return
         self._count_attempt()
-        if self._leave_out_token():
+        if self._delete_token():
             self._consume()
         elif self._peek().kind in self._lookahead.find_next_in_context(
             self._state.edges[0].target, self._stack
         ):
-            self._complain("missing {expected} at {token}")
+            self._report("missing {expected} at {token}")
         else:
             raise _Mismatch
 
@@ -158,17 +158,17 @@ class _Recovery:
         if EPSILON in following or self._peek().kind in following:
             return
         if self._state.role is Role.BLOCK:
-            if not self._leave_out_token():
+            if not self._delete_token():
                 raise _Mismatch
         elif self._state.role is Role.LOOP_BACK:
-            self._complain("extraneous input {token} expecting {expected}")
+            self._report("extraneous input {token} expecting {expected}")
             self._consume_until(self._find_expected() | self._find_recovery_tokens())
 
-    def _leave_out_token(self) -> bool:
+    def _delete_token(self) -> bool:
         """Report and delete the current token if the one after it is expected; else False."""
         if self._peek(1).kind not in self._find_expected():
             return False
-        self._complain("extraneous input {token} expecting {expected}")
+        self._report("extraneous input {token} expecting {expected}")
         self._consume()
         self._accept()
         return True
@@ -185,7 +185,7 @@ class _Recovery:
     def _count_attempt(self) -> None:
         if self._attempts == _MOST_ATTEMPTS:
             message = f"error recovery attempt limit exceeded: {_MOST_ATTEMPTS}"
-            self.complaints.append(Complaint(self._peek(), message))
+            self.issues.append(SyntaxIssue(self._peek(), message))
             raise _GivenUp
         self._attempts += 1
 
@@ -207,9 +207,9 @@ class _Recovery:
             found |= following
         return (found - {EPSILON}) | ({EOF} if EPSILON in following else frozenset())
 
-    # words
+    # messages
 
-    def _complain(self, message: str) -> None:
+    def _report(self, message: str) -> None:
         if self._is_recovering:
             return
         self._is_recovering = True
@@ -217,9 +217,9 @@ class _Recovery:
         text = message.format(
             token=_quote(token.text), expected=_format_kinds(self._find_expected())
         )
-        self.complaints.append(Complaint(token, text))
+        self.issues.append(SyntaxIssue(token, text))
 
-    def _complain_of_no_alternative(self, end: int) -> None:
+    def _report_no_alternative(self, end: int) -> None:
         if self._is_recovering:
             return
         self._is_recovering = True
@@ -228,7 +228,7 @@ class _Recovery:
         text = "<EOF>" if first.kind == EOF else self._cut(first.pos, stop)
         message = f"no viable alternative at input {_quote(text)}"
         message = _KEYWORD_AS_NAME.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
-        self.complaints.append(Complaint(last, message))
+        self.issues.append(SyntaxIssue(last, message))
 
     def _cut(self, start: int, stop: int) -> str:
         """A part of the source without the characters that the lexer skipped."""

@@ -22,7 +22,7 @@ def build_acceptance(node: Node) -> Check:
 
 
 def _write_value(source: Source, node: Node, name: str) -> None:
-    if not source.accepts_members(len(node.properties)):
+    if not source.reserve_node(len(node.properties)):
         _call_test(source, node, name)
     elif is_plain_object(node) and _has_listed_members(node):
         _write_object(source, node, name)

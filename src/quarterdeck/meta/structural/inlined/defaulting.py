@@ -41,7 +41,7 @@ class _Writer:
         source = self._source
         if not is_root and self._is_idle(node):
             return
-        if not source.accepts_members(len(node.properties)) or (
+        if not source.reserve_node(len(node.properties)) or (
             node.embedded_resource and not is_root
         ):
             source.refuse()

@@ -19,7 +19,7 @@ def build_distinctness(node: Node) -> Check:
 def _write_value(source: Source, node: Node, name: str) -> None:
     if compile_finder(node) is None:
         return
-    if not source.accepts_members(len(node.properties)):
+    if not source.reserve_node(len(node.properties)):
         source.refuse()
     elif node.type == "array" or node.items is not None:
         _write_list(source, node, name)

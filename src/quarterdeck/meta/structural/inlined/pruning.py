@@ -49,7 +49,7 @@ def _write_value(
     source: Source, node: Node, name: str, *, is_root: bool = False, keeps: bool
 ) -> None:
     keeps = keeps or node.preserve_unknown
-    if not source.accepts_members(len(node.properties)) or (node.embedded_resource and not is_root):
+    if not source.reserve_node(len(node.properties)) or (node.embedded_resource and not is_root):
         source.refuse()
     elif node.int_or_string:
         source.refuse_if(f"not ({_INT_OR_STRING.format(name)})")

@@ -80,8 +80,8 @@ class Source:
         self._scope[name] = value
         return name
 
-    def accepts_members(self, members: int) -> bool:
-        """Count a node with `members` declared members; whether it may still be inlined."""
+    def reserve_node(self, members: int) -> bool:
+        """Count a node with `members` declared members; False if a limit is exceeded."""
         self._nodes += 1
         return (
             self._nodes <= MAX_NODES and self._depth <= MAX_DEPTH * 2 and members <= MAX_PROPERTIES

@@ -84,11 +84,13 @@ class ValidatingPolicies(ValidatingPlugin):
         for policy, bindings in bound:
             found = list(self._policies.find_invocations(policy, bindings, attributes))
             if found:
-                denials += await self._ask(policy, found, attributes, computation=computation)
+                denials += await self._evaluate_all(
+                    policy, found, attributes, computation=computation
+                )
         if denials:
             raise _build_denial(attributes, denials[0])
 
-    async def _ask(
+    async def _evaluate_all(
         self,
         policy: "Policy",
         invocations: Sequence[Invocation | Misconfiguration],

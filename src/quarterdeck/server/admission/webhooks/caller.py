@@ -36,7 +36,7 @@ class WebhookCaller:
         self._busy: dict[http.Client, int] = {}
         self._retired: set[http.Client] = set()
 
-    async def call(self, target: ClientConfig, question: object, *, timeout_s: float) -> bytes:
+    async def call(self, target: ClientConfig, review: object, *, timeout_s: float) -> bytes:
         """Send an AdmissionReview, and return the body of the response.
 
         Raises:
@@ -48,7 +48,7 @@ class WebhookCaller:
         self._busy[client] = self._busy.get(client, 0) + 1
         try:
             async with asyncio.timeout(timeout_s):
-                encoded = kit_json.encode(question)
+                encoded = kit_json.encode(review)
                 response, body = await _post(client, f"{url}?timeout={timeout_s:g}s", encoded)
         except TimeoutError as error:
             raise CallFailed(f'Post "{shown}": context deadline exceeded') from error

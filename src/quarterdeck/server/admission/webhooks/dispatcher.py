@@ -85,7 +85,7 @@ class WebhookDispatcher:
         """Return the webhooks whose rules may match a write, each with its index among all."""
         return self._candidates.find(attributes)
 
-    async def ask(
+    async def call(
         self, webhook: Webhook, attributes: AdmissionAttributes, index: int
     ) -> Verdict | None:
         """Call one webhook; None if it does not match the write, or a failed call is ignored.
@@ -100,12 +100,10 @@ class WebhookDispatcher:
             return None
         watch = self._observer.begin(webhook, attributes, index)
         uid = generate_uid(self._random)
-        question = review.build_question(webhook, attributes, seen_as, uid=uid)
+        request = review.build_review(webhook, attributes, seen_as, uid=uid)
         try:
             try:
-                body = await self._caller.call(
-                    webhook.client, question, timeout_s=webhook.timeout_s
-                )
+                body = await self._caller.call(webhook.client, request, timeout_s=webhook.timeout_s)
             except CallFailed as error:
                 raise InvalidAnswer(f"failed to call webhook: {error}") from error
             verdict = review.parse_answer(
@@ -226,7 +224,7 @@ class MutatingWebhooks:
             key = (webhook.configuration, webhook.name)
             if rounds.is_second and not invocations.is_due(key):
                 continue
-            verdict = await self._dispatcher.ask(webhook, attributes, index)
+            verdict = await self._dispatcher.call(webhook, attributes, index)
             if verdict is None:
                 continue
             is_changed = bool(verdict.patch) and self._apply(webhook, attributes, verdict.patch)
@@ -270,7 +268,7 @@ class ValidatingWebhooks:
         if not candidates:
             return
         answers = await asyncio.gather(
-            *(self._dispatcher.ask(webhook, attributes, index) for index, webhook in candidates),
+            *(self._dispatcher.call(webhook, attributes, index) for index, webhook in candidates),
             return_exceptions=True,
         )
         for answer in answers:

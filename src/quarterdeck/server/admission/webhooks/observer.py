@@ -28,12 +28,14 @@ class Observer:
         self.metrics = metrics
         self.clock = clock
 
-    def begin(self, webhook: Webhook, attributes: AdmissionAttributes, index: int) -> "Question":
+    def begin(
+        self, webhook: Webhook, attributes: AdmissionAttributes, index: int
+    ) -> "ObservedCall":
         """Start the observation of a call, before the webhook is called."""
-        return Question(self, webhook, attributes, index)
+        return ObservedCall(self, webhook, attributes, index)
 
 
-class Question:
+class ObservedCall:
     """One call of a webhook; it ends with `allow`, `refuse`, `fail` or `ignore_failure`."""
 
     def __init__(

@@ -52,7 +52,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     audit_annotations: dict[str, str] = {}
 
 
-def build_question(
+def build_review(
     webhook: Webhook, attributes: AdmissionAttributes, seen_as: Resource, *, uid: str
 ) -> Object:
     """Build the AdmissionReview of a write, with the objects in the version the webhook matched."""

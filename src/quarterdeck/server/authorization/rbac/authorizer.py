@@ -6,7 +6,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.server.authentication.user import MASTERS_GROUP, User
 from quarterdeck.server.authorization.authorizer import Attributes
 from quarterdeck.server.authorization.policy_rule import PolicyRule
-from quarterdeck.server.authorization.rbac.grants import Grants, Permissions, Question, Source
+from quarterdeck.server.authorization.rbac.grants import Grants, Permissions, ResourceAccess, Source
 from quarterdeck.server.authorization.rbac.policy import GROUP
 from quarterdeck.storage import Store, StoreEvent
 
@@ -32,7 +32,7 @@ class RbacAuthorizer:
         """Whether a rule of the user, in the namespace or cluster-wide, allows the request."""
         if MASTERS_GROUP in user.groups:
             return True
-        return _ask(self.permissions(user, attributes.namespace), attributes)
+        return _is_allowed(self.permissions(user, attributes.namespace), attributes)
 
     def explain(self, user: User, attributes: Attributes) -> str:
         """Return which binding allows the request, as access reviews show it."""
@@ -40,7 +40,7 @@ class RbacAuthorizer:
             return ""
 
         def allows(rule: PolicyRule) -> bool:
-            return _ask(Permissions((rule,)), attributes)
+            return _is_allowed(Permissions((rule,)), attributes)
 
         found = self.grants.explain(user.name, user.groups, attributes.namespace, allows=allows)
         return "" if found is None else str(found)
@@ -64,10 +64,10 @@ class RbacAuthorizer:
                 self.grants.put(source, kit_json.decode(event.after.value))
 
 
-def _ask(permissions: Permissions, attributes: Attributes) -> bool:
+def _is_allowed(permissions: Permissions, attributes: Attributes) -> bool:
     if attributes.path:
         return permissions.allows_path(attributes.verb, attributes.path)
-    question = Question(
+    access = ResourceAccess(
         attributes.verb, attributes.group, attributes.resource, attributes.subresource
     )
-    return permissions.allows(question, attributes.name)
+    return permissions.allows(access, attributes.name)

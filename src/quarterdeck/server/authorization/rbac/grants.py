@@ -55,7 +55,7 @@ class Binding(msgspec.Struct, frozen=True):
     subjects: tuple[Subject, ...]
 
 
-class Question(NamedTuple):
+class ResourceAccess(NamedTuple):
     """A verb on a resource, without the name of an object: the key of cached decisions."""
 
     verb: str
@@ -83,29 +83,29 @@ class Permissions:
 
     def __init__(self, rules: Iterable[PolicyRule]) -> None:
         self.rules = tuple(rules)
-        self._answers: dict[Question, frozenset[str] | None] = {}
+        self._answers: dict[ResourceAccess, frozenset[str] | None] = {}
 
-    def allows(self, question: Question, name: str) -> bool:
+    def allows(self, access: ResourceAccess, name: str) -> bool:
         """Whether a rule allows a verb on the object `name`; empty if the request has no name."""
-        if question not in self._answers:
+        if access not in self._answers:
             if len(self._answers) >= _KEPT_ANSWERS:
                 self._answers.clear()
-            self._answers[question] = self._names(question)
-        names = self._answers[question]
+            self._answers[access] = self._find_names(access)
+        names = self._answers[access]
         return names is None or name in names
 
     def allows_path(self, verb: str, path: str) -> bool:
         """Whether a rule allows a verb on a path that names no resource."""
         return any(matches_verb(rule, verb) and matches_path(rule, path) for rule in self.rules)
 
-    def _names(self, question: Question) -> frozenset[str] | None:
+    def _find_names(self, access: ResourceAccess) -> frozenset[str] | None:
         """Return the object names for which rules allow a verb; None if they allow all names."""
         names: set[str] = set()
         for rule in self.rules:
             if (
-                matches_verb(rule, question.verb)
-                and matches_group(rule, question.group)
-                and matches_resource(rule, question.resource, question.subresource)
+                matches_verb(rule, access.verb)
+                and matches_group(rule, access.group)
+                and matches_resource(rule, access.resource, access.subresource)
             ):
                 if not rule.resource_names:
                     return None

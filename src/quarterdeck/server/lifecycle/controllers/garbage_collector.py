@@ -76,7 +76,7 @@ def _find_waiting_owners(
     owners: Iterable[OwnerReference] | None, index: Index
 ) -> Iterator[StoreKey]:
     for owner in owners or ():
-        if (key := index.find_ending(owner.uid)) is not None:
+        if (key := index.find_deleting(owner.uid)) is not None:
             yield key
 
 

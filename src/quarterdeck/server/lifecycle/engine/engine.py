@@ -27,7 +27,10 @@ from quarterdeck.server.lifecycle.engine.actions import (
 )
 from quarterdeck.server.lifecycle.engine.controller import Controller
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.refusals import build_refusal_event, is_ending
+from quarterdeck.server.lifecycle.engine.refusals import (
+    build_refusal_event,
+    is_namespace_terminating,
+)
 from quarterdeck.server.lifecycle.engine.round_queue import Item, Later, RoundQueue
 from quarterdeck.server.lifecycle.engine.view import (
     DecodedObjects,
@@ -296,7 +299,7 @@ class Engine:
 
     def _retry(self, item: Item, error: Exception) -> None:
         """Retry with backoff; not after a 404, or a refusal because the namespace terminates."""
-        if isinstance(error, ApiError) and (error.code == 404 or is_ending(error)):
+        if isinstance(error, ApiError) and (error.code == 404 or is_namespace_terminating(error)):
             return
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         self._set_timer(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))

@@ -87,7 +87,7 @@ class Index:
         self._labelled: dict[tuple[str, str, str, str], _Keys] = {}
         self._selecting: dict[tuple[str, str, str, str], dict[StoreKey, Selector]] = {}
         self._filed: dict[StoreKey, tuple[object, tuple[str, str, str, str]]] = {}
-        self._ending: dict[str, StoreKey] = {}
+        self._deleting: dict[str, StoreKey] = {}
         self._gone: dict[str, None] = {}
         self._listed: dict[tuple[str, str], _Keys] = {}
 
@@ -113,7 +113,7 @@ class Index:
             return
         object_meta = get_object_meta(entry)
         if object_meta.deletion_timestamp is not None:
-            self._ending[object_meta.uid] = key
+            self._deleting[object_meta.uid] = key
         for owner in object_meta.owner_references or ():
             self._owned.setdefault(owner.uid, {})[key] = None
         if key.resource in LABELLED_RESOURCES:
@@ -138,9 +138,9 @@ class Index:
         """List the keys of one of the `LISTED_RESOURCES` in a namespace."""
         return sorted(self._listed.get((resource, namespace), ()))
 
-    def find_ending(self, uid: str) -> StoreKey | None:
+    def find_deleting(self, uid: str) -> StoreKey | None:
         """Return the key of an object that is being deleted, by its uid; None for others."""
-        return self._ending.get(uid)
+        return self._deleting.get(uid)
 
     def is_gone(self, uid: str) -> bool:
         """Whether an object was deleted recently, by its uid."""
@@ -169,7 +169,7 @@ class Index:
                     yield key
 
     def _remove_uid(self, uid: str) -> None:
-        self._ending.pop(uid, None)
+        self._deleting.pop(uid, None)
         self._gone[uid] = None
         if len(self._gone) > MAX_DELETED:
             del self._gone[next(iter(self._gone))]

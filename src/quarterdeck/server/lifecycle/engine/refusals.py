@@ -5,7 +5,7 @@ from quarterdeck.server.lifecycle.engine.objects import get_controller
 from quarterdeck.wire.status import ApiError
 
 
-def is_ending(error: ApiError) -> bool:
+def is_namespace_terminating(error: ApiError) -> bool:
     """Whether a write was refused because its namespace is terminating."""
     causes = error.details.causes if error.details is not None else ()
     return any(cause.reason == "NamespaceTerminating" for cause in causes)
@@ -15,7 +15,7 @@ def build_refusal_event(action: Create, error: ApiError) -> Record | None:
     """Build the FailedCreate event for the owner of an object that was refused."""
     metadata = action.value["metadata"]
     owner = get_controller(action.value)
-    if owner is None or is_ending(error):
+    if owner is None or is_namespace_terminating(error):
         return None
     about = {
         "apiVersion": owner.get("apiVersion"),

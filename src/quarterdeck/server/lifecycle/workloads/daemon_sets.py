@@ -30,8 +30,8 @@ from quarterdeck.server.lifecycle.workloads.pods import (
 from quarterdeck.server.lifecycle.workloads.revisions import (
     HASH_LABEL,
     build_history,
-    forget_old,
-    hash_of,
+    delete_old_revisions,
+    get_hash,
 )
 from quarterdeck.server.lifecycle.workloads.rollout import compute_bounds
 from quarterdeck.server.lifecycle.workloads.scheduler import explain_misfit
@@ -93,7 +93,7 @@ class _Sync:
         self.view = view
         self.daemons = daemons
         self.history = build_history(view, daemons)
-        self.hash = hash_of(self.history.newest)
+        self.hash = get_hash(self.history.newest)
         self.nodes = {get_name(node): node for node in view.list_few(NODES)}
         self.placed: dict[str, list[Object]] = {}
         for pod in pods:
@@ -119,7 +119,7 @@ class _Sync:
             yield from self._update_status()
             every = [pod for pods in self.placed.values() for pod in pods]
             live = {f"{get_name(self.daemons)}-{get_labels(pod).get(HASH_LABEL)}" for pod in every}
-            yield from forget_old(self.daemons, self.history, live)
+            yield from delete_old_revisions(self.daemons, self.history, live)
 
     def _create_pods(self) -> Iterator[Action]:
         for node in self.wanted:

@@ -72,7 +72,7 @@ def get_age_key(replica_set: Object) -> tuple[object, str]:
     return (made.timestamp() if made else 0.0, get_name(replica_set))
 
 
-def is_of(replica_set: Object, deployment: Object) -> bool:
+def has_current_template(replica_set: Object, deployment: Object) -> bool:
     """Whether a replica set has the current template, apart from the hash label."""
     if is_deleting(replica_set):
         return False

@@ -37,7 +37,7 @@ class Observed(NamedTuple):
     unavailable: int
 
 
-def get_deleted_labels(event: StoreEvent) -> Mapping[str, str] | None:
+def get_old_labels(event: StoreEvent) -> Mapping[str, str] | None:
     """Return the labels of the object before a write; None if it did not exist."""
     return None if event.before is None else get_object_meta(event.before).labels
 
@@ -46,7 +46,7 @@ def compute(deployment: Object, observed: Observed, now: datetime) -> Object:
     """Compute the status of a deployment."""
     new = _build_replica_counts(deployment, observed)
     conditions = list(get_status(deployment).get("conditions") or ())
-    conditions = _with(
+    conditions = _set_condition(
         conditions, _build_available_condition(deployment, new, observed.unavailable), now
     )
     conditions = _update_progress(deployment, observed, new, conditions, now)
@@ -68,7 +68,7 @@ def is_complete(deployment: Object, numbers: Object) -> bool:
     )
 
 
-def is_available(numbers: Object) -> bool:
+def is_reported_complete(numbers: Object) -> bool:
     """Whether the condition Progressing has the reason of a completed rollout."""
     found = get_condition(numbers.get("conditions"), "Progressing")
     return found is not None and found.get("reason") == AVAILABLE
@@ -126,7 +126,7 @@ def _build_condition(kind: str, state: str, reason: str, message: str) -> Object
     return {"type": kind, "status": state, "reason": reason, "message": message}
 
 
-def _with(
+def _set_condition(
     conditions: list[Object], new: Object, now: datetime, *, touch: bool = False
 ) -> list[Object]:
     """Set a condition; if status and reason are the same it is kept, unless `touch` is set."""
@@ -171,15 +171,23 @@ def _update_progress(
     if get_spec(deployment).get("paused"):
         if reason in (EXCEEDED, PAUSED):
             return conditions
-        return _with(conditions, _build_unknown_condition(PAUSED, "Deployment is paused"), now)
+        return _set_condition(
+            conditions, _build_unknown_condition(PAUSED, "Deployment is paused"), now
+        )
     if reason == PAUSED:
-        return _with(conditions, _build_unknown_condition(RESUMED, "Deployment is resumed"), now)
+        return _set_condition(
+            conditions, _build_unknown_condition(RESUMED, "Deployment is resumed"), now
+        )
     if observed.created is not None:
         text = f'Created new replica set "{get_name(observed.created)}"'
-        return _with(conditions, _build_condition("Progressing", "True", CREATED, text), now)
+        return _set_condition(
+            conditions, _build_condition("Progressing", "True", CREATED, text), now
+        )
     if present is None and observed.new is not None:
         text = f'Found new replica set "{get_name(observed.new)}"'
-        conditions = _with(conditions, _build_condition("Progressing", "True", FOUND, text), now)
+        conditions = _set_condition(
+            conditions, _build_condition("Progressing", "True", FOUND, text), now
+        )
         reason = FOUND
     is_done = new.get("replicas", 0) == new.get("updatedReplicas", 0) and reason == AVAILABLE
     if is_done:
@@ -195,14 +203,18 @@ def _advance_progress(
         who = f'ReplicaSet "{get_name(observed.new)}"'
     if is_complete(deployment, new):
         text = f"{who} has successfully progressed."
-        return _with(conditions, _build_condition("Progressing", "True", AVAILABLE, text), now)
+        return _set_condition(
+            conditions, _build_condition("Progressing", "True", AVAILABLE, text), now
+        )
     if _has_progressed(get_status(deployment), new):
         text = f"{who} is progressing."
         touched = _build_condition("Progressing", "True", UPDATED, text)
-        return _with(conditions, touched, now, touch=True)
+        return _set_condition(conditions, touched, now, touch=True)
     if _is_overdue(deployment, conditions, now):
         text = f"{who} has timed out progressing."
-        return _with(conditions, _build_condition("Progressing", "False", EXCEEDED, text), now)
+        return _set_condition(
+            conditions, _build_condition("Progressing", "False", EXCEEDED, text), now
+        )
     return conditions
 
 
@@ -243,5 +255,5 @@ def _update_failure(observed: Observed, conditions: list[Object], now: datetime)
             text = found.get("message") or ""
             reason = found.get("reason") or ""
             new = _build_condition("ReplicaFailure", found.get("status") or "True", reason, text)
-            return _with(conditions, new, now)
+            return _set_condition(conditions, new, now)
     return [each for each in conditions if each.get("type") != "ReplicaFailure"]

@@ -31,7 +31,7 @@ from quarterdeck.server.lifecycle.workloads.deployment_sets import (
     get_age_key,
     get_generation,
     get_set_revision,
-    is_of,
+    has_current_template,
     is_saturated,
 )
 from quarterdeck.server.lifecycle.workloads.pods import PODS, claim, is_finished, parse_selector
@@ -68,7 +68,7 @@ class Deployments:
             yield from find_controller_keys(event, index, kind="Deployment", resource=DEPLOYMENTS)
         elif event.after is None and event.before is not None:
             yield from index.find_selecting(
-                DEPLOYMENTS, event.key.namespace, report.get_deleted_labels(event)
+                DEPLOYMENTS, event.key.namespace, report.get_old_labels(event)
             )
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
@@ -90,7 +90,9 @@ class _Rollout:
         self.view = view
         self.deployment = deployment
         self.sets = sorted(owned, key=get_age_key)
-        self.new = next((each for each in self.sets if is_of(each, deployment)), None)
+        self.new = next(
+            (each for each in self.sets if has_current_template(each, deployment)), None
+        )
         self.old = [each for each in self.sets if each is not self.new]
         self.replicas = get_replicas(deployment)
         strategy = get_spec(deployment).get("strategy") or {}
@@ -277,7 +279,7 @@ class _Rollout:
             )
         if new != get_status(self.deployment) or notes != get_annotations(self.deployment):
             metadata = {"annotations": notes or None}
-            write = update_last if not self.old and report.is_available(new) else update
+            write = update_last if not self.old and report.is_reported_complete(new) else update
             yield write(DEPLOYMENTS, self.deployment, "status", metadata=metadata, status=new)
         if (wait := report.compute_time_left(self.deployment, new, self.view.now)) is not None:
             yield Requeue(wait)

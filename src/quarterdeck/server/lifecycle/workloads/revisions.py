@@ -61,7 +61,7 @@ def build_history(view: View, owner: Object) -> History:
     return History(known, same, [])
 
 
-def forget_old(owner: Object, history: History, live: set[str]) -> Iterator[Action]:
+def delete_old_revisions(owner: Object, history: History, live: set[str]) -> Iterator[Action]:
     """Delete the oldest unused revisions that exceed `revisionHistoryLimit`."""
     limit = get_spec(owner).get("revisionHistoryLimit")
     if limit is None:
@@ -75,7 +75,7 @@ def forget_old(owner: Object, history: History, live: set[str]) -> Iterator[Acti
         yield delete(REVISIONS, each)
 
 
-def hash_of(revision: Object) -> str:
+def get_hash(revision: Object) -> str:
     """Return the hash label of a revision."""
     return str((revision["metadata"].get("labels") or {}).get(HASH_LABEL) or "")
 

@@ -27,7 +27,11 @@ from quarterdeck.server.lifecycle.workloads.pods import (
     parse_selector,
 )
 from quarterdeck.server.lifecycle.workloads.replica_sets import get_replicas
-from quarterdeck.server.lifecycle.workloads.revisions import HASH_LABEL, build_history, forget_old
+from quarterdeck.server.lifecycle.workloads.revisions import (
+    HASH_LABEL,
+    build_history,
+    delete_old_revisions,
+)
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
@@ -92,7 +96,7 @@ class _Sync:
             yield from self._plan_pods()
         yield from self._update_status()
         live = {self.current, self.target} | {_get_revision(pod) for pod in self.pods.values()}
-        yield from forget_old(self.stateful, self.history, live)
+        yield from delete_old_revisions(self.stateful, self.history, live)
 
     def _plan_pods(self) -> Iterator[Action]:
         ordinals = range(self.start, self.start + self.replicas)
