@@ -87,7 +87,7 @@ class DecodedObjects:
 
     def find(self, entry: Entry) -> Object | None:
         """Return the object of an entry if it is decoded already; it must not be changed."""
-        known = self._objects.get(entry.key)
+        known = (self.large if self._is_large(entry) else self._objects).get(entry.key)
         return known[1] if known is not None and known[0] == entry.revision else None
 
     def get(self, entry: Entry) -> Object:
@@ -96,11 +96,9 @@ class DecodedObjects:
         Raises:
             LargeObject: if it is large and not decoded yet.
         """
-        is_large = len(entry.value) > self._large_bytes
-        known = (self.large if is_large else self._objects).get(entry.key)
-        if known is not None and known[0] == entry.revision:
-            return known[1]
-        if is_large:
+        if (known := self.find(entry)) is not None:
+            return known
+        if self._is_large(entry):
             raise LargeObject(entry)
         value: Object = kit_json.decode(entry.value)
         self._objects.pop(entry.key, None)
@@ -112,6 +110,9 @@ class DecodedObjects:
     def forget(self, key: StoreKey) -> None:
         """Drop a deleted object."""
         self._objects.pop(key, None)
+
+    def _is_large(self, entry: Entry) -> bool:
+        return len(entry.value) > self._large_bytes
 
 
 class View:
