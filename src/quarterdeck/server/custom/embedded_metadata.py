@@ -19,6 +19,8 @@ from quarterdeck.server.registry.resource import Object
 
 _NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _TYPE = "#meta/v1.ObjectMeta"
+_NESTED = ("ownerReferences", "managedFields")
+"""Members of the metadata with structs in them, which may have unknown members too."""
 _NO_TEXT = "must be a string"
 
 
@@ -47,7 +49,7 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
     if shaped.get("creationTimestamp") is None:
         shaped.pop("creationTimestamp", None)
     value["metadata"] = shaped
-    if shaped.keys() >= metadata.keys() and not _has_nested(metadata):
+    if shaped.keys() >= metadata.keys() and _keeps_nested(shaped, metadata):
         return []
     place = f"{path}.metadata" if path else "metadata"
     return diagnosis.find_unknown_fields(metadata, _TYPE, path=place)
@@ -69,8 +71,9 @@ def coerce_embedded(value: Object, path: str) -> list[str]:
         raise InvalidMetadata(invalid(place, value["metadata"], str(error))) from error
 
 
-def _has_nested(metadata: dict[str, Any]) -> bool:
-    return "ownerReferences" in metadata or "managedFields" in metadata
+def _keeps_nested(shaped: dict[str, Any], metadata: dict[str, Any]) -> bool:
+    """Whether decoding dropped no member of owner references and managedFields."""
+    return all(shaped.get(name) == metadata.get(name) for name in _NESTED)
 
 
 def find_embedded(node: Node, value: Any, path: str = "") -> Iterator[tuple[str, Object]]:
