@@ -34,6 +34,7 @@ def translate(error: BaseException) -> tuple[int, str]:
     from quarterdeck.app.errors import Interrupted, NotConfigured, SettingError, StartError
     from quarterdeck.cli.parameters import UsageError
     from quarterdeck.client.errors import ClientError
+    from quarterdeck.meta.objects import DecodeError
     from quarterdeck.wire.status import ApiError
 
     while isinstance(error, BaseExceptionGroup):
@@ -52,6 +53,9 @@ def translate(error: BaseException) -> tuple[int, str]:
         case ApiError():
             message = f"the server answered {error.code} {error.reason}: {error.message}"
             return FAILED, message
+        case DecodeError():
+            fix = "check the address of the server and its CustomResourceDefinitions"
+            return FAILED, f"the server did not answer with the expected object: {error}; {fix}"
         case KeyboardInterrupt() | Interrupted():
             return INTERRUPTED, str(error) or "interrupted"
         case BrokenPipeError():

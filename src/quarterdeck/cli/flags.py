@@ -18,12 +18,21 @@ class Form(enum.StrEnum):
     NAME = "name"
 
 
+class ReportForm(enum.StrEnum):
+    """What `--output` may be for a result that is not a list of objects."""
+
+    TABLE = "table"
+    YAML = "yaml"
+    JSON = "json"
+
+
 def port_option(flag: str, help: str) -> Option:
     """A flag for a port number."""
     return Option(flag, metavar="N", help=help, minimum=0, maximum=_MAX_PORT)
 
 
 Output = Annotated[Form, Option("--output", "-o", help="Output format.")]
+ReportOutput = Annotated[ReportForm, Option("--output", "-o", help="Output format.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Kubeconfig = Annotated[str, Option("--kubeconfig", metavar="PATH", help="Kubeconfig to use.")]
 DataDir = Annotated[str, Option("--data-dir", metavar="DIR", help="Folder of all data.")]

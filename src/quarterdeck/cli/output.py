@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quarterdeck.cli.flags import Form
+from quarterdeck.cli.flags import Form, ReportForm
 from quarterdeck.kit import json
 from quarterdeck.kit.terminal import escape_controls, escape_json
 
@@ -66,13 +66,26 @@ def clean(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "metadata": metadata}
 
 
+def format_report(document: object, form: ReportForm) -> str:
+    """A result as JSON or YAML."""
+    if form is ReportForm.JSON:
+        return format_pretty(document)
+    from quarterdeck.kit import yaml
+
+    return yaml.dump(document).rstrip()
+
+
+def format_list(items: Sequence[dict[str, Any]]) -> str:
+    """Objects as a List in JSON, however many there are."""
+    cleaned = [clean(item) for item in items]
+    return format_pretty({"apiVersion": "v1", "kind": "List", "items": cleaned})
+
+
 def format_documents(items: Sequence[dict[str, Any]], form: Form) -> str:
     """Objects as YAML or JSON; several become a List in JSON, and documents in YAML."""
     cleaned = [clean(item) for item in items]
     if form is Form.JSON:
-        if len(cleaned) == 1:
-            return format_pretty(cleaned[0])
-        return format_pretty({"apiVersion": "v1", "kind": "List", "items": cleaned})
+        return format_pretty(cleaned[0]) if len(cleaned) == 1 else format_list(items)
     from quarterdeck.kit import yaml
 
     return yaml.dump_all(cleaned).rstrip()

@@ -36,10 +36,16 @@ def _split(template: str) -> Iterator[tuple[bool, str]]:
     """Texts and expressions in order; True for an expression."""
     position = 0
     for part in _PART.finditer(template):
-        yield False, template[position : part.start()]
+        yield False, _check_text(template[position : part.start()])
         yield True, part[1].strip()
         position = part.end()
-    yield False, template[position:]
+    yield False, _check_text(template[position:])
+
+
+def _check_text(text: str) -> str:
+    if "{" in text:
+        raise CommandError(f"jsonpath {text!r} has a {{ without }}", REFUSED)
+    return text
 
 
 def _parse_block(parts: deque[tuple[bool, str]], *, in_range: bool) -> Render:

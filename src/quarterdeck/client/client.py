@@ -16,6 +16,7 @@ import msgspec
 
 from quarterdeck.client import pager
 from quarterdeck.client.config.cluster import ClusterConfig, Impersonation
+from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import Api, ApiResource, PatchType
 from quarterdeck.client.raw import RawApi
 from quarterdeck.client.sender import Sender
@@ -288,9 +289,15 @@ class Client:
         return _parse_scale(await self._api.patch(path, json.encode(body), PatchType.MERGE))
 
     async def version(self) -> dict[str, Any]:
-        """The version of the server."""
-        answer: dict[str, Any] = json.decode(await self._direct.read_path("/version"))
-        return answer
+        """The version of the server. Raises `BadAnswer` if it is not that of an API server."""
+        body = await self._direct.read_path("/version")
+        try:
+            return msgspec.json.decode(body, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise BadAnswer(
+                f"GET {self.config.server}/version: not a response of a Kubernetes API server, "
+                f"check the address: {error}"
+            ) from error
 
 
 def _build_transport(config: ClusterConfig, means: _Means) -> Sender:

@@ -194,12 +194,36 @@ def test_events_are_sorted_filtered_and_bounded(shell: Shell, tmp_path: Path) ->
     assert "p0" not in shell("events", "--warnings", "-A")
     assert "p1" in shell("events", "--for", "pod/p1")
     assert "No events" in shell("events", "--for", "pods/nobody")
-    assert json.loads(shell("events", "--for", "pod/p1", "-o", "json"))["reason"] == "R"
+    (event,) = json.loads(shell("events", "--for", "pod/p1", "-o", "json"))["items"]
+    assert event["reason"] == "R"
+    assert json.loads(shell("events", "--for", "pod/nobody", "-o", "json"))["items"] == []
+    assert shell("events", "-o", "name") == "event/e2\nevent/e1\nevent/e0\n"
+
+
+def test_events_of_one_second_are_in_the_order_they_were_written(
+    shell: Shell, tmp_path: Path
+) -> None:
+    documents = [
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name},
+            "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
+            "lastTimestamp": "2026-01-01T00:00:00Z",
+        }
+        for name in ("z-first", "a-second")
+    ]
+    for document in documents:
+        (tmp_path / "event.json").write_text(json.dumps(document))
+        shell("apply", "-f", str(tmp_path / "event.json"))
+    assert shell("events", "-o", "name") == "event/z-first\nevent/a-second\n"
 
 
 def test_version_prints_client_and_server(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert "v1." in shell("version")
     assert json.loads(shell("version", "-o", "json"))["error"] == ""
+    assert yaml.load(shell("version", "-o", "yaml")) == json.loads(shell("version", "--json"))
+    assert "must be one of table, yaml, json" in shell("version", "-o", "name", code=2)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 import json
 import socket
+import socketserver
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quarterdeck.cli.commands import Found, walk
-from quarterdeck.cli.exit_codes import FAILED, REFUSED
+from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED
 from quarterdeck.cli.main import run
 
 COMMANDS = [each for each in walk() if each.command is not None]
@@ -92,9 +95,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "experiment.json").write_text(json.dumps(EXPERIMENT))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
+    write_kubeconfig(tmp_path / "kubeconfig", port)
+    return tmp_path
+
+
+def write_kubeconfig(path: Path, port: int) -> None:
     cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}
     context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
-    (tmp_path / "kubeconfig").write_text(
+    path.write_text(
         json.dumps(
             {
                 **{"apiVersion": "v1", "kind": "Config", "current-context": "c"},
@@ -103,7 +111,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             }
         )
     )
-    return tmp_path
 
 
 @pytest.mark.parametrize("found", CONNECTING, ids=lambda each: str(each.prog))
@@ -122,3 +129,49 @@ def test_a_cluster_that_is_not_there_fails_in_one_line(
     assert (code, error.count("\n")) == (FAILED, 1), error
     assert error.startswith(f"{found.prog}: ")
     assert cause in error
+
+
+class Answering(socketserver.StreamRequestHandler):
+    """Answers every request with the same body."""
+
+    body = b""
+
+    def handle(self) -> None:
+        while self.rfile.readline() not in (b"\r\n", b""):
+            pass
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(self.body)}\r\nConnection: close\r\n\r\n"
+        self.wfile.write(head.encode() + self.body)
+
+
+@pytest.fixture(params=[b"<html>hello</html>", b"[]", b'{"kind":'], ids=["page", "list", "cut"])
+def stranger(request: pytest.FixtureRequest) -> Iterator[int]:
+    """The port of a server that is no Kubernetes API server."""
+    handler = type("Handler", (Answering,), {"body": request.param})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("found", CONNECTING, ids=lambda each: str(each.prog))
+def test_a_server_of_another_kind_fails_in_one_line(
+    found: Found, stranger: int, *, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_kubeconfig(folder / "kubeconfig", stranger)
+    code = run([*list_words(found, folder), "--kubeconfig", str(folder / "kubeconfig")])
+    error = capsys.readouterr().err
+    assert (code, error.count("\n")) == (FAILED, 1), error
+    assert error.startswith(f"{found.prog}: ")
+    assert "--debug" not in error
+
+
+def test_the_version_is_shown_beside_a_server_of_another_kind(
+    stranger: int, *, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_kubeconfig(folder / "kubeconfig", stranger)
+    assert run(["version", "--kubeconfig", str(folder / "kubeconfig")]) == OK
+    shown = capsys.readouterr().out
+    assert "server      none (GET http://127.0.0.1:" in shown
+    assert "not a response of a Kubernetes API server, check the address" in shown

@@ -43,6 +43,8 @@ def test_templates_are_rendered(template: str, text: str) -> None:
         ("{end}", "{end} has no {range}"),
         ("{range .items[*]}{end}{end}", "{end} has no {range}"),
         ("{.items[}", "invalid path"),
+        ("{.items[*", "has a { without }"),
+        ("{.kind}{.items", "has a { without }"),
     ],
 )
 def test_broken_templates_are_named(template: str, words: str) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
-from quarterdeck.cli.flags import Form, Output
+from quarterdeck.cli.flags import ReportForm, ReportOutput
 from quarterdeck.cli.parameters import Argument, Option
 
 
@@ -23,20 +23,20 @@ def cel(
             help="YAML or JSON document bound to self; - for standard input.",
         ),
     ] = "",
-    output: Output = Form.TABLE,
+    output: ReportOutput = ReportForm.TABLE,
 ) -> None:
     """Print type, cost and value of a CEL expression in which `self` is the given document."""
     from quarterdeck.cel.console import explain
     from quarterdeck.cel.errors import CelError
-    from quarterdeck.cli.output import format_pretty
+    from quarterdeck.cli.output import format_pretty, format_report
 
     try:
         found = explain(expression, _read_document(filename))
     except CelError as error:
         hint = "" if filename or "self" not in expression else "; bind self with --filename"
         raise CommandError(f"{error}{hint}", FAILED) from error
-    if output is Form.JSON:
-        print(format_pretty(found))
+    if output is not ReportForm.TABLE:
+        print(format_report(found, output))
         return
     value = format_pretty(found["value"])
     print(f"value  {value}\ntype   {found['type']}\ncost   {found['cost']}")

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from quarterdeck.app.resolution import Effective
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, OK
-from quarterdeck.cli.flags import Form, Output
+from quarterdeck.cli.flags import ReportForm, ReportOutput
 from quarterdeck.cli.loop import run_loop
 
 if TYPE_CHECKING:
     from quarterdeck.app.doctor import Explained, Finding
 
 
-def doctor(effective: Effective, output: Output = Form.TABLE) -> int:
+def doctor(effective: Effective, output: ReportOutput = ReportForm.TABLE) -> int:
     """Show the settings of `up` with their sources, and check this machine."""
     from quarterdeck.app.doctor import Health, check, explain, list_certificates
 
@@ -26,15 +26,15 @@ def doctor(effective: Effective, output: Output = Form.TABLE) -> int:
 COMMAND = Command(doctor, settings="up")
 
 
-def _print(settings: "list[Explained]", findings: "list[Finding]", output: Form) -> None:
-    from quarterdeck.cli.output import format_columns, format_pretty
+def _print(settings: "list[Explained]", findings: "list[Finding]", output: ReportForm) -> None:
+    from quarterdeck.cli.output import format_columns, format_report
 
-    if output is Form.JSON:
+    if output is not ReportForm.TABLE:
         document = {
             "settings": [each._asdict() for each in settings],
             "checks": [{**each._asdict(), "health": str(each.health)} for each in findings],
         }
-        print(format_pretty(document))
+        print(format_report(document, output))
         return
     print(format_columns([["SETTING", "VALUE", "SOURCE"], *map(list, settings)]))
     print()

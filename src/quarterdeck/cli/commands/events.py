@@ -26,7 +26,7 @@ async def events(
     context: Context = "",
 ) -> None:
     """Show events, oldest first."""
-    from quarterdeck.cli.output import format_columns, format_documents
+    from quarterdeck.cli.output import format_columns, format_documents, format_list
     from quarterdeck.meta.identity import GVR
 
     kind, _, name = about.partition("/")
@@ -40,11 +40,15 @@ async def events(
         listed = await with_progress(resource.list(where), "reading events")
     found = [
         each
-        for each in sorted(listed, key=get_time)
+        for each in sorted(listed, key=_get_order)
         if (not about or is_about(each, kind, name))
         and (not warnings or each.get("type") == "Warning")
     ][-limit:]
-    if output is not Form.TABLE:
+    if output is Form.JSON:
+        print(format_list(found))
+    elif output is Form.NAME:
+        print("\n".join(f"event/{each['metadata']['name']}" for each in found))
+    elif output is Form.YAML:
         print(format_documents(found, output) if found else "")
     elif not found:
         print("No events found.")
@@ -53,6 +57,12 @@ async def events(
 
 
 COMMAND = Command(events, only_reads=True)
+
+
+def _get_order(event: dict[str, Any]) -> tuple[str, int]:
+    """The time of an event; of those in the same second the one written last comes last."""
+    version = event["metadata"].get("resourceVersion", "")
+    return get_time(event)[:19], int(version) if version.isdecimal() else 0
 
 
 def get_time(event: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
-from quarterdeck.cli.flags import Form, Kind, OneName, Output, split_target
+from quarterdeck.cli.flags import Kind, OneName, ReportForm, ReportOutput, split_target
 from quarterdeck.cli.parameters import Option
 
 
@@ -26,18 +26,18 @@ async def why(
     limit: Annotated[
         int, Option("--limit", minimum=1, metavar="N", help="Show at most N, newest first.")
     ] = 5,
-    output: Output = Form.TABLE,
+    output: ReportOutput = ReportForm.TABLE,
 ) -> None:
     """Show the last reconciles of an object: cause, reads, writes, result."""
-    from quarterdeck.cli.output import format_pretty
+    from quarterdeck.cli.output import format_report
     from quarterdeck.kit.terminal import escape_controls
 
     kind, name = split_target(kind, name)
     if not name:
         raise CommandError("NAME is required: quarterdeck why KIND NAME", REFUSED)
     document = await _fetch(f"{health.rstrip('/')}/explain/{kind}/{namespace}/{name}", health)
-    if output is Form.JSON:
-        print(format_pretty(document))
+    if output is not ReportForm.TABLE:
+        print(format_report(document, output))
         return
     recorded = [each for each in document["controllers"] if each["reconciles"]]
     for controller in recorded or document["controllers"]:  # others know the kind, not the object
