@@ -39,7 +39,7 @@ class Inference:
             return None
         return choose_most_general(self.resolve(left), self.resolve(right))
 
-    def new_variable(self) -> Type:
+    def create_variable(self) -> Type:
         """Create a type parameter that no other part of the expression has."""
         self._fresh += 1
         return param(f"_var{self._fresh - 1}")
@@ -57,7 +57,7 @@ class Inference:
             return type_
         if type_.kind is Kind.PARAM:
             if type_.name not in fresh:
-                fresh[type_.name] = self.new_variable()
+                fresh[type_.name] = self.create_variable()
             return fresh[type_.name]
         parts = tuple(self._instantiate_type(part, fresh) for part in type_.params)
         return Type(type_.kind, type_.name, parts)

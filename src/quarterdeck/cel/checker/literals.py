@@ -25,7 +25,7 @@ def check_list(checker: Checker, node: ListExpr) -> Type:
     for at, part in enumerate(node.elements):
         given = _check_element(checker, part, optional=at in node.optional)
         element = _join(checker, element, given)
-    return list_of(element if element is not None else checker.inference.new_variable())
+    return list_of(element if element is not None else checker.inference.create_variable())
 
 
 def check_map(checker: Checker, node: MapExpr) -> Type:
@@ -37,7 +37,7 @@ def check_map(checker: Checker, node: MapExpr) -> Type:
         given = _check_element(checker, entry.value, optional=entry.optional)
         value = _join(checker, value, given)
     if key is None or value is None:
-        return map_of(checker.inference.new_variable(), checker.inference.new_variable())
+        return map_of(checker.inference.create_variable(), checker.inference.create_variable())
     return map_of(key, value)
 
 

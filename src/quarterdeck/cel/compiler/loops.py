@@ -76,7 +76,7 @@ def _compile_exists_one(emitter: Emitter, node: Comprehension) -> _Loop:
 
 def _compile_list(emitter: Emitter, node: Comprehension) -> _Loop:
     value = emitter.emit_whole(node.step) if node.step is not None else f"v_{node.var}"
-    each = _guard_statement(emitter, node, f"add({value})")
+    each = _build_guarded(emitter, node, f"add({value})")
     return _Loop(("out = []", "add = out.append"), each, "return out")
 
 
@@ -84,11 +84,11 @@ def _compile_map(emitter: Emitter, node: Comprehension) -> _Loop:
     if node.kind == "transform_map_entry":
         raise NotCompilable("entries that may repeat")
     assert node.step is not None
-    each = _guard_statement(emitter, node, f"out[v_{node.var}] = {emitter.emit_whole(node.step)}")
+    each = _build_guarded(emitter, node, f"out[v_{node.var}] = {emitter.emit_whole(node.step)}")
     return _Loop(("out = {}",), each, "return out")
 
 
-def _guard_statement(emitter: Emitter, node: Comprehension, statement: str) -> str:
+def _build_guarded(emitter: Emitter, node: Comprehension, statement: str) -> str:
     if node.condition is None:
         return statement
     return f"if {emitter.emit_bool(node.condition)}: {statement}"

@@ -178,13 +178,13 @@ class _Compilation:
     def run(self, cardinality: int, uncorrelatable: str, ledger: CostLedger) -> list[FieldError]:
         program = self.compile("rule", self.rule.rule, BOOL)
         cost = min(program.estimated_cost.max * cardinality, MAX) if program is not None else 0
-        self.price("rule", "estimated rule cost", cost, ledger)
+        self.add_cost("rule", "estimated rule cost", cost, ledger)
         message: Program | None = None
         if program is not None and self.rule.message_expression:
             message = self.compile("messageExpression", self.rule.message_expression, STRING)
             if message is not None:
                 words = "estimated messageExpression cost"
-                self.price("messageExpression", words, message.estimated_cost.max, ledger)
+                self.add_cost("messageExpression", words, message.estimated_cost.max, ledger)
         self.check_old_self(program, uncorrelatable)
         if program is not None and not self.errors:
             self.finish(program, message)
@@ -204,7 +204,7 @@ class _Compilation:
         self.errors.append(field.invalid(f"{self.path}.{member}", show_rule(self.rule), detail))
         return None
 
-    def price(self, member: str, words: str, cost: int, ledger: CostLedger) -> None:
+    def add_cost(self, member: str, words: str, cost: int, ledger: CostLedger) -> None:
         path = f"{self.path}.{member}"
         if cost > EXPRESSION_LIMIT:
             self.errors.append(field.forbidden(path, _format_excess(words, cost, EXPRESSION_LIMIT)))

@@ -108,9 +108,9 @@ def compile_rules(
     written, `stored` are the expressions it had before: others are new, and may use fewer
     functions. By default all expressions count as stored.
     """
-    walk = _Compiler(stored)
-    root = walk.node(node, path, cardinality=1, uncorrelatable="", root=True)
-    errors = walk.entry_errors + walk.errors + walk.ledger.find_errors(path)
+    compiler = _Compiler(stored)
+    root = compiler.compile_tree(node, path, cardinality=1, uncorrelatable="", root=True)
+    errors = compiler.entry_errors + compiler.errors + compiler.ledger.find_errors(path)
     return errors if errors else RuleSet(root)
 
 
@@ -121,7 +121,7 @@ class _Compiler:
         self.errors: list[FieldError] = []
         self.entry_errors: list[FieldError] = []
 
-    def node(
+    def compile_tree(
         self,
         node: Node,
         path: str,
@@ -140,22 +140,26 @@ class _Compiler:
         additional = items = None
         if isinstance(node.additional, Node):
             place, part = f"{path}.additionalProperties", node.additional
-            additional = self.node(part, place, cardinality=inner, uncorrelatable=uncorrelatable)
+            additional = self.compile_tree(
+                part, place, cardinality=inner, uncorrelatable=uncorrelatable
+            )
         properties: dict[str, RuleNode] = {}
         for name, child in node.properties.items():
             place = f"{path}.properties[{name}]"
-            found = self.node(child, place, cardinality=inner, uncorrelatable=uncorrelatable)
+            found = self.compile_tree(
+                child, place, cardinality=inner, uncorrelatable=uncorrelatable
+            )
             if found is not None:
                 properties[name] = found
         if node.items is not None:
             last = uncorrelatable if node.list_type == "map" else path
             place = f"{path}.items"
-            items = self.node(node.items, place, cardinality=inner, uncorrelatable=last)
+            items = self.compile_tree(node.items, place, cardinality=inner, uncorrelatable=last)
         self.entry_errors += check_entries(node, path)
         rules: tuple[CompiledRule, ...] = ()
         if node.rules and len(self.entry_errors) == before:
-            rules = self.rules(node, path, cardinality, uncorrelatable, root=root)
-        all_of = self.all_of(node, path, root=root)
+            rules = self.compile_own_rules(node, path, cardinality, uncorrelatable, root=root)
+        all_of = self.compile_all_of(node, path, root=root)
         if not (rules or properties or items or additional or all_of):
             return None
         return RuleNode(
@@ -168,7 +172,7 @@ class _Compiler:
             all_of=all_of,
         )
 
-    def rules(
+    def compile_own_rules(
         self, node: Node, path: str, cardinality: int | None, uncorrelatable: str, *, root: bool
     ) -> tuple[CompiledRule, ...]:
         declared = declare_type(node, root=root or node.embedded_resource)
@@ -192,7 +196,7 @@ class _Compiler:
         self.errors += errors
         return tuple(compiled)
 
-    def all_of(self, node: Node, path: str, *, root: bool) -> tuple[RuleNode, ...]:
+    def compile_all_of(self, node: Node, path: str, *, root: bool) -> tuple[RuleNode, ...]:
         """Compile the rules inside allOf, which run on the same value with the type of the node."""
         found: list[RuleNode] = []
         for at, part in enumerate(node.all_of):

@@ -53,13 +53,13 @@ _TOKENS = rf"""
 
 
 @functools.cache
-def _pattern(*, has_escapes: bool) -> re.Pattern[str]:
+def _compile_pattern(*, has_escapes: bool) -> re.Pattern[str]:
     return re.compile(_TOKENS if has_escapes else _TOKENS.replace(_ESCAPED_NAME, ""), re.VERBOSE)
 
 
 def tokenize(source: str, *, has_escapes: bool) -> tuple[list[Token], list[LexError]]:
     """All tokens, ending with `EOF`, and the skipped characters; escapes are names in backticks."""
-    pattern = _pattern(has_escapes=has_escapes)
+    pattern = _compile_pattern(has_escapes=has_escapes)
     tokens: list[Token] = []
     errors: list[LexError] = []
     while (pos := _read(pattern, source, errors[-1].end if errors else 0, tokens=tokens)) < len(
@@ -109,14 +109,14 @@ def _find_invalid_string_end(source: str, pos: int, quote: str) -> int:
     while at < len(source) and source[at] not in "\n\r":
         if source[at] == "\\":
             if (found := escape.match(source, at)) is None:
-                return _escape_failure(source, at)
+                return _find_invalid_escape_end(source, at)
             at = found.end()
         else:
             at += 1
     return min(at, len(source) - 1)
 
 
-def _escape_failure(source: str, at: int) -> int:
+def _find_invalid_escape_end(source: str, at: int) -> int:
     digits = {"x": 2, "X": 2, "u": 4, "U": 8}.get(source[at + 1 : at + 2], 0)
     stop = at + 1
     while digits and stop + 1 < len(source) and source[stop + 1] in "0123456789abcdefABCDEF":

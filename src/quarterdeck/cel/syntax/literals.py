@@ -24,17 +24,19 @@ def read(token: Token, pos: int, *, sign: str = "") -> Literal_:
     """
     match token.kind:
         case "NUM_INT":
-            return Literal_(pos, _integer(sign + token.text, "int", INT_MIN, INT_MAX), type=INT)
+            return Literal_(
+                pos, _parse_integer(sign + token.text, "int", INT_MIN, INT_MAX), type=INT
+            )
         case "NUM_UINT":
-            number = _integer(token.text[:-1], "uint", 0, UINT_MAX)
+            number = _parse_integer(token.text[:-1], "uint", 0, UINT_MAX)
             return Literal_(pos, UInt(number), type=UINT)
         case "NUM_FLOAT":
-            return Literal_(pos, _double(sign + token.text), type=DOUBLE)
+            return Literal_(pos, _parse_double(sign + token.text), type=DOUBLE)
     value = unescape(token.text)
     return Literal_(pos, value, type=BYTES if isinstance(value, bytes) else STRING)
 
 
-def _integer(text: str, kind: str, least: int, most: int) -> int:
+def _parse_integer(text: str, kind: str, least: int, most: int) -> int:
     if len(text) <= _MAX_DIGITS:
         number = int(text, 16 if "x" in text else 10)
         if least <= number <= most:
@@ -42,7 +44,7 @@ def _integer(text: str, kind: str, least: int, most: int) -> int:
     raise LiteralError(f"invalid {kind} literal")
 
 
-def _double(text: str) -> float:
+def _parse_double(text: str) -> float:
     number = float(text)
     if math.isinf(number):
         raise LiteralError("invalid double literal")
@@ -84,24 +86,24 @@ def unescape(token: str) -> str | bytes:
     if "\r" in body:
         body = body.replace("\r\n", "\n").replace("\r", "\n")
     if is_bytes:
-        return body.encode() if raw else _bytes(body)
-    return body if raw or "\\" not in body else _ESCAPE.sub(_character, body)
+        return body.encode() if raw else _decode_bytes(body)
+    return body if raw or "\\" not in body else _ESCAPE.sub(_decode_character, body)
 
 
-def _code(escape: str) -> int:
+def _parse_code(escape: str) -> int:
     return int(escape[1:], 16) if escape[0] in "xXuU" else int(escape, 8)
 
 
-def _character(found: re.Match[str]) -> str:
+def _decode_character(found: re.Match[str]) -> str:
     if (simple := found[2]) is not None:
         return _SIMPLE[simple]
-    code = _code(found[1])
+    code = _parse_code(found[1])
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         raise LiteralError("invalid unicode code point")
     return chr(code)
 
 
-def _bytes(body: str) -> bytes:
+def _decode_bytes(body: str) -> bytes:
     parts: list[bytes] = []
     at = 0
     for found in _ESCAPE.finditer(body):
@@ -111,7 +113,7 @@ def _bytes(body: str) -> bytes:
         elif escape[0] in "uU":
             raise LiteralError("unable to unescape string")
         else:
-            parts.append(bytes([_code(escape)]))
+            parts.append(bytes([_parse_code(escape)]))
         at = found.end()
     parts.append(body[at:].encode())
     return b"".join(parts)

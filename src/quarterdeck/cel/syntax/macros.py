@@ -34,22 +34,22 @@ def expand(call: Call, newest: int) -> Expr:
         MacroError: if the arguments of the macro are invalid.
     """
     if call.target is None:
-        return _has(call) if call.function == "has" and len(call.args) == 1 else call
+        return _expand_has(call) if call.function == "has" and len(call.args) == 1 else call
     key = (call.function, len(call.args))
     if _INTRODUCED.get(key, 0) > newest:
         return call
     if key in _QUANTIFIERS:
-        return _quantifier(call, call.target, _QUANTIFIERS[key])
+        return _expand_quantifier(call, call.target, _QUANTIFIERS[key])
     if key in _TRANSFORMS:
-        return _transform(call, call.target)
+        return _expand_transform(call, call.target)
     if key == ("sortBy", 2):
-        return _sort_by(call, call.target)
+        return _expand_sort_by(call, call.target)
     if key in (("optMap", 2), ("optFlatMap", 2)):
-        return _optional_map(call, call.target)
+        return _expand_optional_map(call, call.target)
     return call
 
 
-def _has(call: Call) -> Expr:
+def _expand_has(call: Call) -> Expr:
     argument = call.args[0]
     if not isinstance(argument, Select) or argument.test:
         raise MacroError(argument.pos, "invalid argument to has() macro")
@@ -87,7 +87,7 @@ _INTRODUCED: dict[tuple[str, int], int] = {
 """The releases that introduced macros which not every release has."""
 
 
-def _variables(call: Call, count: int, message: str) -> tuple[str, str]:
+def _read_variables(call: Call, count: int, message: str) -> tuple[str, str]:
     names: list[str] = []
     for argument in call.args[:count]:
         if not isinstance(argument, Ident) or argument.absolute:
@@ -100,18 +100,18 @@ def _variables(call: Call, count: int, message: str) -> tuple[str, str]:
     return names[0], names[1] if count == 2 else ""
 
 
-def _quantifier(call: Call, target: Expr, what: tuple[ComprehensionKind, int]) -> Expr:
+def _expand_quantifier(call: Call, target: Expr, what: tuple[ComprehensionKind, int]) -> Expr:
     kind, count = what
-    var, var2 = _variables(call, count, "argument must be a simple name")
+    var, var2 = _read_variables(call, count, "argument must be a simple name")
     return Comprehension(
         call.pos, kind=kind, range=target, var=var, var2=var2, condition=call.args[-1], step=None
     )
 
 
-def _transform(call: Call, target: Expr) -> Expr:
+def _expand_transform(call: Call, target: Expr) -> Expr:
     kind, count = _TRANSFORMS[call.function, len(call.args)]
     message = "argument is not an identifier" if count == 1 else "argument must be a simple name"
-    var, var2 = _variables(call, count, message)
+    var, var2 = _read_variables(call, count, message)
     rest = call.args[count:]
     condition: Expr | None = rest[0] if kind == "filter" or len(rest) == 2 else None
     step: Expr | None = None if kind == "filter" else rest[-1]
@@ -120,7 +120,7 @@ def _transform(call: Call, target: Expr) -> Expr:
     )
 
 
-def _optional_map(call: Call, target: Expr) -> Expr:
+def _expand_optional_map(call: Call, target: Expr) -> Expr:
     name = call.args[0]
     if not isinstance(name, Ident):
         raise MacroError(name.pos, f"{call.function}() variable name must be a simple identifier")
@@ -128,9 +128,9 @@ def _optional_map(call: Call, target: Expr) -> Expr:
     return OptionalMap(call.pos, target=target, var=name.name, body=call.args[1], flat=flat)
 
 
-def _sort_by(call: Call, target: Expr) -> Expr:
+def _expand_sort_by(call: Call, target: Expr) -> Expr:
     """Expand `sortBy` to a function of the list and of its keys, which a `map` computes."""
-    var, _ = _variables(call, 1, "argument is not an identifier")
+    var, _ = _read_variables(call, 1, "argument is not an identifier")
     keys = Comprehension(
         call.pos, kind="map", range=target, var=var, var2="", condition=None, step=call.args[1]
     )

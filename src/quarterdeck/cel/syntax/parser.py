@@ -87,7 +87,7 @@ class _Parser(TokenStream):
         except RecursionError:
             self.report(0, f"expression recursion limit exceeded: {MAX_DEPTH}")
         if self.issues or self.skipped or tree is None:
-            raise CompileError(self.source, [*self.show_skipped(), *self.issues])
+            raise CompileError(self.source, [*self.list_skipped(), *self.issues])
         return tree
 
     def diagnose(self) -> list[Issue]:
@@ -100,12 +100,12 @@ class _Parser(TokenStream):
                 found = diagnose(
                     self.source, self.tokens, self.skipped, has_escapes=self.has_escapes
                 )
-        return [self.syntax_issue(each.token.pos, each.message) for each in found]
+        return [self.build_syntax_issue(each.token.pos, each.message) for each in found]
 
-    def show_skipped(self) -> list[Issue]:
-        return [self.syntax_issue(bad.pos, bad.message) for bad in self.skipped]
+    def list_skipped(self) -> list[Issue]:
+        return [self.build_syntax_issue(bad.pos, bad.message) for bad in self.skipped]
 
-    def syntax_issue(self, pos: int, message: str) -> Issue:
+    def build_syntax_issue(self, pos: int, message: str) -> Issue:
         if not self.has_escapes:  # older releases use the message as a format string
             message = _GO_VERB.sub(r"%!\1(MISSING)", message)
         line, column = locate(self.source, pos)
@@ -152,34 +152,34 @@ class _Parser(TokenStream):
     def parse_unary(self) -> Expr:
         sign = self.token
         if sign.kind not in ("!", "-"):
-            return self.member(self.parse_primary())
+            return self.parse_members(self.parse_primary())
         count = 0
         while self.token.kind == sign.kind:
             if sign.kind == "-" and self.peek_next() in ("NUM_INT", "NUM_FLOAT"):
-                operand = self.member(self.parse_literal(self.take().pos, sign="-"))
+                operand = self.parse_members(self.parse_literal(self.take().pos, sign="-"))
                 break
             count += 1
             self.take()
         else:
-            operand = self.member(self.parse_primary())
+            operand = self.parse_members(self.parse_primary())
         return Call(sign.pos, f"{sign.kind}_", [operand]) if count % 2 else operand
 
     # members
 
-    def member(self, operand: Expr) -> Expr:
+    def parse_members(self, operand: Expr) -> Expr:
         chain = 0
         while True:
             if self.token.kind == ".":
-                operand = self.select(operand)
+                operand = self.parse_selection(operand)
             elif self.token.kind == "[":
-                operand = self.index(operand)
+                operand = self.parse_index(operand)
             else:
                 return operand
             chain += 1
             if chain > MAX_DEPTH:
                 self.report_too_deep(self.token.pos)
 
-    def select(self, operand: Expr) -> Expr:
+    def parse_selection(self, operand: Expr) -> Expr:
         dot = self.take()
         optional = self.accept("?") is not None
         if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
@@ -188,20 +188,20 @@ class _Parser(TokenStream):
         if name.kind == "ESC_IDENTIFIER" and self.newest < NEVER:
             self.report(name.pos, "unsupported syntax: '`'")
         if name.kind == "IDENTIFIER" and self.token.kind == "(" and not optional:
-            return self.call(name, operand)
+            return self.parse_call(name, operand)
         field = name.text.strip("`")
         if optional:
             return Call(dot.pos, "_?._", [operand, Literal_(name.pos, field, type=STRING)])
         return Select(dot.pos, operand, field, field)
 
-    def index(self, operand: Expr) -> Expr:
+    def parse_index(self, operand: Expr) -> Expr:
         bracket = self.take()
         optional = self.accept("?") is not None
         argument = self.parse_expression()
         self.expect("]")
         return Call(bracket.pos, "_[?_]" if optional else "_[_]", [operand, argument])
 
-    def call(self, name: Token, target: Expr | None) -> Expr:
+    def parse_call(self, name: Token, target: Expr | None) -> Expr:
         opening = self.take()
         try:
             call = Call(opening.pos, name.text, self.parse_arguments(), target)
@@ -224,7 +224,7 @@ class _Parser(TokenStream):
         token = self.token
         match token.kind:
             case "IDENTIFIER":
-                return self.name(self.take(), absolute=False)
+                return self.parse_name(self.take(), absolute=False)
             case "STRING" | "NUM_INT" | "NUM_FLOAT" | "NUM_UINT" | "BYTES":
                 return self.parse_literal(token.pos)
             case "(":
@@ -233,16 +233,16 @@ class _Parser(TokenStream):
                 self.expect(")")
                 return inner
             case "[":
-                return self.list_literal(self.take())
+                return self.parse_list(self.take())
             case "{":
-                return self.map_literal(self.take())
+                return self.parse_map(self.take())
             case "true" | "false":
                 return Literal_(self.take().pos, token.kind == "true", type=BOOL)
             case "null":
                 return Literal_(self.take().pos, None, type=NULL)
             case ".":
                 self.take()
-                return self.name(self.expect("IDENTIFIER"), absolute=True)
+                return self.parse_name(self.expect("IDENTIFIER"), absolute=True)
         raise Unexpected
 
     def parse_literal(self, pos: int, *, sign: str = "") -> Expr:
@@ -251,18 +251,18 @@ class _Parser(TokenStream):
         except literals.LiteralError as error:
             return self.report(pos, str(error))
 
-    def name(self, token: Token, *, absolute: bool) -> Expr:
-        if (message := self.message(token, absolute=absolute)) is not None:
+    def parse_name(self, token: Token, *, absolute: bool) -> Expr:
+        if (message := self.parse_message(token, absolute=absolute)) is not None:
             return message
         if token.text in RESERVED:
             return self.report(token.pos, f"reserved identifier: {token.text}")
         if self.token.kind == "(":
-            return self.call(token, None)
+            return self.parse_call(token, None)
         return Ident(token.pos, token.text, absolute=absolute)
 
     # messages, lists and maps
 
-    def message(self, token: Token, *, absolute: bool) -> Expr | None:
+    def parse_message(self, token: Token, *, absolute: bool) -> Expr | None:
         """Parse `a.b.Name{…}`; None if no brace follows the dotted name."""
         if "{" not in self.source:
             return None
@@ -293,7 +293,7 @@ class _Parser(TokenStream):
         """Whether the brackets contain only a comma."""
         return self.token.kind == "," and self.peek_next() == closing
 
-    def list_literal(self, bracket: Token) -> Expr:
+    def parse_list(self, bracket: Token) -> Expr:
         elements: list[Expr] = []
         optional: set[int] = set()
         if self.is_lone_comma("]"):
@@ -307,7 +307,7 @@ class _Parser(TokenStream):
         self.expect("]")
         return ListExpr(bracket.pos, elements, frozenset(optional))
 
-    def map_literal(self, brace: Token) -> Expr:
+    def parse_map(self, brace: Token) -> Expr:
         entries: list[Entry] = []
         if self.is_lone_comma("}"):
             self.take()

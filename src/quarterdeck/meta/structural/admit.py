@@ -319,7 +319,10 @@ def _fill_default(child: Node, job: _Job) -> Any:
 
 
 def _compile_null_rule(node: Node, task: Task) -> Callable[[str], bool] | None:
-    """Compile the test of which members drop a null: those whose schema is not nullable."""
+    """Compile the test of which members drop a null: those that are not nullable.
+
+    With `KEEP_NULLS` they must also have a default.
+    """
 
     def drops(child: Node) -> bool:
         has_default = child.has_default and child.default is not None

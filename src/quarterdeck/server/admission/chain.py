@@ -165,8 +165,8 @@ class Admission:
             if not isinstance(plugin, ScopedPlugin) or name in plugin.resources
         ]
         calls = _Calls(
-            tuple(each.admit for each in met if _acts(each, "admit", ValidatingPlugin)),
-            tuple(each.validate for each in met if _acts(each, "validate", MutatingPlugin)),
+            tuple(each.admit for each in met if _overrides(each, "admit", ValidatingPlugin)),
+            tuple(each.validate for each in met if _overrides(each, "validate", MutatingPlugin)),
         )
         if len(self._calls) >= _MOST_RESOURCES:
             self._calls.clear()
@@ -174,6 +174,6 @@ class Admission:
         return calls
 
 
-def _acts(plugin: Plugin, method: str, idle: type) -> bool:
+def _overrides(plugin: Plugin, method: str, idle: type) -> bool:
     """Whether a plugin overrides a method that does nothing in `idle`."""
     return getattr(type(plugin), method) is not getattr(idle, method)

@@ -235,7 +235,7 @@ def _validate_request(amount: Any, limit: Any, path: str, name: str) -> Iterator
 
 
 def _may_overcommit(name: str) -> bool:
-    """Whether requests may be below limits: for Kubernetes' own resources but huge pages."""
+    """Whether requests may be below limits: only of native resources, not of huge pages."""
     domain, slash, _ = name.partition("/")
     is_native = not slash or domain.endswith("kubernetes.io")
     return is_native and not name.startswith("hugepages-")

@@ -176,8 +176,8 @@ def compute_qos_class(spec: Object) -> str:
     equal = True
     for container in containers:
         resources = container.get("resources") or {}
-        asked = _compute(resources.get("requests"))
-        capped = _compute(resources.get("limits"))
+        asked = _get_amounts(resources.get("requests"))
+        capped = _get_amounts(resources.get("limits"))
         requests, limits = requests or bool(asked), limits or bool(capped)
         all_limited = all_limited and capped.keys() >= {"cpu", "memory"}
         equal = equal and all(capped.get(name) == amount for name, amount in asked.items())
@@ -186,7 +186,7 @@ def compute_qos_class(spec: Object) -> str:
     return "Guaranteed" if all_limited and equal else "Burstable"
 
 
-def _compute(amounts: dict[str, Any] | None) -> dict[str, str]:
+def _get_amounts(amounts: dict[str, Any] | None) -> dict[str, str]:
     return {
         name: str(amount)
         for name, amount in (amounts or {}).items()

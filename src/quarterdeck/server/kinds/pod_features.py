@@ -128,7 +128,7 @@ def validate_init_resize_policy(container: Object, path: str) -> FieldErrors:
 
 
 def validate_claims(container: Object, path: str, claims: Iterable[str]) -> FieldErrors:
-    """Check which of the pod's claims a container uses."""
+    """Check the resource claims of a container, which must be claims of its pod."""
     known, seen = sorted(set(claims)), set[str]()
     for index, claim in enumerate(get_items(container, "resources", "claims")):
         place = f"{path}.resources.claims[{index}]"
@@ -189,7 +189,7 @@ def validate_pod_claims(spec: Object, path: str) -> FieldErrors:
 
 
 def validate_user_namespace(spec: Object, path: str) -> FieldErrors:
-    """Check that a pod with its own user namespace uses no other namespaces of the host."""
+    """Check that a pod with its own user namespace uses no host namespaces or block devices."""
     if spec.get("hostUsers") is not False:
         return
     text = "when `hostUsers` is false"

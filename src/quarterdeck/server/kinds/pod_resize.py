@@ -15,7 +15,7 @@ RESIZE = "resize"
 _LISTS = ("containers", "initContainers")
 _RESIZABLE = ("cpu", "memory")
 _TAKEN = ("resources", "resizePolicy")
-_NOWHERE = "[]"
+_EMPTY_PATH = "[]"
 """The field that Kubernetes shows for an empty path."""
 _MIRROR = "kubernetes.io/config.mirror"
 
@@ -58,10 +58,10 @@ def _get_names(containers: Sequence[Object]) -> list[str]:
 def validate_resize(pod: Object, old: Object) -> Iterator[FieldError]:
     """Check a resize; the new spec itself is validated like that of every pod."""
     if _MIRROR in get_mapping(old, "metadata", "annotations"):
-        yield forbidden(_NOWHERE, "static pods cannot be resized")
+        yield forbidden(_EMPTY_PATH, "static pods cannot be resized")
         return
     if get_field(old, "spec", "os", "name") == "windows":
-        yield forbidden(_NOWHERE, "windows pods cannot be resized")
+        yield forbidden(_EMPTY_PATH, "windows pods cannot be resized")
         return
     spec, before = get_mapping(pod, "spec"), get_mapping(old, "spec")
     quality = get_field(old, "status", "qosClass") or compute_qos_class(before)

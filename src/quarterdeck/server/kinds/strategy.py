@@ -175,9 +175,9 @@ class BuiltinStrategy:
             return False
         if context.subresource != STATUS:
             rules = self.rules
-            if rules.annotations_bump_generation and _differ(value, old, "annotations"):
+            if rules.annotations_bump_generation and _has_changed(value, old, "annotations"):
                 return True
-            if rules.labels_bump_generation and _differ(value, old, "labels"):
+            if rules.labels_bump_generation and _has_changed(value, old, "labels"):
                 return True
         exempt = self.rules.generation_exempt
         return any(
@@ -271,7 +271,7 @@ def get_text(value: Object, path: str, absent: str = "") -> str:
             return str(place)
 
 
-def _differ(value: Object, old: Object, member: str) -> bool:
+def _has_changed(value: Object, old: Object, member: str) -> bool:
     """Whether a mapping in the metadata changed."""
     after, before = (each["metadata"].get(member) or {} for each in (value, old))
     return bool(after != before)

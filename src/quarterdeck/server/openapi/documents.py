@@ -77,7 +77,7 @@ class OpenApiDocuments:
     def get_swagger(self) -> ServedDocument:
         """`/openapi/v2`: everything in one Swagger document."""
         names = sorted(self._resources)
-        digest = _digest("v2", *(self._hash(name) for name in names))
+        digest = _compute_digest("v2", *(self._hash(name) for name in names))
         kept = self._built.get("")
         if kept is None or kept[0] != digest:
             everything = [each for name in names for each in self._resources[name]]
@@ -90,7 +90,7 @@ class OpenApiDocuments:
     def _hash(self, name: str) -> str:
         if name not in self._hashes:
             parts = sorted(self._list_etag_parts(self._resources[name]))
-            self._hashes[name] = _digest(self.git_version, *parts)
+            self._hashes[name] = _compute_digest(self.git_version, *parts)
         return self._hashes[name]
 
     def _list_etag_parts(self, resources: list[Resource]) -> Iterator[str]:
@@ -131,10 +131,10 @@ def build_document_name(version: GroupVersion) -> str:
 
 def _build_served(document: Document) -> ServedDocument:
     body = json.encode(document)
-    return ServedDocument(body, gzip.compress(body, 6, mtime=0), _digest(body))
+    return ServedDocument(body, gzip.compress(body, 6, mtime=0), _compute_digest(body))
 
 
-def _digest(*parts: str | bytes) -> str:
+def _compute_digest(*parts: str | bytes) -> str:
     digest = hashlib.sha512()
     for part in parts:
         digest.update(part.encode() if isinstance(part, str) else part)

@@ -193,7 +193,7 @@ class Updater:
         owned = _group_by_version(managers)
         kept = with_named_fields(owned.pop(version, LEAF), kind)
         if not subtract_tries(previous, kept):
-            return merged  # all of it is owned still, so nothing can go
+            return merged  # all of it is still owned, so nothing is removed
         before = _list_named_fields(converted, kind)
         pruned = remove(converted, previous, kind)
         kept = merge_tries(_list_named_fields(pruned, kind), kept)

@@ -194,7 +194,7 @@ def _compare_items(
 def find_problems(value: Any, kind: Type, *, unique: bool, path: Path = ()) -> list[str]:
     """Find why a value does not fit a type; each error is `path: problem`.
 
-    `path` has elements of field sets, formatted for messages only: nearly every value fits.
+    `path` consists of path elements, which are formatted only for an error: most values fit.
     """
     if isinstance(value, dict) and kind.has_map:
         found: list[str] = []
@@ -268,5 +268,5 @@ def _format_expectation(value: Any, kind: Type) -> str:
 
 
 def _format_pointer(value: Any) -> str:
-    """A value as Go prints a pointer to the struct around it."""
+    """Format a value as Go prints a pointer to the struct that contains it."""
     return f"&{{{format_go_value(value)}}}"

@@ -91,7 +91,7 @@ class Source:
         """Compile the function."""
         text = "\n".join([*self._lines, f"    {self._result}"])
         scope = dict(self._scope)
-        exec(compile(text, "<schema>", "exec"), scope)  # of the user's only quoted names
+        exec(compile(text, "<schema>", "exec"), scope)  # contains user input only as quoted names
         run: Callable[[Any], Any] = scope["run"]
         return run
 

@@ -40,10 +40,10 @@ def _is_collection_only(attributes: AdmissionAttributes) -> bool:
     """Whether an update changes only owner references, finalizers or managedFields."""
     if attributes.old is None or attributes.value is None:
         return False
-    return _without(attributes.value) == _without(attributes.old)
+    return _drop_collection_fields(attributes.value) == _drop_collection_fields(attributes.old)
 
 
-def _without(value: dict[str, object]) -> dict[str, object]:
+def _drop_collection_fields(value: dict[str, object]) -> dict[str, object]:
     metadata = value.get("metadata")
     assert isinstance(metadata, dict)
     kept = {name: each for name, each in metadata.items() if name not in _GARBAGE_COLLECTION}

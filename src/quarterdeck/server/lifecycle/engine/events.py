@@ -16,7 +16,7 @@ def build_event(action: Record, now: str) -> Object:
         "kind": "Event",
         "apiVersion": "v1",
         "metadata": {
-            "name": f"{action.about['metadata']['name']}.{_digest(action, involved)}",
+            "name": f"{action.about['metadata']['name']}.{_compute_digest(action, involved)}",
             "namespace": involved.get("namespace") or "default",
         },
         "involvedObject": involved,
@@ -48,7 +48,7 @@ def _build_reference(about: Object, field_path: str) -> Object:
     return {name: text for name, text in reference.items() if text}
 
 
-def _digest(action: Record, involved: Object) -> str:
+def _compute_digest(action: Record, involved: Object) -> str:
     """Hash the content of an event, so that a repeated event is counted."""
     parts = (involved.get("uid") or "", action.reason, action.message, action.component)
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
