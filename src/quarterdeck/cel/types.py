@@ -76,7 +76,7 @@ class Type:
         self.params = tuple(params)
         self.fields: Mapping[str, StructField] = fields if fields is not None else _NO_FIELDS
         self.max_elements = max_elements
-        """The largest size the schema allows; 0 where sizes mean nothing."""
+        """The largest size that the schema allows; 0 for types without a size."""
         self.min_size = min_size
         """The fewest bytes a value takes as JSON."""
         self.nullable = nullable

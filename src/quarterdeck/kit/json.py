@@ -51,8 +51,8 @@ def decode(text: bytes | str) -> Any:
 def decode_in_steps(text: bytes) -> Any:
     """As `decode`, for large texts in a thread: other threads get a turn between members.
 
-    The reader holds the interpreter for all of a text. Members are cut out first, and each is read
-    by itself if it is large. That takes twice the time in all, and half of it or less at once.
+    The decoder holds the GIL for a whole text. So the members are split first, and large ones are
+    decoded separately. That takes twice the time in total, but at most half of it at once.
 
     Raises:
         JsonError: as `decode`.

@@ -1,4 +1,4 @@
-"""The C library's allocator, where it is glibc's."""
+"""Settings of glibc's allocator."""
 
 _M_ARENA_MAX = -8
 

@@ -2,7 +2,7 @@
 
 `check_id_token` is pure. `Issuer` fetches the discovery document and the key set over HTTPS, and
 fetches the keys again when a token names one it has not seen, at most once in ten seconds: issuers
-rotate their keys, and a caller who invents key names must not make us flood the issuer.
+rotate their keys, and a client with invented key names must not cause many requests to the issuer.
 """
 
 import asyncio

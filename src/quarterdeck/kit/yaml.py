@@ -35,8 +35,8 @@ class YamlError(ValueError):
 def load(text: str | bytes, *, duplicates: list[str] | None = None) -> Any:
     """Read one document; an empty one is None.
 
-    A key that comes twice is an error, unless `duplicates` is given: the last one counts then, and
-    each is described there with its line.
+    A duplicate key is an error, unless `duplicates` is given: then the last value is used, and the
+    key is added to the list with its line.
 
     Raises:
         YamlError: if it is not YAML, or there is more than one document.
@@ -147,7 +147,7 @@ def _check_depth(text: str) -> None:
     """Count levels event by event, which needs no stack.
 
     Raises:
-        YamlError: where it is too deep.
+        YamlError: if the nesting is too deep.
     """
     import yaml
 

@@ -1,7 +1,7 @@
-"""Keep what our types do not know while changing what they do.
+"""Applies changes of typed objects to their documents, and keeps fields that the types lack.
 
-Pure functions on plain JSON data. `apply_overlay` is a three-way merge: where `before` and `after`
-agree the original stays as it is, where they differ `after` wins.
+The functions are pure, on plain JSON data. `apply_overlay` is a three-way merge: where `before` and
+`after` are equal the original is kept, where they differ it gets the value of `after`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ _IDENTITIES = ("uid", "name", "type", "key")
 def apply_overlay(
     original: Mapping[str, Any], *, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """`original` with the difference between `before` and `after` applied.
+    """Apply the difference between `before` and `after` to `original`.
 
-    `before` is what typed decoding made of `original`, so every member that only `original` has is
-    unknown to the type, and is kept.
+    `before` is `original` after typed decoding, so a member that only `original` has is unknown to
+    the type, and is kept.
     """
     merged = dict(original)
     for name in before.keys() - after.keys():

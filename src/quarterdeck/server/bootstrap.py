@@ -142,7 +142,7 @@ def _has_same_rules(before: Entry, after: Entry) -> bool:
     old_names = (old.status or {}).get("acceptedNames")
     if old_names != (new.status or {}).get("acceptedNames"):
         return False
-    # the order of members may differ where nothing else does
+    # equal specs may have their members in another order
     return old.spec == new.spec or kit_json.decode(old.spec) == kit_json.decode(new.spec)
 
 

@@ -20,7 +20,7 @@ _ROLES = ("Role", "ClusterRole")
 
 
 def reconcile(core: Core) -> list[Ticket]:
-    """Make what is missing, and add what an older version lacked."""
+    """Create missing default objects, and add missing rules and subjects to existing ones."""
     tickets = [_reconcile_one(core, default) for default in default_objects()]
     return [ticket for ticket in tickets if ticket is not None]
 

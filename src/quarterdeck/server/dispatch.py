@@ -168,10 +168,10 @@ def _find_scale_handler(verb: str) -> Handler:
 
 
 def _find_subresource_handler(subresource: str) -> Handler:
-    """Find what creates a subresource.
+    """Find the handler of a POST to a subresource.
 
     Raises:
-        NotFound: if it cannot be created.
+        NotFound: if it has none.
     """
     match subresource:
         case binding.BINDING:

@@ -1,7 +1,7 @@
 """Fan-out of committed events to watchers.
 
-Publishing never waits: a watcher has a bounded buffer, and one that is full when more comes is
-dropped: its consumer gets `SlowWatcher` and resumes after the last revision it received. A consumer
+Publishing never waits: a watcher has a bounded buffer, and is dropped if an event does not fit
+into it: its consumer gets `SlowWatcher` and resumes after the last revision it received. A consumer
 that is behind gets the missed events in slices, and other tasks run between them.
 """
 

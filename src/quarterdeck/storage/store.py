@@ -139,7 +139,7 @@ class Store:
         return self._rewind(revision, self._history.after(revision))
 
     async def snapshot_at(self, revision: int) -> Snapshot:
-        """The state at any revision that is not compacted, from the log where need be."""
+        """The state at any revision that is not compacted; reads the log if necessary."""
         self._check_readable(revision)
         if revision >= self._history.floor or revision in self._past:
             return self.snapshot(revision)

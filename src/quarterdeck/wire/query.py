@@ -1,7 +1,7 @@
 """Query options of every verb, typed on both sides: `parse(options.build()) == options`.
 
 Booleans follow Kubernetes: anything but `0` and `false` is true, so `watch=True` and a bare `watch`
-are. Checks that answer 422 belong to the server; what cannot even be read is a 400 here.
+are. Values that cannot be parsed are a 400 here; checks that answer 422 are in the server.
 """
 
 import functools

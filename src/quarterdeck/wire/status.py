@@ -149,7 +149,7 @@ class NotFound(ApiError):
 
     @classmethod
     def resource(cls) -> Self:
-        """No such resource in a group we serve."""
+        """Build the error for an unknown resource in a group that is served."""
         return cls("the server could not find the requested resource", details=Details())
 
 
@@ -277,7 +277,7 @@ class InternalError(ApiError):
 
     @classmethod
     def of(cls, problem: str) -> Self:
-        """Name what went wrong, as Kubernetes does."""
+        """Build the error with Kubernetes' text for a problem."""
         return cls(
             f"Internal error occurred: {problem}", details=Details(causes=(Cause(message=problem),))
         )

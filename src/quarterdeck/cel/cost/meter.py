@@ -1,10 +1,10 @@
-"""Counting what an evaluation costs while it runs."""
+"""Counts the cost of an evaluation while it runs."""
 
 from quarterdeck.cel.errors import BudgetExceeded
 
 
 class Meter:
-    """Counts what an evaluation costs, and ends it at the limit."""
+    """Counts the cost of an evaluation, and ends it at the limit."""
 
     __slots__ = ("cost", "limit")
 

@@ -31,7 +31,7 @@ def evaluate_call(evaluator: Evaluator, node: Call) -> Any:
     return function(evaluator, node)
 
 
-# what may leave arguments unevaluated
+# calls that may not evaluate all arguments
 
 
 def _evaluate_logical(evaluator: Evaluator, node: Call) -> bool:

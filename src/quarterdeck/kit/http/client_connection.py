@@ -111,7 +111,7 @@ class ClientConnection(asyncio.Protocol):
         """Send a request and wait for the head of its response.
 
         Raises:
-            HttpError: the connection ended, stayed silent, or brought no HTTP.
+            HttpError: the connection ended, timed out, or the response is not HTTP.
         """
         if self._transport is None or self.is_gone:
             raise PeerGone("the connection was closed before the request was sent")

@@ -78,7 +78,7 @@ class Link:
 
 
 class MemoryTransport(asyncio.Transport):
-    """One end. What is written waits here until the other end takes it."""
+    """One end of a link; it buffers what is written until the other end reads it."""
 
     other: "MemoryTransport"
 
@@ -187,7 +187,7 @@ class MemoryTransport(asyncio.Transport):
     # --- delivery -------------------------------------------------------------------------------
 
     def deliver_soon(self) -> None:
-        """Let the other end take what waits, on the next turn or after the latency."""
+        """Schedule the delivery of buffered bytes, for the next turn or after the latency."""
         link = self._link
         if self._scheduled or not self._outgoing or link.is_frozen or self.is_lost:
             return

@@ -67,8 +67,8 @@ class Carrier(Protocol):
 class Request:
     """One request. The body is read at most once, by `read` or by `stream`.
 
-    The parser fills requests in attribute by attribute, since a constructor with as many arguments
-    would cost more than the rest of it; `Request.of` makes one by hand.
+    The parser sets each attribute, because a constructor with so many arguments would cost more
+    than the rest of it; `Request.of` builds a request without a parser.
     """
 
     __slots__ = (

@@ -1,8 +1,8 @@
-"""Bytes to requests, without I/O: llhttp's callbacks made into whole request heads and bodies.
+"""Parses bytes to requests, without I/O: collects llhttp's callbacks to heads and bodies.
 
-llhttp is strict about syntax but holds no limits; they are here, together with what it leaves to
-its caller: one `Host`, known transfer codings, HTTP versions, and requests to upgrade, which are
-read as ordinary ones.
+llhttp is strict about syntax but has no limits. They are here, together with the checks that it
+leaves to its caller: one `Host`, known transfer codings, HTTP versions, and requests to upgrade,
+which are read as ordinary ones.
 """
 
 from typing import NoReturn, Protocol

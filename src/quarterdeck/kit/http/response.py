@@ -96,7 +96,7 @@ class ClientResponse:
         """Drop the rest of the body; a connection that still carries it is closed."""
         if not self._body_buffer.ended:
             self._source.abandon(self)
-            await asyncio.sleep(0)  # so that the transport has let go of it
+            await asyncio.sleep(0)  # so that the transport can close the connection
 
     @property
     def is_complete(self) -> bool:

@@ -68,7 +68,7 @@ class SendBuffer:
             await self.blocked.wait()
 
     def is_stalled(self, now: float) -> bool:
-        """Whether the peer has taken nothing for too long of what there is to take."""
+        """Whether the peer has read nothing of the unsent bytes for `write_timeout_s`."""
         unsent = self.unsent
         flushed = self.written - unsent
         if unsent == 0 or flushed > self._flushed:

@@ -102,7 +102,7 @@ class Server:
         return listener
 
     def start(self) -> None:
-        """Start the ticker; listening does so by itself."""
+        """Start the ticker; `listen` calls this too."""
         if self._ticker is None:
             self._ticker = asyncio.get_running_loop().create_task(self._tick(), name="http-ticker")
 
@@ -111,7 +111,7 @@ class Server:
         return ServerConnection(self._state)
 
     async def drain(self, timeout_s: float) -> None:
-        """Stop accepting, let running requests end, tell streams to end; cut off what remains.
+        """Stop accepting, wait for running requests, ask streams to end; cut off the rest.
 
         Streams cut off here still end with a proper last chunk. The server is closed afterwards.
         """

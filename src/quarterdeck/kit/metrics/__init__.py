@@ -14,7 +14,7 @@ label values all are `OVERFLOW`, so sums over a counter or a histogram stay righ
 such series, because values of different things have no sum: its further label sets are not
 shown. Both are counted in `quarterdeck_metrics_overflow_total{metric="..."}`.
 
-On a hot path, ask for a series once and keep it: `ok = requests.labels("200")`, then `ok.inc()`.
+On a hot path, get a series once and keep it: `ok = requests.labels("200")`, then `ok.inc()`.
 """
 
 from quarterdeck.kit.metrics.registry import DEFAULT_MAX_SERIES, OVERFLOW, Family, Registry

@@ -141,7 +141,7 @@ def _decode_time(value: Any, show: Callable[[datetime], str], *, layout: str) ->
     return _read_time(value, show, layout=layout)
 
 
-@functools.lru_cache(1024)  # the times of an object come again with each of its writes
+@functools.lru_cache(1024)  # every write of an object has the same times
 def _read_time(value: str, show: Callable[[datetime], str], *, layout: str) -> str | None:
     try:
         moment = rfc3339.parse(value)
@@ -153,7 +153,7 @@ def _read_time(value: str, show: Callable[[datetime], str], *, layout: str) -> s
 
 
 def _find_time_error(value: str) -> tuple[str, str]:
-    """Find the rest of a time that Go cannot read, and the part of the layout it expects there."""
+    """Find where Go cannot parse a time: the remaining text, and the expected layout element."""
     for part, shape in _TIME_PARTS:
         match = shape.match(value)
         if match is None:

@@ -16,7 +16,7 @@ class ClientCertificates:
     """Client certificates that TLS has verified: CN is the name, O are the groups."""
 
     def __init__(self, authorities: Authorities | None = None) -> None:
-        """`authorities` are needed where TLS verifies certificates of others too."""
+        """`authorities` are needed if TLS also accepts certificates of other authorities."""
         self._authorities = authorities
 
     def authenticate(self, request: http.Request) -> User | None:

@@ -120,7 +120,7 @@ def _validate_version(
         yield from version_rules.validate_columns(version, f"{path}.additionalPrinterColumns")
     has_schema = "schema" not in shared and version.get("schema")
     if version.get("selectableFields") and not has_schema and "selectableFields" not in shared:
-        # Kubernetes keeps what all versions share apart, and does not find the schema here
+        # Kubernetes moves what all versions share to the top level, and finds no schema here
         text = (
             "may only be set when `version.schema.openAPIV3Schema` is not included"
             if has_feature("NewerMessages")

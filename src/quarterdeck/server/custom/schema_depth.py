@@ -1,7 +1,7 @@
-"""How deeply a schema may be nested.
+"""Limits how deeply a schema may be nested.
 
-Schemas are walked by recursive functions, when they are compiled and for every object. A limit far
-above what people write keeps a hostile one from ending the process.
+Recursive functions walk schemas when they are compiled and for every object. A limit far above that
+of real schemas keeps a malicious one from crashing the process.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

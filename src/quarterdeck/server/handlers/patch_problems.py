@@ -10,7 +10,7 @@ _OPERATION_FIELDS = frozenset({"op", "path", "from", "value"})
 
 
 def find_patch_problems(body: bytes, media: str, validation: str) -> list[str]:
-    """Find what field validation reports of the patch itself, rather than of the patched object."""
+    """Find the errors of field validation in the patch itself, not in the patched object."""
     if validation == "Ignore":
         return []
     document = kit_json.decode(body)

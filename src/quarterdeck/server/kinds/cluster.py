@@ -118,7 +118,7 @@ def _build_lease_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 def _drop_strategy(value: Object, *_: object) -> None:
-    """Drop what belongs to a feature of Kubernetes 1.32 that is off."""
+    """Drop the fields of CoordinatedLeaderElection, which is off."""
     for member in ("strategy", "preferredHolder"):
         get_mapping(value, "spec").pop(member, None)
 

@@ -1,4 +1,4 @@
-"""API services and component statuses: what kubectl shows of them."""
+"""API services and component statuses: validation and table cells."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ def _build_component_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 def _validate_service(value: Object, context: Context) -> Iterator[FieldError]:
-    """Check where a group is served, and how it ranks among others."""
+    """Check the name, priorities and Service of an APIService."""
     spec = get_mapping(value, "spec")
     group, version = spec.get("group") or "", spec.get("version") or ""
     name = value["metadata"].get("name") or ""

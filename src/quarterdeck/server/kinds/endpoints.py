@@ -1,4 +1,4 @@
-"""Endpoints and endpoint slices: what they default and what makes sense in them."""
+"""Endpoints and endpoint slices: defaults and validation."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

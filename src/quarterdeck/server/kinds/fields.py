@@ -6,7 +6,7 @@ from quarterdeck.server.registry.resource import Object
 
 
 def get_field(value: Object, *names: str) -> Any:
-    """Return the value at a path; None where a step is missing."""
+    """Return the value at a path; None if a member of the path is missing."""
     place: Any = value
     for name in names:
         if not isinstance(place, dict):

@@ -162,7 +162,7 @@ def _validate_node_update(value: Object, old: Object, context: Context) -> Itera
 
 
 def _drop_config(value: Object, *_: object) -> None:
-    """Drop what belongs to a feature that Kubernetes removed."""
+    """Drop the fields of dynamic kubelet configuration, which Kubernetes removed."""
     get_mapping(value, "spec").pop("configSource", None)
     get_mapping(value, STATUS).pop("config", None)
 

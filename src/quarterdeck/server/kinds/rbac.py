@@ -1,4 +1,4 @@
-"""Roles and who holds them."""
+"""Roles and role bindings."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

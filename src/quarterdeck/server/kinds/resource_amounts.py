@@ -1,4 +1,4 @@
-"""Amounts of resources: not negative, and whole where things are counted."""
+"""Validation of resource amounts: not negative, and integers for countable resources."""
 
 from collections.abc import Iterator
 

@@ -33,7 +33,7 @@ _VALUES = ("bool", "int", "string", "version")
 
 
 def _prepare(value: Object, context: Context) -> None:
-    """Note when taints were added, and drop what belongs to features that are off."""
+    """Set `timeAdded` of new taints, and drop the fields of features that are off."""
     for device in get_items(value, "spec", "devices"):
         for taint in get_items(device, "taints"):
             set_defaults(taint, timeAdded=f"{context.now:%Y-%m-%dT%H:%M:%SZ}")

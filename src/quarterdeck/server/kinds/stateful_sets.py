@@ -105,7 +105,7 @@ def _format_go_rolling(rolling: Object) -> Bare:
 
 
 def _drop_unavailable(value: Object, *_: object) -> None:
-    """Drop what belongs to a feature that is off."""
+    """Drop the field of MaxUnavailableStatefulSet if the feature is off."""
     if has_feature("MaxUnavailableStatefulSet"):
         return
     rolling = get_field(value, "spec", "updateStrategy", "rollingUpdate")

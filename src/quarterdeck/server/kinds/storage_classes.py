@@ -49,7 +49,7 @@ def _validate_provisioner(value: Object, member: str) -> Iterator[FieldError]:
 
 
 def _validate_topologies(terms: Sequence[Object]) -> Iterator[FieldError]:
-    """Check where volumes may be; no two terms may say the same."""
+    """Check the allowed topologies; no two terms may be equal."""
     seen: list[dict[str, frozenset[str]]] = []
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}].matchLabelExpressions"

@@ -120,7 +120,7 @@ def _check_fields(resource: Resource, fields: FieldSelector) -> None:
     selectable = resource.strategy.selectable
     common = _ALWAYS_SELECTABLE
     if selectable and not resource.namespaced and not resource.is_custom:
-        common -= {"metadata.namespace"}  # such kinds list their fields, and this is none of them
+        common -= {"metadata.namespace"}  # these kinds list their fields, without this one
     for each in fields.requirements:
         if each.field in common or each.field in selectable:
             continue

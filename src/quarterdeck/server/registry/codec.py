@@ -41,7 +41,7 @@ def build_encoder(
     """Build the function that encodes an object for storage once its revision is known.
 
     The resourceVersion is written into `value`. Without a resource it is stored as it is; `stored`
-    is the object in its stored version, where a webhook converted it.
+    is the object in its stored version, if a webhook converted it.
     """
     metadata = value["metadata"]
 

@@ -89,7 +89,7 @@ def check_header(path: Path) -> None:
 def upgrade(path: Path) -> None:
     """Add checksums to a database of format 1, in one transaction, after a copy was made of it.
 
-    The copy is `state.db.format-1` beside `state.db`: what an older version of the program opens.
+    The copy is `state.db.format-1` beside `state.db`; an older version of the program can open it.
     """
     with path.open("rb") as file:
         file.seek(60)

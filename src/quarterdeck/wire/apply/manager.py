@@ -57,12 +57,12 @@ class FieldManager:
 
     Args:
         node: the kind's schema.
-        api_version: the version requests come in.
-        subresource: `status` and the like; empty for the object itself.
+        api_version: the version of the endpoint.
+        subresource: such as `status`; empty for the object itself.
         reset: fields this endpoint drops from requests, as dotted paths or a set.
-        versions: schemas of the kind's other versions; entries of versions that are not there
-            are forgotten. Without it every version has the schema of this one.
-        convert: brings an object to another version; without it versions differ in name only.
+        versions: schemas of the kind's other versions; entries of versions that are not in it are
+            dropped. Without it every version has the schema of this one.
+        convert: converts an object to another version; without it versions differ in name only.
     """
 
     def __init__(
@@ -273,7 +273,7 @@ class FieldManager:
                 if managed.owners:
                     return managed
             except ManagedFieldsError:
-                pass  # what cannot be read is as good as absent: the live entries count
+                pass  # invalid entries count as absent: the live ones are used
         try:
             return managed_fields.decode(get_metadata(live).get("managedFields") or ())
         except ManagedFieldsError:

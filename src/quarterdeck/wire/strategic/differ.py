@@ -1,4 +1,4 @@
-"""Making strategic merge patches: what changed between two objects, in the format's own terms."""
+"""Creates strategic merge patches from the difference of two objects."""
 
 import enum
 from collections.abc import Mapping, Sequence

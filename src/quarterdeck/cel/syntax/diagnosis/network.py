@@ -102,7 +102,7 @@ class Network:
         self.rules[name] = Rule(start, body)
 
 
-# what rules are written with ---------------------------------------------------------------------
+# the parts of rules ------------------------------------------------------------------------------
 
 
 class Token(NamedTuple):

@@ -52,7 +52,7 @@ NO_POLICY = Policy(LevelVersion(), LevelVersion(), LevelVersion())
 
 
 def parse_labels(labels: Mapping[str, str]) -> Policy:
-    """The policy of a namespace; what cannot be read is strict for enforce, open otherwise."""
+    """Parse the policy of a namespace; an invalid level of enforce is restricted."""
     if not any(key.startswith(PREFIX) for key in labels):
         return NO_POLICY
     errors: list[FieldError] = []

@@ -14,7 +14,7 @@ from quarterdeck.server.admission.pod_security.pod import (
 )
 
 _FIRST_WINDOWS = 25
-"""From here on pods that say they run on Windows are free of what Linux alone has."""
+"""The first minor version that exempts Windows pods from checks of Linux-only fields."""
 _VOLUMES = frozenset(
     (
         "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim",

@@ -1,4 +1,4 @@
-"""The policies of one kind with their bindings: which of them are about a write, with what params.
+"""The policies of one kind with their bindings: finds those that match a write, and their params.
 
 Policies and bindings are read from the store when they change. A policy without a binding decides
 nothing.

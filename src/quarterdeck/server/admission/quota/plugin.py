@@ -22,10 +22,10 @@ Track = Callable[[Object, Object], Object]
 
 
 class ResourceQuota:
-    """Refuses what exceeds a quota, and charges what does not."""
+    """Refuses writes that exceed a quota, and adds the usage of other writes to the quotas."""
 
     def __init__(self, store: Store, track: Track | None = None) -> None:
-        """`track` records the server as the owner of what it writes to a quota."""
+        """`track` records the server as field manager of its writes to a quota."""
         self._store = store
         self._track = track
         self._keys: dict[str, set[StoreKey]] = {}

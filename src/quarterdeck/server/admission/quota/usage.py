@@ -29,9 +29,9 @@ _HUGE_PAGES_PREFIX = "hugepages-"
 
 
 def measure_usage(resource: str, value: Object, now: datetime | None = None) -> Amounts:
-    """Measure what an object of a resource (`pods`, `deployments.apps`) uses.
+    """Measure the usage of an object of a resource (`pods`, `deployments.apps`).
 
-    Without a time, pods that are being deleted count until they are gone.
+    Without `now`, pods that are being deleted count until they are removed.
     """
     used: Amounts = {f"count/{resource}": _ONE}
     if resource in _COUNTED_BY_NAME:

@@ -1,7 +1,7 @@
 """The roles and bindings every cluster has, and how they are kept up to date. Pure.
 
-The table beside this module is written by `tools/bootstrap_policy.py`. At start, rules and subjects
-that are missing are added, and what an administrator added stays; an object with the annotation
+The table beside this module is written by `tools/bootstrap_policy.py`. At start, missing rules and
+subjects are added, and those that an administrator added are kept; an object with the annotation
 `rbac.authorization.kubernetes.io/autoupdate: "false"` is left alone.
 """
 

@@ -36,7 +36,7 @@ class RoleAggregation:
             rules = _sum(role, roles)
             if rules != (role.get("rules") or []):
                 actions.append(Apply(key=get_key(ROLES, role), value={"rules": rules}))
-                # the next ones build on it: two that contain each other come to an agreement
+                # used for the next roles: so two that select each other get equal rules
                 roles[place] = {**role, "rules": rules}
         return actions
 

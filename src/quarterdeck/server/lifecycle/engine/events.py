@@ -34,7 +34,7 @@ def build_event(action: Record, now: str) -> Object:
 
 
 def _build_reference(about: Object, field_path: str) -> Object:
-    """Build what an event is about, as events name it."""
+    """Build the `involvedObject` of an event."""
     metadata = about["metadata"]
     reference = {
         "kind": about.get("kind"),

@@ -29,7 +29,7 @@ def get_uid(value: Object) -> str:
 
 
 def get_key(resource: str, value: Object) -> StoreKey:
-    """Return where an object is stored."""
+    """Return the store key of an object."""
     return StoreKey(resource, get_namespace(value), get_name(value))
 
 

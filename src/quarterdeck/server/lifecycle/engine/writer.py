@@ -283,7 +283,7 @@ class Writer:
         try:
             return keeper.update(old, value, manager=manager, now=format_time(core.clock.now()))
         except ConversionNeeded:
-            return value  # who owns what is then as before: no controller waits for a webhook
+            return value  # managedFields stay as they are: no controller waits for a webhook
 
     def _build_attributes(
         self, resource: Resource, value: Object, *, namespace: str

@@ -36,7 +36,7 @@ _PERIOD_S = 15.0
 
 
 class Autoscalers:
-    """Scales what autoscalers point to."""
+    """Scales the targets of autoscalers."""
 
     name = _COMPONENT
     manager = "kube-controller-manager"

@@ -106,7 +106,7 @@ class ReplicaSets:
             return ()
         owned, actions = claim(view, replica_set, PODS, selector)
         if actions:
-            return actions  # their events bring us back
+            return actions  # their events trigger the next plan
         pods = [pod for pod in owned if is_active(pod)]
         room: Room | None = None
         if not is_deleting(replica_set):
