@@ -19,8 +19,13 @@ from quarterdeck.operators.experiments.argocd import IN_CLUSTER
 from quarterdeck.operators.experiments.foreign import ArgoApplication
 from quarterdeck.operators.experiments.kubeconfig import Connection
 from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
+from quarterdeck.operators.experiments.simulators.behaviour import (
+    Behaviour,
+    Delays,
+    Timeline,
+    read_behaviour,
+)
 from quarterdeck.operators.experiments.simulators.installer import Installer
-from quarterdeck.operators.experiments.simulators.knobs import Delays, Timeline, read
 from quarterdeck.runtime import Context, RequeueAfter, Result, Waiting
 
 MISSING = "does-not-exist"
@@ -41,7 +46,7 @@ class ArgoSimulator:
 
     async def reconcile(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> Result | None:
         """Report Missing, Progressing, then Healthy; or the fault that an annotation requests."""
-        knobs = await read(app, ctx, "application", self._delays.application)
+        behaviour = await read_behaviour(app, ctx, "application", self._delays.application)
         spec = _read_spec(app)
         connection = await self._find_connection(ctx, app.spec.destination.server)
         if connection is None:
@@ -49,20 +54,20 @@ class ArgoSimulator:
             state = _State("Unknown", "Unknown", error=("InvalidSpecError", message))
             await self._write(ctx, app, state)
             return None
-        if knobs.fail == "comparison-error" or _cannot_render(spec):
+        if behaviour.fault == "comparison-error" or _cannot_render(spec):
             message = "failed to generate manifest: path does not exist"
             state = _State("Healthy", "Unknown", error=("ComparisonError", message))
             await self._write(ctx, app, state)
             return None
-        if knobs.fail == "missing":
+        if behaviour.fault == "missing":
             await self._write(ctx, app, _State("Missing", "OutOfSync"))
             return None
         elapsed_s = self._timeline.elapsed_s(app.metadata.uid)
-        if elapsed_s < knobs.delay_s / 2:
+        if elapsed_s < behaviour.delay_s / 2:
             state = _State("Missing", "OutOfSync", operation=("Running", ""))
             await self._write(ctx, app, state)
-            return RequeueAfter(knobs.delay_s / 2 - elapsed_s)
-        return await self._sync(ctx, app, connection, spec, knobs)
+            return RequeueAfter(behaviour.delay_s / 2 - elapsed_s)
+        return await self._sync(ctx, app, connection, spec, behaviour)
 
     async def _sync(
         self,
@@ -70,9 +75,9 @@ class ArgoSimulator:
         app: ArgoApplication,
         connection: Connection | str,
         spec: Mapping[str, Any],
-        knobs: Any,
+        behaviour: Behaviour,
     ) -> Result | None:
-        failed = "one or more objects failed to apply" if knobs.fail == "sync-failed" else ""
+        failed = "one or more objects failed to apply" if behaviour.fault == "sync-failed" else ""
         try:
             resources = await self._installer.install(connection, app.metadata.name, spec)
         except (TargetRefused, TargetUnreachable) as error:
@@ -82,22 +87,22 @@ class ArgoSimulator:
             await self._write(ctx, app, state)
             return None
         elapsed_s = self._timeline.elapsed_s(app.metadata.uid)
-        health = "Progressing" if elapsed_s < knobs.delay_s else "Healthy"
+        health = "Progressing" if elapsed_s < behaviour.delay_s else "Healthy"
         again: Result | None = None
         if health == "Progressing":
-            again = RequeueAfter(knobs.delay_s - elapsed_s)
-        elif knobs.fail == "degraded":
+            again = RequeueAfter(behaviour.delay_s - elapsed_s)
+        elif behaviour.fault == "degraded":
             health = "Degraded"
-        elif knobs.fail == "flap" and elapsed_s < 2 * knobs.delay_s:
-            health, again = "Degraded", RequeueAfter(2 * knobs.delay_s - elapsed_s)
+        elif behaviour.fault == "flap" and elapsed_s < 2 * behaviour.delay_s:
+            health, again = "Degraded", RequeueAfter(2 * behaviour.delay_s - elapsed_s)
         state = _State(health, "Synced", operation=("Succeeded", ""), resources=resources)
         await self._write(ctx, app, state)
         return again
 
     async def delete(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> None:
         """Remove what was installed; a missing or unknown cluster is skipped."""
-        knobs = await read(app, ctx, "application", self._delays.application)
-        if knobs.fail == "hang-delete":
+        behaviour = await read_behaviour(app, ctx, "application", self._delays.application)
+        if behaviour.fault == "hang-delete":
             raise Waiting("Deleting", "resources are not deleted", after_s=_HANG_S)
         connection = await self._find_connection(ctx, app.spec.destination.server)
         if connection is not None:

@@ -22,7 +22,12 @@ from quarterdeck.operators.experiments.foreign import (
     ClusterRequest,
     ForeignCondition,
 )
-from quarterdeck.operators.experiments.simulators.knobs import Delays, Knobs, Timeline, read
+from quarterdeck.operators.experiments.simulators.behaviour import (
+    Behaviour,
+    Delays,
+    Timeline,
+    read_behaviour,
+)
 from quarterdeck.runtime import Context, RequeueAfter, Result, Waiting
 from quarterdeck.wire.status import NotFound
 
@@ -52,27 +57,27 @@ class CrossplaneSimulator:
 
     async def reconcile(self, claim: ClusterRequest, ctx: Context[ClusterRequest]) -> Result | None:
         """Create the composite resource; after the delay the cluster, its Secret, and Ready."""
-        knobs = await read(claim, ctx, "cluster", self._delays.cluster)
+        behaviour = await read_behaviour(claim, ctx, "cluster", self._delays.cluster)
         name = build_composite_name(claim)
         if claim.spec.resource_ref is None:
             await self._bind(claim, ctx, name)
-        if fails(knobs, claim, "error"):
+        if fails(behaviour, claim, "error"):
             _report(ctx, ("Synced", "False", "ReconcileError", "cannot create the network: quota"))
             return None
         synced = ("Synced", "True", "ReconcileSuccess", "")
-        if knobs.fail == "unavailable":
+        if behaviour.fault == "unavailable":
             _report(ctx, synced, ("Ready", "False", "Unavailable", "the node pool has no nodes"))
             return None
-        left_s = knobs.delay_s - self._timeline.elapsed_s(claim.metadata.uid)
-        if knobs.fail == "never" or left_s > 0:
+        left_s = behaviour.delay_s - self._timeline.elapsed_s(claim.metadata.uid)
+        if behaviour.fault == "never" or left_s > 0:
             _report(ctx, synced, ("Ready", "False", "Creating", "the cluster is being created"))
-            return None if knobs.fail == "never" else RequeueAfter(left_s)
+            return None if behaviour.fault == "never" else RequeueAfter(left_s)
         config = await self._factory.create(name)
-        if knobs.fail != "no-secret":
+        if behaviour.fault != "no-secret":
             await _write_secret(
                 ctx,
                 Key(self._namespace, f"{name}-cluster-conn"),
-                {"kubeconfig": build_kubeconfig(config, knobs.fail)},
+                {"kubeconfig": build_kubeconfig(config, behaviour.fault)},
                 CROSSPLANE_SECRET_TYPE,
             )
         ctx.status.set(endpoint=urlsplit(config.server).netloc)
@@ -101,9 +106,9 @@ class CrossplaneSimulator:
 
     async def delete(self, claim: ClusterRequest, ctx: Context[ClusterRequest]) -> None:
         """Delete the cluster, its Secret and the composite resource."""
-        knobs = await read(claim, ctx, "cluster", self._delays.cluster)
+        behaviour = await read_behaviour(claim, ctx, "cluster", self._delays.cluster)
         _report(ctx, ("Ready", "False", "Deleting", ""))
-        _wait_deletion(self._timeline, claim, knobs, self._delays.deletion)
+        _wait_deletion(self._timeline, claim, behaviour, self._delays.deletion)
         name = build_composite_name(claim)
         await self._factory.delete(name)
         await _delete(ctx, Secret, Key(self._namespace, f"{name}-cluster-conn"))
@@ -123,26 +128,26 @@ class CapiSimulator:
         self, request: ClusterRequest, ctx: Context[ClusterRequest]
     ) -> Result | None:
         """Report Provisioning; after the delay set the endpoint, the Secret and readiness."""
-        knobs = await read(request, ctx, "cluster", self._delays.cluster)
-        if fails(knobs, request, "error"):
+        behaviour = await read_behaviour(request, ctx, "cluster", self._delays.cluster)
+        if fails(behaviour, request, "error"):
             ctx.status.set(phase="Failed", failure_reason="CreateError", failure_message="no quota")
             return None
-        left_s = knobs.delay_s - self._timeline.elapsed_s(request.metadata.uid)
-        if knobs.fail == "never" or left_s > 0:
+        left_s = behaviour.delay_s - self._timeline.elapsed_s(request.metadata.uid)
+        if behaviour.fault == "never" or left_s > 0:
             ctx.status.set(phase="Provisioning")
-            return None if knobs.fail == "never" else RequeueAfter(left_s)
+            return None if behaviour.fault == "never" else RequeueAfter(left_s)
         config = await self._factory.create(_capi_cluster(request))
         where = urlsplit(config.server)
         endpoint = {"host": where.hostname, "port": where.port or 443}
         if request.spec.control_plane_endpoint is None:
             patch = {"spec": {"controlPlaneEndpoint": endpoint}}
             await ctx.api.merge(type(request), request.key, patch)
-        if knobs.fail != "no-secret":
+        if behaviour.fault != "no-secret":
             namespace, name = request.key
             await _write_secret(
                 ctx,
                 Key(namespace, f"{name}-kubeconfig"),
-                {"value": build_kubeconfig(config, knobs.fail)},
+                {"value": build_kubeconfig(config, behaviour.fault)},
                 CAPI_SECRET_TYPE,
             )
         ctx.status.set(phase="Provisioned", control_plane_ready=True, ready=True)
@@ -150,9 +155,9 @@ class CapiSimulator:
 
     async def delete(self, request: ClusterRequest, ctx: Context[ClusterRequest]) -> None:
         """Delete the cluster and its Secret."""
-        knobs = await read(request, ctx, "cluster", self._delays.cluster)
+        behaviour = await read_behaviour(request, ctx, "cluster", self._delays.cluster)
         ctx.status.set(phase="Deleting", ready=False)
-        _wait_deletion(self._timeline, request, knobs, self._delays.deletion)
+        _wait_deletion(self._timeline, request, behaviour, self._delays.deletion)
         await self._factory.delete(_capi_cluster(request))
         await _delete(ctx, Secret, Key(request.key.namespace, f"{request.key.name}-kubeconfig"))
         self._timeline.forget(request.metadata.uid)
@@ -165,10 +170,10 @@ def build_composite_name(claim: ClusterRequest) -> str:
     return f"{claim.metadata.name}-{suffix}"
 
 
-def fails(knobs: Knobs, request: ClusterRequest, fault: str) -> bool:
+def fails(behaviour: Behaviour, request: ClusterRequest, fault: str) -> bool:
     """Whether a fault applies; with `-once` only to the first attempt."""
     is_first = not request.metadata.name.rpartition("-")[2].startswith("r")
-    return knobs.fail == fault or (knobs.fail == f"{fault}-once" and is_first)
+    return behaviour.fault == fault or (behaviour.fault == f"{fault}-once" and is_first)
 
 
 def build_kubeconfig(config: ClusterConfig, fault: str = "") -> str:
@@ -226,8 +231,10 @@ def _report(ctx: Context[Any], *conditions: tuple[str, str, str, str]) -> None:
     ctx.status.current = msgspec.structs.replace(ctx.status.current, conditions=tuple(found))
 
 
-def _wait_deletion(timeline: Timeline, obj: ClusterRequest, knobs: Knobs, delay_s: float) -> None:
-    if knobs.fail == "hang-delete":
+def _wait_deletion(
+    timeline: Timeline, obj: ClusterRequest, behaviour: Behaviour, delay_s: float
+) -> None:
+    if behaviour.fault == "hang-delete":
         raise Waiting("Deleting", "the provider does not answer", after_s=_HANG_S)
     left_s = delay_s - timeline.elapsed_s(obj.metadata.uid, "delete")
     if left_s > 0:

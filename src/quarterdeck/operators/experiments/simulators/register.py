@@ -24,6 +24,7 @@ from quarterdeck.operators.experiments.foreign import (
 )
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.simulators.argocd import ArgoSimulator
+from quarterdeck.operators.experiments.simulators.behaviour import Delays, Timeline
 from quarterdeck.operators.experiments.simulators.clusters import (
     CAPI_FINALIZER,
     CLAIM_FINALIZER,
@@ -31,7 +32,6 @@ from quarterdeck.operators.experiments.simulators.clusters import (
     CrossplaneSimulator,
 )
 from quarterdeck.operators.experiments.simulators.installer import Installer
-from quarterdeck.operators.experiments.simulators.knobs import Delays, Timeline
 from quarterdeck.operators.experiments.simulators.workflows import WorkflowSimulator
 from quarterdeck.runtime import Controller, Finalizer, Manager
 

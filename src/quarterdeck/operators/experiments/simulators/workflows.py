@@ -21,7 +21,12 @@ from quarterdeck.operators.experiments.foreign import (
     WorkflowTemplate,
 )
 from quarterdeck.operators.experiments.results.outputs import find_metric_name
-from quarterdeck.operators.experiments.simulators.knobs import PREFIX, Delays, Timeline, read
+from quarterdeck.operators.experiments.simulators.behaviour import (
+    PREFIX,
+    Delays,
+    Timeline,
+    read_behaviour,
+)
 from quarterdeck.operators.experiments.workflows import is_terminal
 from quarterdeck.runtime import Context, RequeueAfter, Result
 
@@ -48,8 +53,8 @@ class WorkflowSimulator:
         if is_terminal(phase) or workflow.is_deleting:
             self._timeline.forget(workflow.metadata.uid)
             return None
-        knobs = await read(workflow, ctx, "workflow", self._delays.workflow)
-        if knobs.fail == "never":
+        behaviour = await read_behaviour(workflow, ctx, "workflow", self._delays.workflow)
+        if behaviour.fault == "never":
             return None
         spec = json.decode(get_raw(workflow) or b"{}").get("spec") or {}
         try:
@@ -67,11 +72,11 @@ class WorkflowSimulator:
         if limit_s is not None and elapsed_s >= limit_s:
             await _end(ctx, workflow, "Failed", "Step exceeded its deadline")
             return None
-        if knobs.fail == "hang" or _is_suspended(template, workflow):
+        if behaviour.fault == "hang" or _is_suspended(template, workflow):
             return RequeueAfter(limit_s - elapsed_s) if limit_s is not None else None
-        if elapsed_s < knobs.delay_s:
-            return RequeueAfter(knobs.delay_s - elapsed_s)
-        await self._finish(ctx, workflow, knobs.fail, outputs)
+        if elapsed_s < behaviour.delay_s:
+            return RequeueAfter(behaviour.delay_s - elapsed_s)
+        await self._finish(ctx, workflow, behaviour.fault, outputs)
         return None
 
     async def _finish(

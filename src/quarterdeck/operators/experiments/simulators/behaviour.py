@@ -28,14 +28,14 @@ class Delays(NamedTuple):
     deletion: float = 0.5
 
 
-class Knobs(NamedTuple):
+class Behaviour(NamedTuple):
     """The delay and the fault of one object."""
 
     delay_s: float
-    fail: str = ""
+    fault: str = ""
 
 
-async def read(obj: Object, ctx: Context[Any], work: Work, default_s: float) -> Knobs:
+async def read_behaviour(obj: Object, ctx: Context[Any], work: Work, default_s: float) -> Behaviour:
     """Read the delay and the fault of an object from annotations."""
     found = {**await _read_of_experiment(obj, ctx, work), **_read_own(obj)}
     delay_s = default_s
@@ -44,7 +44,7 @@ async def read(obj: Object, ctx: Context[Any], work: Work, default_s: float) -> 
             delay_s = duration.parse(text) / duration.SECOND
         except duration.DurationError:
             ctx.log.warning("the annotation is not a duration", name=f"{PREFIX}delay", value=text)
-    return Knobs(delay_s, found.get("fail", ""))
+    return Behaviour(delay_s, found.get("fail", ""))
 
 
 def _read_own(obj: Object) -> dict[str, str]:
