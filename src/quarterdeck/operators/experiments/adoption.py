@@ -121,7 +121,7 @@ def _list_made(run: Run) -> Iterator[Made]:
     for target in run.targets:
         base = f"{name}-{target.name}"
         cluster = run.target(target.name).cluster_name or base
-        adapter = run.means.adapters[target.cluster.type]
+        adapter = run.environment.adapters[target.cluster.type]
         if adapter.kind is not None:
             place = Key(adapter.namespace(run.ctx.obj), cluster)
             yield Made(adapter.kind, place, naming.LABEL_CLUSTER, cluster, target.name)

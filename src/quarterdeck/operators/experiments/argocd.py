@@ -18,7 +18,7 @@ from quarterdeck.operators.experiments.substitution import Scope
 IN_CLUSTER = "https://kubernetes.default.svc"
 RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io"
 DIGEST = f"{GROUP}/digest"
-"""Annotation of our Secrets with a digest of the data, which need not be read then."""
+"""Annotation of our Secrets with a digest of their data, which shows changes without reading it."""
 LAYERS: tuple[Layer, ...] = ("infra", "obs", "workload")
 _RETRY = {"limit": 5, "backoff": {"duration": "5s", "factor": 2, "maxDuration": "3m"}}
 _NAMESPACE_LABELS = {
@@ -146,7 +146,7 @@ def build_application(
         "namespace": settings.argocd_namespace,
         "labels": labels,
     }
-    if keeps_cluster(target):
+    if needs_cascading_deletion(target):
         metadata["finalizers"] = [RESOURCES_FINALIZER]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
@@ -168,11 +168,11 @@ def build_application(
     }
 
 
-def keeps_cluster(target: Target) -> bool:
-    """Whether Argo CD must remove what it installed when the Application is deleted.
+def needs_cascading_deletion(target: Target) -> bool:
+    """Whether Argo CD must delete what it installed when the Application is deleted.
 
-    Some clusters outlive the experiment. A virtual cluster is deleted with it, but shares the
-    hub's volumes and load balancers.
+    It must on clusters that outlive the experiment. A virtual cluster is deleted with the
+    experiment, but its volumes and load balancers are those of the hub.
     """
     return target.cluster.type in ("hub", "existing", "vcluster", "talos")
 

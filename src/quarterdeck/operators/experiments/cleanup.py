@@ -1,8 +1,8 @@
 """Clean-up: deletes everything that was created for an experiment, in reverse order.
 
-Objects are found by labels, not by the status, so that those are found too that a crash left
-unrecorded. Each step begins when the one before is done. Nothing here blocks: a reconcile deletes
-what it can and names what is left, and events trigger the next one.
+Objects are found by labels, not by the status, because a crash may have left some unrecorded. Each
+step begins when the one before is done. Nothing here blocks: a reconcile deletes what it can and
+names what is left, and events trigger the next one.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ async def _stop_workflows(run: Run, elapsed_s: float) -> list[str]:
             patch = {"spec": {"shutdown": "Terminate"}}
             await run.ctx.api.merge(ArgoWorkflow, workflow.key, patch)
         if elapsed_s < run.settings.workflow_stop_s:
-            run.wake_in(run.settings.workflow_stop_s - elapsed_s)
+            run.requeue_after(run.settings.workflow_stop_s - elapsed_s)
             left.append(f"Workflow {workflow.key} (stops)")
     return left
 
@@ -88,7 +88,7 @@ async def _delete_application(run: Run, app: ArgoApplication, elapsed_s: float) 
     if elapsed_s >= run.settings.app_deletion_s:
         await _strip_finalizers(run, app)
         return True
-    run.wake_in(run.settings.app_deletion_s - elapsed_s)
+    run.requeue_after(run.settings.app_deletion_s - elapsed_s)
     return False
 
 
@@ -113,7 +113,7 @@ async def _delete_secrets(run: Run, elapsed_s: float) -> list[str]:
 
 async def _delete_clusters(run: Run, elapsed_s: float) -> list[str]:
     left: list[str] = []
-    for kind in request_kinds(run.means.adapters):
+    for kind in request_kinds(run.environment.adapters):
         for request in await list_own(run, kind):
             if not request.is_deleting:
                 await run.ctx.delete(request)
@@ -130,7 +130,7 @@ async def _await_composites(run: Run, elapsed_s: float) -> list[str]:
     """Wait until composite resources and connection Secrets are gone too."""
     left: list[str] = []
     for target in run.targets:
-        status, adapter = run.target(target.name), run.means.adapters[target.cluster.type]
+        status, adapter = run.target(target.name), run.environment.adapters[target.cluster.type]
         if adapter.kind is None:
             continue
         if adapter.composite is not None and status.resource_name:
@@ -142,7 +142,7 @@ async def _await_composites(run: Run, elapsed_s: float) -> list[str]:
             if await _exists(run, Secret, Key(namespace, name)):
                 left.append(f"Secret {status.connection_secret}")
     if left:
-        run.wake_in(_CHECK_S)
+        run.requeue_after(_CHECK_S)
     return left
 
 

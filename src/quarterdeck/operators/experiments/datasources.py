@@ -37,9 +37,9 @@ async def delete(run: Run) -> list[str]:
         for found in await list_own(run, kind):
             if not found.is_deleting:
                 await run.ctx.delete(found)
-    if run.means.grafana is not None and run.status.datasource_uid:
+    if run.environment.grafana is not None and run.status.datasource_uid:
         try:
-            await run.means.grafana.delete(run.status.datasource_uid)
+            await run.environment.grafana.delete(run.status.datasource_uid)
         except GrafanaUnavailable as error:
             return [f"Grafana datasource {run.status.datasource_uid} ({error})"]
     run.set(datasource_uid="")
@@ -50,9 +50,9 @@ async def _write(run: Run, source: Datasource) -> None:
     experiment, settings = run.ctx.obj, run.settings
     match settings.grafana:
         case "http":
-            if run.means.grafana is None:
+            if run.environment.grafana is None:
                 raise GrafanaUnavailable("no address of Grafana is configured")
-            await run.means.grafana.ensure(source)
+            await run.environment.grafana.ensure(source)
         case "operator":
             document = observability.grafana_datasource(experiment, source, settings)
             await run.ctx.api.apply(GrafanaDatasource, document)

@@ -14,7 +14,13 @@ from quarterdeck.operators.experiments.conditions import (
     Reason,
 )
 from quarterdeck.operators.experiments.foreign import ArgoApplication
-from quarterdeck.operators.experiments.health import READY, Judged, State, combine, judge
+from quarterdeck.operators.experiments.health import (
+    READY,
+    Assessment,
+    State,
+    assess_application,
+    combine,
+)
 from quarterdeck.operators.experiments.ownership import find_own, is_stale
 from quarterdeck.operators.experiments.run import ExperimentFailed, Run
 from quarterdeck.operators.experiments.sharing import share_kubeconfigs
@@ -66,7 +72,7 @@ def check_timeout(run: Run) -> None:
         return
     left_s = run.left_s(max(registered), run.spec.timeouts.applications)
     if left_s > 0:
-        run.wake_in(left_s)
+        run.requeue_after(left_s)
         return
     late = [each for each in run.status.targets if not each.apps_ready]
     degraded = any(each.reason == Reason.APP_DEGRADED for each in late)
@@ -82,23 +88,24 @@ async def _ensure_target(run: Run, target: Target) -> None:
     status = run.target(target.name)
     if not status.deployed_layers and (trouble := await share_kubeconfigs(run, target)):
         run.set_target(target.name, reason=str(Reason.DEPLOYING), message=trouble)
-        run.wake_in(_RETRY_S)
+        run.requeue_after(_RETRY_S)
         return
     apps = argocd.plan_apps(run.ctx.obj, target, status)
-    verdict, found, layers = READY, [], []
+    assessment, found, layers = READY, [], []
     for stage in _group_stages(apps):
         try:
             pairs = [(app, await _ensure_app(run, target, app)) for app in stage]
         except NotYet as error:
             run.set_target(target.name, reason=str(Reason.DEPLOYING), message=str(error))
-            run.wake_in(_RETRY_S)
+            run.requeue_after(_RETRY_S)
             return
         found += [each for _, each in pairs if each is not None]
         layers += [app.layer for app in stage]
-        verdict = combine(
-            judge(each, target, now=run.now, grace_s=run.settings.grace_s) for _, each in pairs
+        assessment = combine(
+            assess_application(each, target, now=run.now, grace_s=run.settings.grace_s)
+            for _, each in pairs
         )
-        if verdict.state is not State.READY:
+        if assessment.state is not State.READY:
             break
     resources = [(each.kind, each.name) for app in found for each in app.status.resources]
     run.set_target(
@@ -106,22 +113,23 @@ async def _ensure_target(run: Run, target: Target) -> None:
         components=argocd.describe_installed(resources),
         deployed_layers=_order_layers(layers),
         apps_created=len(found) == len(apps),
-        apps_ready=verdict.state is State.READY,
-        reason="" if verdict.state is State.READY else str(verdict.reason),
-        message=verdict.message,
+        apps_ready=assessment.state is State.READY,
+        reason="" if assessment.state is State.READY else str(assessment.reason),
+        message=assessment.message,
     )
-    _consider(run, target, verdict)
+    _handle_assessment(run, target, assessment)
 
 
-def _consider(run: Run, target: Target, verdict: Judged) -> None:
-    if verdict.again_s is not None:
-        run.wake_in(verdict.again_s)
-    if verdict.state is State.FAILED:
+def _handle_assessment(run: Run, target: Target, assessment: Assessment) -> None:
+    """Schedule the next check, or fail the experiment if the target has failed."""
+    if assessment.again_s is not None:
+        run.requeue_after(assessment.again_s)
+    if assessment.state is State.FAILED:
         run.set_target(target.name, phase="Failed")
         _fail_dependents(run, target.name)
         raise ExperimentFailed(
-            verdict.reason,
-            f"target {target.name}: {verdict.message}",
+            assessment.reason,
+            f"target {target.name}: {assessment.message}",
             condition=APPLICATIONS_HEALTHY,
         )
 

@@ -28,7 +28,7 @@ from quarterdeck.operators.experiments.conditions import (
     READY,
     Reason,
 )
-from quarterdeck.operators.experiments.run import FINISHED, ExperimentFailed, Means, Run
+from quarterdeck.operators.experiments.run import FINISHED, Environment, ExperimentFailed, Run
 from quarterdeck.runtime import DONE, Context, RequeueAfter, Result, Waiting
 from quarterdeck.wire.status import ApiError, Conflict, NotFound
 
@@ -42,12 +42,12 @@ _AT_ONCE_S = 0.001
 class Experiments:
     """Reconciles experiments."""
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
 
     async def reconcile(self, experiment: Experiment, ctx: Context[Experiment]) -> Result:
         """Do every step that is possible now; returns when to reconcile again at the latest."""
-        run = Run(ctx, self._means)
+        run = Run(ctx, self._environment)
         if adoption.is_foreign(run.status):
             if not adoption.is_adoptable(run):
                 adoption.refuse(run)
@@ -67,13 +67,15 @@ class Experiments:
                 _wait_for_deadline(run, error)
                 raise
         if run.is_finished and experiment.status.phase not in FINISHED:
-            run.wake_in(_AT_ONCE_S)  # nothing is deleted before the outcome is stored
+            run.requeue_after(_AT_ONCE_S)  # nothing is deleted before the outcome is stored
         elif run.is_finished:
             await finishing.step(run)
         else:
-            run.wake_in(run.settings.resync_s)
+            run.requeue_after(run.settings.resync_s)
             experiment = run.experiment
-            run.wake_in(limits.next_check_s(experiment, now=run.now, settings=self._means.settings))
+            run.requeue_after(
+                limits.next_check_s(experiment, now=run.now, settings=self._environment.settings)
+            )
         return RequeueAfter(run.again_s) if run.again_s is not None else DONE
 
     async def clean_up(self, experiment: Experiment, ctx: Context[Experiment]) -> None:
@@ -82,7 +84,7 @@ class Experiments:
         Raises:
             Waiting: while objects are left.
         """
-        run = Run(ctx, self._means)
+        run = Run(ctx, self._environment)
         if adoption.is_foreign(run.status):
             if not adoption.is_adoptable(run):
                 message = adoption.refuse(run)
@@ -161,7 +163,7 @@ def _note_missing(run: Run, error: NotFound) -> None:
     message = f"{error.message}; install the system that provides this kind"
     run.condition(DEPENDENCIES_INSTALLED, FALSE, Reason.API_MISSING, message)
     run.note(Reason.API_MISSING, message)
-    run.wake_in(_MISSING_API_S)
+    run.requeue_after(_MISSING_API_S)
     _fail_if_late(run, error)
 
 
@@ -189,7 +191,7 @@ def _wait_for_deadline(run: Run, error: ApiError) -> None:
     Raises:
         Waiting: instead of the error, whose delay grows with each retry up to 5 minutes.
     """
-    run.wake_in(limits.next_check_s(run.experiment, now=run.now, settings=run.settings))
+    run.requeue_after(limits.next_check_s(run.experiment, now=run.now, settings=run.settings))
     left_s = run.again_s if run.again_s is not None else math.inf
     if left_s < retry_delay_s(run.ctx.attempt):
         report_error(run.ctx, error)

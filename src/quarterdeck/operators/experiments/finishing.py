@@ -40,7 +40,7 @@ async def step(run: Run) -> None:
         return
     if FINALIZER in run.ctx.obj.metadata.finalizers and run.status.resources_cleaned:
         if not run.ctx.obj.status.resources_cleaned:
-            run.wake_in(_AT_ONCE_S)  # the finalizer stays until `resources_cleaned` is stored
+            run.requeue_after(_AT_ONCE_S)  # the finalizer stays until `resources_cleaned` is stored
             return
         await finalizer.remove(run.ctx.obj, run.ctx.api, FINALIZER)
     await _expire(run)
@@ -63,7 +63,7 @@ async def _collect(run: Run) -> bool:
         run.condition(RESULTS_COLLECTED, FALSE, Reason.NOT_REQUESTED, "nothing was run")
         return True
     try:
-        found = await run.means.results.collect(await _build_finished_run(run))
+        found = await run.environment.results.collect(await _build_finished_run(run))
     except ResultsUnavailable as error:
         return _try_again(run, str(error))
     return _note_results(run, found)
@@ -105,7 +105,7 @@ def _try_again(run: Run, message: str) -> bool:
         run.set(results_url="disabled")
         run.ctx.event(Reason.RESULTS_UNAVAILABLE, redact(message), warning=True)
         return True
-    run.wake_in(min(60.0, max(1.0, elapsed_s / 2)))
+    run.requeue_after(min(60.0, max(1.0, elapsed_s / 2)))
     return False
 
 
@@ -117,7 +117,7 @@ def _note_results(run: Run, found: Collected) -> bool:
     )
     if found.retry_after_s is not None:
         run.condition(RESULTS_COLLECTED, FALSE, Reason.COLLECTING, found.message)
-        run.wake_in(found.retry_after_s)
+        run.requeue_after(found.retry_after_s)
         return False
     run.set(results_url=found.results_url)
     run.condition(RESULTS_COLLECTED, TRUE, Reason.COLLECTED, found.message)
@@ -126,7 +126,9 @@ def _note_results(run: Run, found: Collected) -> bool:
         completed = run.status.completed_at
         run.fail(ExperimentFailed(reason, found.message, condition=QUALITY_GATE))
         run.set(completed_at=completed)
-    run.wake_in(_AT_ONCE_S)  # stored first: without clusters they could not be collected again
+    run.requeue_after(
+        _AT_ONCE_S
+    )  # stored first: without clusters they could not be collected again
     return False
 
 
@@ -232,14 +234,14 @@ def note_leftovers(run: Run, left: list[str], *, elapsed_s: float) -> bool:
     if elapsed_s < limit_s:
         message = f"waiting for the deletion of {names}"
         run.condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, message)
-        run.wake_in(min(limit_s - elapsed_s, run.settings.resync_s))
+        run.requeue_after(min(limit_s - elapsed_s, run.settings.resync_s))
         return False
     before = run.ctx.status.get_transition(RESOURCES_CLEANED)[0]
     message = f"not deleted within {run.spec.timeouts.cleanup}: {names}"
     run.condition(RESOURCES_CLEANED, FALSE, Reason.ORPHANED, message)
     if before is None or before.reason != Reason.ORPHANED:
         run.ctx.event(EventReason.CLEANUP_STUCK, message, warning=True)
-    run.wake_in(_ORPHAN_CHECK_S)
+    run.requeue_after(_ORPHAN_CHECK_S)
     return True
 
 
@@ -250,6 +252,6 @@ async def _expire(run: Run) -> None:
         return
     left_s = ttl_s - run.elapsed_s(run.status.completed_at)
     if left_s > 0:
-        run.wake_in(left_s)
+        run.requeue_after(left_s)
     else:
         await run.ctx.delete(run.ctx.obj)

@@ -28,23 +28,25 @@ class State(enum.Enum):
     FAILED = "failed"
 
 
-class Judged(NamedTuple):
-    """The verdict on one Application, or on several."""
+class Assessment(NamedTuple):
+    """The assessment of one Application, or of several together."""
 
     state: State
     message: str = ""
     reason: Reason = Reason.DEPLOYING
     again_s: float | None = None
-    """Seconds after which time alone may change the verdict; None if it cannot."""
+    """Seconds after which time alone may change the assessment; None if it cannot."""
 
 
-READY = Judged(State.READY)
+READY = Assessment(State.READY)
 
 
-def judge(app: ArgoApplication | None, target: Target, *, now: datetime, grace_s: float) -> Judged:
-    """Evaluate one Application by the readiness that its target requires."""
+def assess_application(
+    app: ArgoApplication | None, target: Target, *, now: datetime, grace_s: float
+) -> Assessment:
+    """Assess one Application by the readiness that its target requires."""
     if app is None:
-        return Judged(State.WAITING, "the Application does not exist yet")
+        return Assessment(State.WAITING, "the Application does not exist yet")
     name, status = app.metadata.name, app.status
     health, sync = status.health.status, status.sync.status
     for condition in status.conditions:
@@ -56,26 +58,26 @@ def judge(app: ArgoApplication | None, target: Target, *, now: datetime, grace_s
                 if condition.type == "SyncError"
                 else Reason.APP_COMPARISON_ERROR
             )
-            return _judge_after_grace(message, reason, since, now=now, grace_s=grace_s)
+            return _assess_after_grace(message, reason, since, now=now, grace_s=grace_s)
     operation = status.operation_state
     if operation.phase in ("Failed", "Error"):
         message = f"Application {name}: sync {operation.phase}: {operation.message}"
-        return _judge_after_grace(
+        return _assess_after_grace(
             message, Reason.APP_SYNC_FAILED, operation.finished_at, now=now, grace_s=grace_s
         )
     shown = f"Application {name} is {health or 'not reported'} and {sync or 'not compared'}"
     reason = Reason.APP_DEGRADED if health == "Degraded" else Reason.DEPLOYING
     if not _is_acceptable(health, sync, target):
-        return Judged(State.WAITING, shown, reason)
+        return Assessment(State.WAITING, shown, reason)
     left_s = _compute_left_s(status.health.last_transition_time, target.min_healthy_seconds, now)
     if left_s > 0:
-        return Judged(State.WAITING, f"{shown} for a short time only", reason, left_s)
+        return Assessment(State.WAITING, f"{shown} for a short time only", reason, left_s)
     return READY
 
 
-def combine(verdicts: Iterable[Judged]) -> Judged:
-    """Combine verdicts: failed if one is, ready if all are."""
-    found = list(verdicts)
+def combine(assessments: Iterable[Assessment]) -> Assessment:
+    """Combine assessments: failed if one is, ready if all are."""
+    found = list(assessments)
     for state in (State.FAILED, State.WAITING):
         matching = [each for each in found if each.state is state]
         if matching:
@@ -84,7 +86,7 @@ def combine(verdicts: Iterable[Judged]) -> Judged:
                 (each for each in matching if each.reason is not Reason.DEPLOYING), matching[0]
             )
             message = "; ".join(each.message for each in matching)
-            return Judged(state, message, worst.reason, min(delays, default=None))
+            return Assessment(state, message, worst.reason, min(delays, default=None))
     return READY
 
 
@@ -94,13 +96,13 @@ def _is_acceptable(health: str, sync: str, target: Target) -> bool:
     return bool(sync) and health in ("Healthy", "Suspended", "Progressing", "Degraded")
 
 
-def _judge_after_grace(
+def _assess_after_grace(
     message: str, reason: Reason, since: str, *, now: datetime, grace_s: float
-) -> Judged:
+) -> Assessment:
     left_s = _compute_left_s(since, grace_s, now)
     if left_s > 0:
-        return Judged(State.WAITING, message, reason, left_s)
-    return Judged(State.FAILED, message, reason)
+        return Assessment(State.WAITING, message, reason, left_s)
+    return Assessment(State.FAILED, message, reason)
 
 
 def _compute_left_s(since: str, seconds: float, now: datetime) -> float:

@@ -56,4 +56,4 @@ def _report(run: Run, reason: Reason, message: str, *, can_wait: bool) -> None:
         raise ExperimentFailed(reason, message, condition=SPEC_VALID)
     run.condition(SPEC_VALID, FALSE, reason, message)
     run.note(reason, message)
-    run.wake_in(left_s)
+    run.requeue_after(left_s)

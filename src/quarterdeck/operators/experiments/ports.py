@@ -123,7 +123,7 @@ class ResultsUnavailable(Exception):
 
 
 class Results(Protocol):
-    """Collects metrics, judges the hypothesis, estimates cost and stores the results."""
+    """Collects metrics, evaluates the hypothesis, estimates cost and stores the results."""
 
     async def collect(self, run: FinishedRun) -> Collected:
         """Collect and store results; called until `retry_after_s` is None, so must be idempotent.

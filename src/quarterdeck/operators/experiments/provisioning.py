@@ -38,7 +38,7 @@ async def check_clusters(run: Run) -> None:
         ExperimentFailed: if a cluster is gone.
     """
     for target in run.targets:
-        status, adapter = run.target(target.name), run.means.adapters[target.cluster.type]
+        status, adapter = run.target(target.name), run.environment.adapters[target.cluster.type]
         if adapter.kind is None or not status.ready_at:
             continue
         namespace = adapter.namespace(run.ctx.obj)
@@ -69,7 +69,7 @@ def check_timeout(run: Run) -> None:
         return
     left_s = run.left_s(run.status.phase_started_at, run.spec.timeouts.provisioning)
     if left_s > 0:
-        run.wake_in(left_s)
+        run.requeue_after(left_s)
         return
     late = [each for each in run.status.targets if not each.ready_at]
     reason = next(
@@ -96,7 +96,7 @@ def _may_start(run: Run, target: Target) -> bool:
 
 
 async def _ensure_cluster(run: Run, target: Target) -> None:
-    adapter = run.means.adapters[target.cluster.type]
+    adapter = run.environment.adapters[target.cluster.type]
     if target.cluster.type == naming.HUB:
         _finish_hub(run, target)
     elif adapter.kind is None:
@@ -207,7 +207,7 @@ def _is_final(run: Run, trouble: Trouble) -> bool:
     except ValueError:
         return True
     if lasted_s < run.settings.grace_s:
-        run.wake_in(run.settings.grace_s - lasted_s)
+        run.requeue_after(run.settings.grace_s - lasted_s)
         return False
     return True
 
@@ -230,7 +230,7 @@ async def _replace(run: Run, target: Target, request: ClusterRequest | None, tro
         )
     if request is not None and not request.is_deleting:
         await run.ctx.delete(request)
-    adapter = run.means.adapters[target.cluster.type]
+    adapter = run.environment.adapters[target.cluster.type]
     attempt = status.attempt + 1
     name = naming.build_cluster_name(
         run.ctx.obj, target.name, limit=adapter.max_name, attempt=attempt
@@ -247,7 +247,7 @@ async def _replace(run: Run, target: Target, request: ClusterRequest | None, tro
     )
     message = f"target {target.name}: {trouble}; requesting {name}"
     run.ctx.event(EventReason.CLUSTER_RECREATED, message, warning=True)
-    run.wake_in(0.001)
+    run.requeue_after(0.001)
 
 
 async def _remove_stale(run: Run, target: Target, request: ClusterRequest) -> None:

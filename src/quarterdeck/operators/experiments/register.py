@@ -49,7 +49,7 @@ from quarterdeck.operators.experiments.ports import (
     Results,
     Targets,
 )
-from quarterdeck.operators.experiments.run import Means
+from quarterdeck.operators.experiments.run import Environment
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.runtime import Controller, Finalizer, Lookup, Manager, Scope, Watch
 from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
@@ -85,7 +85,7 @@ def register(
 ) -> None:
     """Run the operator in a manager."""
     metrics = ExperimentMetrics(manager.metrics.registry)
-    means = Means(
+    environment = Environment(
         settings,
         adapters(settings),
         ports.targets,
@@ -94,7 +94,7 @@ def register(
         ports.grafana,
         ports.administrator,
     )
-    labelled = (*request_kinds(means.adapters), *OTHERS)
+    labelled = (*request_kinds(environment.adapters), *OTHERS)
     for kind in labelled:
         manager.set_scope(kind, Scope(labels=naming.SELECTOR, is_optional=True))
     for kind in HEADS:
@@ -105,7 +105,7 @@ def register(
     manager.set_scope(CapiSecretHead, Scope(fields=f"type={CAPI_SECRET_TYPE}", form=Form.METADATA))
     for kind in (WorkflowTemplate, ClusterWorkflowTemplate):
         manager.set_scope(kind, Scope(form=Form.FULL, is_optional=True))
-    manager.add(build_experiment_controller(means, workers=workers))
+    manager.add(build_experiment_controller(environment, workers=workers))
     manager.add(build_component_controller())
     lookup, clock = manager.informers, manager.clock
     manager.metrics.registry.add_collector(
@@ -117,10 +117,12 @@ def register(
     )
 
 
-def build_experiment_controller(means: Means, *, workers: int = 8) -> Controller[Experiment]:
+def build_experiment_controller(
+    environment: Environment, *, workers: int = 8
+) -> Controller[Experiment]:
     """The declaration of the Experiment controller."""
-    experiments = Experiments(means)
-    requests = request_kinds(means.adapters)
+    experiments = Experiments(environment)
+    requests = request_kinds(environment.adapters)
     tracked = (*requests, *OTHERS, *HEADS)
     return Controller(
         reconcile=experiments.reconcile,
@@ -162,8 +164,10 @@ def build_component_controller() -> Controller[Component]:
 
 def controllers(settings: Settings = DEFAULTS) -> Sequence[Controller[Any]]:
     """The declarations without a manager, from which permissions are generated."""
-    means = Means(settings, adapters(settings), _NoTargets(), NoResults(), ExperimentMetrics())
-    return (build_experiment_controller(means), build_component_controller())
+    environment = Environment(
+        settings, adapters(settings), _NoTargets(), NoResults(), ExperimentMetrics()
+    )
+    return (build_experiment_controller(environment), build_component_controller())
 
 
 class _NoTargets:
@@ -179,7 +183,7 @@ class _NoTargets:
         raise NotImplementedError
 
 
-# --- what wakes whom
+# --- mapping functions of the watches
 
 
 def map_to_experiment(obj: Object, lookup: Lookup) -> Iterable[Key]:

@@ -36,7 +36,7 @@ async def register(run: Run, target: Target, secret: Key, *, key: str = "") -> N
     """
     status = run.target(target.name)
     if status.next_retry_at and run.now < rfc3339.parse(status.next_retry_at):
-        run.wake_in((rfc3339.parse(status.next_retry_at) - run.now).total_seconds())
+        run.requeue_after((rfc3339.parse(status.next_retry_at) - run.now).total_seconds())
         return
     text = await read_kubeconfig(run, target, secret, key=key)
     if text is None:
@@ -119,9 +119,9 @@ async def _prepare(run: Run, target: Target, text: bytes) -> bool:
         ExperimentFailed: if the cluster refused the credentials too often.
     """
     try:
-        await run.means.targets.probe(text)
-        if target.cluster.type == "gke" and run.means.administrator is not None:
-            await run.means.administrator.grant(text)
+        await run.environment.targets.probe(text)
+        if target.cluster.type == "gke" and run.environment.administrator is not None:
+            await run.environment.administrator.grant(text)
         await tailnet.ensure_credentials(run, target, text)
     except TargetRefused as error:
         if run.target(target.name).retries + 1 >= _MOST_REFUSALS:
@@ -148,7 +148,7 @@ def _retry_later(run: Run, target: Target, reason: Reason, message: str) -> None
         retries=retries + 1,
         next_retry_at=run.stamp(run.now + timedelta(seconds=delay_s)),
     )
-    run.wake_in(delay_s)
+    run.requeue_after(delay_s)
 
 
 async def _write_secret(run: Run, target: Target, connection: Connection) -> None:
@@ -191,7 +191,7 @@ async def _copy_kubeconfig(run: Run, target: Target, text: bytes) -> None:
 
 def _finish(run: Run, target: Target, connection: Connection, *, version: str) -> None:
     status = run.target(target.name)
-    run.means.metrics.observe_cluster(target.cluster.type, run.elapsed_s(status.created_at))
+    run.environment.metrics.observe_cluster(target.cluster.type, run.elapsed_s(status.created_at))
     endpoint = status.endpoint or urlsplit(connection.server).netloc
     run.set_target(
         target.name,

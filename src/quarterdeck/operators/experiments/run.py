@@ -1,4 +1,4 @@
-"""One reconcile of one experiment: its status so far, changes to it, and the next wake-up.
+"""One reconcile of one experiment: its status so far, changes to it, and the next requeue.
 
 Steps change the status only through `Run`, so that an error in the middle of a reconcile leaves
 everything recorded that was done before it.
@@ -27,8 +27,8 @@ FINISHED = ("Complete", "Failed")
 MAX_MESSAGE = 4096
 
 
-class Means(NamedTuple):
-    """The dependencies of every reconcile."""
+class Environment(NamedTuple):
+    """Settings, ports and metrics that every reconcile uses."""
 
     settings: Settings
     adapters: Mapping[str, Adapter]
@@ -54,10 +54,10 @@ class ExperimentFailed(Exception):
 class Run:
     """The experiment in one reconcile, with the status so far."""
 
-    def __init__(self, ctx: Context[Experiment], means: Means) -> None:
+    def __init__(self, ctx: Context[Experiment], environment: Environment) -> None:
         self.ctx = ctx
-        self.means = means
-        self.settings = means.settings
+        self.environment = environment
+        self.settings = environment.settings
         self.now = ctx.now()
         self.again_s: float | None = None
 
@@ -136,7 +136,7 @@ class Run:
         before, text = self.phase, redact(message)[:MAX_MESSAGE]
         if before and before != phase:
             lasted_s = self.elapsed_s(self.status.phase_started_at)
-            self.means.metrics.observe_phase(before, lasted_s)
+            self.environment.metrics.observe_phase(before, lasted_s)
         self.set(
             phase=phase, reason=str(reason), message=text, phase_started_at=self.stamp(self.now)
         )
@@ -155,7 +155,7 @@ class Run:
         """Enter the phase Failed."""
         if failure.condition:
             self.condition(failure.condition, FALSE, failure.reason, failure.message)
-        self.means.metrics.count_failure(failure.reason)
+        self.environment.metrics.count_failure(failure.reason)
         self.enter("Failed", failure.reason, failure.message)
         self.set(completed_at=self.stamp(self.now))
         self.ctx.event(failure.reason, redact(failure.message), warning=True)
@@ -165,9 +165,9 @@ class Run:
         self.enter("Complete", Reason.COMPLETE, message)
         self.set(completed_at=self.stamp(self.now))
 
-    # --- when to come back
+    # --- when to reconcile again
 
-    def wake_in(self, seconds: float) -> None:
+    def requeue_after(self, seconds: float) -> None:
         """Reconcile again after at most this time; the shortest one counts."""
         seconds = max(seconds, 0.001)
         self.again_s = seconds if self.again_s is None else min(self.again_s, seconds)

@@ -43,7 +43,7 @@ def check_submission(run: Run) -> None:
     limit = run.spec.timeouts.applications
     left_s = run.left_s(run.status.phase_started_at, limit)
     if left_s > 0:
-        run.wake_in(left_s)
+        run.requeue_after(left_s)
     else:
         raise ExperimentFailed(
             Reason.WORKFLOW_ERROR,
@@ -112,7 +112,7 @@ def _complete(run: Run, message: str) -> None:
         case "duration" if (left_s := _compute_left_s(run)) > 0:
             limit = run.spec.workflow.completion.duration
             run.note(Reason.AWAITING_DURATION, f"{message}; the experiment runs for {limit}")
-            run.wake_in(left_s)
+            run.requeue_after(left_s)
         case "condition":
             _complete_if_met(run, message)
         case _:
@@ -147,7 +147,7 @@ def _find_early_end(run: Run) -> str:
         left_s = _compute_left_s(run)
         if left_s <= 0:
             return f"the experiment has run for {wanted.duration}"
-        run.wake_in(left_s)
+        run.requeue_after(left_s)
     return ""
 
 
@@ -193,7 +193,7 @@ def _check_time(run: Run, workflow: ArgoWorkflow, now: WorkflowStatus) -> None:
                 f"{run.spec.timeouts.pickup}; check that Argo Workflows is running",
                 condition=WORKFLOW_SUCCEEDED,
             )
-        run.wake_in(left_s)
+        run.requeue_after(left_s)
     elif limit := run.spec.timeouts.workflow:
         left_s = seconds_of(limit) + _TIMEOUT_SLACK_S - run.elapsed_s(now.started_at)
         if left_s <= 0:
@@ -202,7 +202,7 @@ def _check_time(run: Run, workflow: ArgoWorkflow, now: WorkflowStatus) -> None:
                 f"Workflow {now.name} did not end within {limit}",
                 condition=WORKFLOW_SUCCEEDED,
             )
-        run.wake_in(left_s)
+        run.requeue_after(left_s)
     progress = f", {now.progress}" if now.progress else ""
     message = f"Workflow {now.name} is {now.phase}{progress}"
     waits = limits.is_manual(run.ctx.obj) and bool(workflows.list_suspended_nodes(workflow))
@@ -268,7 +268,7 @@ def _wait_for_template(run: Run) -> None:
         )
     run.condition(WORKFLOW_SUCCEEDED, FALSE, Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message)
     run.note(Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message)
-    run.wake_in(left_s)
+    run.requeue_after(left_s)
 
 
 def _build_arguments(run: Run) -> dict[str, str] | None:
@@ -279,7 +279,7 @@ def _build_arguments(run: Run) -> dict[str, str] | None:
     except NotYet as error:
         check_submission(run)
         run.note(Reason.DEPLOYING, f"spec.workflow.params: {error}")
-        run.wake_in(_ADDRESS_S)
+        run.requeue_after(_ADDRESS_S)
         return None
     except SubstitutionError as error:
         raise ExperimentFailed(

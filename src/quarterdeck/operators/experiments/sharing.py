@@ -41,7 +41,7 @@ async def share_kubeconfigs(run: Run, target: Target) -> str:
     if own is None:
         return f"the kubeconfig of target {target.name} was deleted"
     try:
-        await run.means.targets.apply(own, [namespace, *documents])
+        await run.environment.targets.apply(own, [namespace, *documents])
     except (TargetRefused, TargetUnreachable) as error:
         return f"target {target.name}: {error}"
     return ""
@@ -65,7 +65,7 @@ def build_secret(run: Run, source: str, target: str, text: bytes) -> dict[str, A
 def _is_own(run: Run, name: str) -> bool:
     """Whether a target's cluster is created for this experiment."""
     kinds = {each.name: each.cluster.type for each in run.targets}
-    return run.means.adapters[kinds[name]].kind is not None
+    return run.environment.adapters[kinds[name]].kind is not None
 
 
 async def _read_kubeconfig(run: Run, name: str) -> bytes | None:

@@ -38,7 +38,7 @@ async def ensure_credentials(run: Run, target: Target, kubeconfig: bytes) -> Non
             warning=True,
         )
         return
-    await run.means.targets.apply(kubeconfig, build_documents(dict(found.data)))
+    await run.environment.targets.apply(kubeconfig, build_documents(dict(found.data)))
 
 
 def build_documents(data: dict[str, str]) -> list[dict[str, Any]]:

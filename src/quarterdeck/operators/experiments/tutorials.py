@@ -42,7 +42,7 @@ async def _look_up(run: Run, service: TutorialService) -> TutorialServiceStatus:
             space, _, name = status.connection_secret.partition("/")
             text = await registration.read_kubeconfig(run, target, Key(space, name))
         for place in places:
-            found = await run.means.targets.find_service(text, place, service.service)
+            found = await run.environment.targets.find_service(text, place, service.service)
             if found is not None:
                 endpoint = address_of(found, service)
                 return TutorialServiceStatus(

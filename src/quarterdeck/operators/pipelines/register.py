@@ -178,7 +178,7 @@ def build_pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
     )
 
 
-# --- what wakes whom
+# --- mapping functions of the watches
 
 
 def pipelines_of_set(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:

@@ -19,7 +19,7 @@ from quarterdeck.operators.experiments.foreign import (
     CapiVCluster,
     GKECluster,
 )
-from quarterdeck.operators.experiments.health import Judged, State, combine, judge
+from quarterdeck.operators.experiments.health import Assessment, State, assess_application, combine
 from quarterdeck.operators.experiments.settings import Settings
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -173,34 +173,36 @@ def test_applications_are_judged(
     target = experiment(
         "e", {"name": "t", "cluster": {"type": "hub"}, "readiness": readiness}
     ).spec.targets[0]
-    found = judge(app, target, now=NOW, grace_s=60)
+    found = assess_application(app, target, now=NOW, grace_s=60)
     assert (found.state, found.reason) == (state, reason)
 
 
 def test_an_error_within_its_grace_is_looked_at_again() -> None:
     target = experiment().spec.targets[0]
     app = application("Healthy", "Unknown", **error("ComparisonError", JUST_NOW))
-    assert judge(app, target, now=NOW, grace_s=60).again_s == pytest.approx(50)
+    assert assess_application(app, target, now=NOW, grace_s=60).again_s == pytest.approx(50)
 
 
 def test_health_may_have_to_last() -> None:
     target = experiment(
         "e", {"name": "t", "cluster": {"type": "hub"}, "minHealthySeconds": 30}
     ).spec.targets[0]
-    young = judge(application("Healthy", "Synced", since=JUST_NOW), target, now=NOW, grace_s=60)
+    young = assess_application(
+        application("Healthy", "Synced", since=JUST_NOW), target, now=NOW, grace_s=60
+    )
     assert young.state is State.WAITING
     assert young.again_s == pytest.approx(20)
-    old = judge(application("Healthy", "Synced"), target, now=NOW, grace_s=60)
+    old = assess_application(application("Healthy", "Synced"), target, now=NOW, grace_s=60)
     assert old.state is State.READY
 
 
 def test_the_worst_verdict_wins() -> None:
-    waiting = Judged(State.WAITING, "w", again_s=5.0)
-    failed = Judged(State.FAILED, "f", Reason.APP_SYNC_FAILED)
-    ready = Judged(State.READY)
+    waiting = Assessment(State.WAITING, "w", again_s=5.0)
+    failed = Assessment(State.FAILED, "f", Reason.APP_SYNC_FAILED)
+    ready = Assessment(State.READY)
     assert combine([ready, ready]).state is State.READY
     assert combine([]).state is State.READY
-    assert combine([ready, waiting]) == Judged(State.WAITING, "w", Reason.DEPLOYING, 5.0)
+    assert combine([ready, waiting]) == Assessment(State.WAITING, "w", Reason.DEPLOYING, 5.0)
     assert combine([waiting, failed, ready]).reason is Reason.APP_SYNC_FAILED
 
 

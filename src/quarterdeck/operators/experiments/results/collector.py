@@ -63,9 +63,13 @@ class Collector:
                 return _wait(run, wait_s)
         metrics = await self._collect_metrics(run, elapsed_s=elapsed_s)
         hypothesis = experiment.spec.hypothesis
-        judged = verdict.judge(hypothesis, metrics.queries) if hypothesis is not None else None
+        evaluated = (
+            verdict.evaluate_hypothesis(hypothesis, metrics.queries)
+            if hypothesis is not None
+            else None
+        )
         found = Collected(
-            verdict=judged.machine_verdict if judged is not None else "",
+            verdict=evaluated.machine_verdict if evaluated is not None else "",
             cost=cost.estimate(experiment, until=run.ended_at),
         )
         if wanted_gate is not None:
@@ -73,7 +77,7 @@ class Collector:
             found = _apply_gate(found, decision)
             if decision.retry_after_s is not None:
                 return found
-        result = summary.build(run, metrics, judged, found)
+        result = summary.build(run, metrics, evaluated, found)
         return await self._write(run, result, found)
 
     async def _write(

@@ -136,10 +136,10 @@ def compare_samples(
         interval=(interval.low, interval.high) if interval is not None else None,
         p=statistics.mann_whitney(a, b),
     )
-    return msgspec.structs.replace(found, change=judge(found, subject.min_percent))
+    return msgspec.structs.replace(found, change=classify_change(found, subject.min_percent))
 
 
-def judge(found: MetricComparison, min_percent: float) -> Change:
+def classify_change(found: MetricComparison, min_percent: float) -> Change:
     """Classify a difference: it is significant if the interval excludes 0 and the test agrees.
 
     Without repeats there is no interval, so a difference is unclear, never a regression.

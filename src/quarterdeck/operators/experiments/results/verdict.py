@@ -20,8 +20,8 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 
 
-def judge(hypothesis: Hypothesis, metrics: Mapping[str, Metric]) -> HypothesisResult:
-    """Evaluate every success criterion, and combine them to a verdict."""
+def evaluate_hypothesis(hypothesis: Hypothesis, metrics: Mapping[str, Metric]) -> HypothesisResult:
+    """Evaluate every success criterion, and combine them into a verdict."""
     criteria = tuple(_evaluate(each, metrics) for each in hypothesis.success_criteria)
     return HypothesisResult(
         claim=hypothesis.claim,
@@ -35,7 +35,8 @@ def judge(hypothesis: Hypothesis, metrics: Mapping[str, Metric]) -> HypothesisRe
 def combine(outcomes: Sequence[bool | None]) -> Verdict:
     """Combine criteria that hold, do not hold, or have no data (None).
 
-    One that does not hold invalidates the hypothesis. Otherwise missing data is insufficient.
+    One that does not hold invalidates the hypothesis. Otherwise one without data makes the
+    verdict insufficient.
     """
     if not outcomes:
         return ""

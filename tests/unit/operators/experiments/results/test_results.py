@@ -59,14 +59,14 @@ def experiment(**spec: object) -> Experiment:
 def test_a_criterion_gives_its_verdict(
     operator: str, bound: str, values: list[float], expected: str
 ) -> None:
-    judged = verdict.judge(hypothesis(operator, bound), {"p99": metric(*values)})
-    assert judged.machine_verdict == expected
+    evaluated = verdict.evaluate_hypothesis(hypothesis(operator, bound), {"p99": metric(*values)})
+    assert evaluated.machine_verdict == expected
 
 
 def test_a_metric_that_nobody_collected_is_insufficient() -> None:
-    judged = verdict.judge(hypothesis(), {})
-    assert judged.machine_verdict == "insufficient"
-    assert judged.success_criteria[0].passed is None
+    evaluated = verdict.evaluate_hypothesis(hypothesis(), {})
+    assert evaluated.machine_verdict == "insufficient"
+    assert evaluated.success_criteria[0].passed is None
 
 
 @given(st.lists(st.sampled_from([True, False, None]), max_size=8))
