@@ -6,7 +6,6 @@ agent of each VM, so VMs are read one by one, a few in each poll.
 
 from collections.abc import Callable, Sequence
 
-from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.connection import Connection, View
 from quarterdeck.operators.machines.errors import Code, HypervisorError
@@ -21,32 +20,33 @@ _SINGLE_VM_CODES = (Code.NOT_FOUND, Code.LOCKED)
 """Failures of a single VM, which the reconcile of its claim handles."""
 
 
-class AddressPoll:
-    """Reads the addresses of the VMs of one hypervisor, the least recently read VM first."""
+async def poll_addresses(
+    connection: Connection,
+    view: View,
+    machines: Sequence[Expected],
+    *,
+    now: float,
+    enqueue: Callable[[Key], None],
+) -> None:
+    """Enqueue the claims whose VM has another address than their status shows.
 
-    def __init__(self, *, clock: Clock, wake: Callable[[Key], None]) -> None:
-        self._clock = clock
-        self._wake = wake
-        self._asked: dict[int, float] = {}
+    The least recently read VMs are read first; `now` is a monotonic time.
 
-    async def poll(self, connection: Connection, view: View, machines: Sequence[Expected]) -> None:
-        """Enqueue the claims whose VM has another address than their status shows.
-
-        Raises:
-            HypervisorError: if the hypervisor does not answer.
-        """
-        if any(vm.ips for vm in view.vms.values()):
-            return  # the list shows addresses
-        running = [each for each in machines if each.verdict is Verdict.RUNNING]
-        asked = {each.vmid: self._asked.get(each.vmid, float("-inf")) for each in running}
-        self._asked = asked
-        now = self._clock.monotonic()
-        due = [each for each in running if now - asked[each.vmid] >= INTERVAL_S]
-        for expected in sorted(due, key=lambda each: asked[each.vmid])[:BATCH]:
-            asked[expected.vmid] = now
-            if await _has_new_address(connection, expected):
-                connection.moved.add(expected.vmid)
-                self._wake(expected.key)
+    Raises:
+        HypervisorError: if the hypervisor does not answer.
+    """
+    if any(vm.ips for vm in view.vms.values()):
+        return  # the list shows addresses
+    running = [each for each in machines if each.verdict is Verdict.RUNNING]
+    before = connection.address_reads
+    reads = {each.vmid: before.get(each.vmid, float("-inf")) for each in running}
+    connection.address_reads = reads
+    due = [each for each in running if now - reads[each.vmid] >= INTERVAL_S]
+    for expected in sorted(due, key=lambda each: reads[each.vmid])[:BATCH]:
+        reads[expected.vmid] = now
+        if await _has_new_address(connection, expected):
+            connection.moved.add(expected.vmid)
+            enqueue(expected.key)
 
 
 async def _has_new_address(connection: Connection, expected: Expected) -> bool:

@@ -45,12 +45,12 @@ class Clusters:
         connections: Connections,
         *,
         metrics: MachineMetrics,
-        wake_users: Callable[[Key], None],
+        enqueue_users: Callable[[Key], None],
     ) -> None:
-        """`wake_users` enqueues every object that waits for a cluster."""
+        """`enqueue_users` enqueues the objects that wait for a cluster, given by its key."""
         self._connections = connections
         self._metrics = metrics
-        self._wake_users = wake_users
+        self._enqueue_users = enqueue_users
         self._announced: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     async def reconcile(
@@ -99,7 +99,7 @@ class Clusters:
         report_condition(ctx, READY, TRUE, Reason.CONNECTION_SUCCESSFUL, text)
         if not is_ready(cluster) or connection not in self._announced:
             self._announced.add(connection)
-            self._wake_users(cluster.key)
+            self._enqueue_users(cluster.key)
         return RequeueAfter(CHECK_S)
 
     def _fail_by(self, ctx: Context[HypervisorCluster], error: HypervisorError) -> RequeueAfter:

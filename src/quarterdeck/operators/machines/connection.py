@@ -69,6 +69,8 @@ class Connection:
         """Number of VMs of other owners in the last poll."""
         self.moved: set[int] = set()
         """Ids of VMs that were found with another address than their claim shows."""
+        self.address_reads: dict[int, float] = {}
+        """Monotonic time of the last read of each running VM's addresses, by VM id."""
         self.choosing = asyncio.Lock()
         """Held while node, id and address are chosen: claims must not share an id or address."""
 

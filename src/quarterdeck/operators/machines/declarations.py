@@ -76,12 +76,12 @@ FIELD_MANAGER = "hyperfleet-controller"
 
 
 def build_controllers(
-    machines: Machines, *, claims: Any, wake_users: Any
+    machines: Machines, *, claims: Any, enqueue_users: Any
 ) -> tuple[Controller[Any], ...]:
     """Every controller of the operator."""
     return (
         build_cluster_controller(
-            Clusters(machines.connections, metrics=machines.metrics, wake_users=wake_users)
+            Clusters(machines.connections, metrics=machines.metrics, enqueue_users=enqueue_users)
         ),
         build_template_controller(Templates(machines.connections)),
         claim_controller(machines, claims=claims),

@@ -64,7 +64,7 @@ def register(
         ConfigRecord, msgspec.structs.replace(OURS_ONLY, namespaces=tuple(namespaces))
     )
 
-    def wake_users(key: Key) -> None:
+    def enqueue_users(key: Key) -> None:
         for template in manager.informers.list(
             HypervisorMachineTemplate, index=(BY_CLUSTER, str(key))
         ):
@@ -75,7 +75,7 @@ def register(
                 manager.enqueue("machineclaim", claim.key)
 
     for controller in build_controllers(
-        machines, claims=lambda: manager.informers.list(MachineClaim), wake_users=wake_users
+        machines, claims=lambda: manager.informers.list(MachineClaim), enqueue_users=enqueue_users
     ):
         manager.add(controller)
     poll = _make_poller(manager, machines)
@@ -93,7 +93,7 @@ def register(
 def controllers() -> tuple[Controller[Any], ...]:
     """The declarations without a manager, from which permissions are generated."""
     machines = Machines(operator_uid="", clock=SystemClock())
-    return build_controllers(machines, claims=list, wake_users=lambda key: None)
+    return build_controllers(machines, claims=list, enqueue_users=lambda key: None)
 
 
 def _make_poller(manager: Manager, machines: Machines) -> VmPoller:
@@ -110,7 +110,7 @@ def _make_poller(manager: Manager, machines: Machines) -> VmPoller:
         machines.expected_machines,
         operator_uid=lambda: machines.operator_uid,
         find_claim=find_claim,
-        wake=lambda key: manager.enqueue("machineclaim", key),
+        enqueue=lambda key: manager.enqueue("machineclaim", key),
         clock=manager.clock,
         metrics=machines.metrics,
         log=get_logger("machines"),

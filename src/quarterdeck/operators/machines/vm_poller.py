@@ -12,7 +12,7 @@ from typing import get_args
 from quarterdeck.apis.hypervisor.claim import Phase
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.machines.address_poll import AddressPoll
+from quarterdeck.operators.machines.address_poll import poll_addresses
 from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.errors import HypervisorError
@@ -37,7 +37,7 @@ class VmPoller:
         *,
         operator_uid: Callable[[], str],
         find_claim: Callable[[Key], Awaitable[tuple[str, int]]],
-        wake: Callable[[Key], None],
+        enqueue: Callable[[Key], None],
         clock: Clock,
         metrics: MachineMetrics,
         log: Logger,
@@ -48,7 +48,7 @@ class VmPoller:
         self._expected_machines = expected_machines
         self._operator_uid = operator_uid
         self._find_claim = find_claim
-        self._wake = wake
+        self._enqueue = enqueue
         self._clock = clock
         self._metrics = metrics
         self._log = log
@@ -56,7 +56,6 @@ class VmPoller:
         self._first_seen: dict[Key, Mapping[int, float]] = {}
         self._failures: dict[Key, str] = {}
         self._polling: set[Key] = set()
-        self._addresses: dict[Key, AddressPoll] = {}
 
     async def run(self) -> None:
         """Poll until cancelled; a hypervisor that fails or hangs delays no other."""
@@ -99,7 +98,7 @@ class VmPoller:
             if not expected_machines.is_as_expected(
                 expected, view.vms.get(expected.vmid), operator_uid
             ):
-                self._wake(expected.key)
+                self._enqueue(expected.key)
             elif expected.verdict is not None:
                 well[expected.vmid] = expected
         found = find_orphans(
@@ -116,9 +115,13 @@ class VmPoller:
         if self._may_collect():
             for orphan in found.due:
                 await self._collect(connection, orphan)
-        if key not in self._addresses:
-            self._addresses[key] = AddressPoll(clock=self._clock, wake=self._wake)
-        await self._addresses[key].poll(connection, view, list(well.values()))
+        await poll_addresses(
+            connection,
+            view,
+            list(well.values()),
+            now=self._clock.monotonic(),
+            enqueue=self._enqueue,
+        )
 
     async def _collect(self, connection: Connection, orphan: Orphan) -> None:
         """Stop a VM whose claim is gone, or remove it if it is stopped; the next poll continues."""

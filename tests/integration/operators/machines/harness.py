@@ -151,7 +151,7 @@ class Harness:
             self.expected_machines,
             operator_uid=lambda: self.operator,
             find_claim=self._find_claim,
-            wake=lambda key: self.wake(key.name),
+            enqueue=lambda key: self.wake(key.name),
             clock=self.clock,
             metrics=metrics,
             log=_LOG,
