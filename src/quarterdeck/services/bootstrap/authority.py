@@ -37,11 +37,10 @@ class Keypair(msgspec.Struct, frozen=True):
 
 
 class AuthorityState(msgspec.Struct, frozen=True, kw_only=True):
-    """The stored state of an authority; `previous` is empty before the first rotation."""
+    """The stored state of an authority: its root and the current intermediate."""
 
     root: Keypair
     current: Keypair
-    previous: bytes = b""
 
 
 class Issued(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,14 +65,10 @@ def create_authority(trust_domain: str, now: datetime) -> AuthorityState:
 
 def rotate_authority(state: AuthorityState, trust_domain: str, now: datetime) -> AuthorityState:
     """Replace the intermediate if half of its lifetime is over, else return the same state."""
-    current = x509.load_pem_x509_certificate(state.current.certificate)
-    if now < _find_middle(current):
+    if now < _find_middle(x509.load_pem_x509_certificate(state.current.certificate)):
         return state
-    return AuthorityState(
-        root=state.root,
-        current=_issue_intermediate(state.root, trust_domain, now),
-        previous=state.current.certificate,
-    )
+    current = _issue_intermediate(state.root, trust_domain, now)
+    return AuthorityState(root=state.root, current=current)
 
 
 def build_bundle(state: AuthorityState) -> tuple[bytes, ...]:

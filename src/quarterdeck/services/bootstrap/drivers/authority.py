@@ -51,7 +51,6 @@ def _build_data(state: AuthorityState) -> dict[str, str]:
         "root.key": state.root.key,
         "current.crt": state.current.certificate,
         "current.key": state.current.key,
-        "previous.crt": state.previous,
     }
     return {name: base64.b64encode(value).decode() for name, value in members.items()}
 
@@ -61,5 +60,4 @@ def _parse(secret: dict[str, Any]) -> AuthorityState:
     return AuthorityState(
         root=Keypair(data["root.crt"], data["root.key"]),
         current=Keypair(data["current.crt"], data["current.key"]),
-        previous=data.get("previous.crt", b""),
     )
