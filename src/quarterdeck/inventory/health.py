@@ -27,14 +27,14 @@ class Health(enum.StrEnum):
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
-    """Percentages of requested CPU and memory from which on a warning or critical is reported."""
+    """The requested CPU and memory, in percent, that are a warning or critical."""
 
     cpu_warning: float = 85.0
     cpu_critical: float = 90.0
     memory_warning: float = 85.0
     memory_critical: float = 90.0
     nodes_unhealthy: float = 0.5
-    """The share of nodes that are not ready from which on a cluster is unhealthy."""
+    """The share of nodes not ready that makes a cluster unhealthy."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -84,14 +84,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 _WORST = (Health.UNHEALTHY, Health.DEGRADED, Health.UNKNOWN, Health.HEALTHY)
 
 
-def judge(seen: Observation, thresholds: Thresholds) -> Verdict:
+def assess_health(seen: Observation, thresholds: Thresholds) -> Verdict:
     """Compute the four conditions of a cluster and its health."""
-    reachable = _judge_reachability(seen)
+    reachable = _assess_reachability(seen)
     nodes, operators = (
-        _judge_nodes(seen.nodes, thresholds),
-        _judge_operators(seen.cluster_operators),
+        _assess_nodes(seen.nodes, thresholds),
+        _assess_operators(seen.cluster_operators),
     )
-    fresh = _judge_freshness(seen)
+    fresh = _assess_freshness(seen)
     findings = (reachable, nodes, operators, fresh)
     health = min((each.health for each in findings), key=_WORST.index)
     if health is Health.HEALTHY:
@@ -108,13 +108,13 @@ def judge(seen: Observation, thresholds: Thresholds) -> Verdict:
     )
 
 
-def _judge_reachability(seen: Observation) -> Finding:
+def _assess_reachability(seen: Observation) -> Finding:
     if seen.failure:
         return Finding(FALSE, seen.failure_reason, seen.failure, Health.UNHEALTHY)
     return Finding(TRUE, "Connected", "the API server answers", Health.HEALTHY)
 
 
-def _judge_nodes(nodes: Sequence[NodeFacts] | None, thresholds: Thresholds) -> Finding:
+def _assess_nodes(nodes: Sequence[NodeFacts] | None, thresholds: Thresholds) -> Finding:
     if nodes is None:
         return Finding(UNKNOWN, "NotCollected", "nodes were not read yet", Health.HEALTHY)
     down = [each.name for each in nodes if not each.is_ready]
@@ -158,7 +158,7 @@ def _compute_shares(
     )
 
 
-def _judge_operators(operators: Sequence[ClusterOperatorFacts]) -> Finding:
+def _assess_operators(operators: Sequence[ClusterOperatorFacts]) -> Finding:
     if not operators:
         return Finding(
             TRUE, "NoClusterOperators", "the cluster has no ClusterOperators", Health.HEALTHY
@@ -169,7 +169,7 @@ def _judge_operators(operators: Sequence[ClusterOperatorFacts]) -> Finding:
     return Finding(TRUE, "AllHealthy", f"{len(operators)} operators are available", Health.HEALTHY)
 
 
-def _judge_freshness(seen: Observation) -> Finding:
+def _assess_freshness(seen: Observation) -> Finding:
     if seen.age_s is None:
         return Finding(UNKNOWN, "NoData", "the cluster was never read completely", Health.UNKNOWN)
     if seen.age_s > STALE_INTERVALS * seen.interval_s:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.inventory.cluster_operators import read_cluster_operators
-from quarterdeck.inventory.health import Health, Observation, Thresholds, judge
+from quarterdeck.inventory.health import Health, Observation, Thresholds, assess_health
 from quarterdeck.inventory.nodes import NodeFacts
 
 
@@ -85,7 +85,7 @@ _FINE = tuple(read_cluster_operators([operator(Available="True", Degraded="False
     ],
 )
 def test_the_verdict_follows_the_rules(seen: Observation, health: Health, text: str) -> None:
-    verdict = judge(seen, Thresholds())
+    verdict = assess_health(seen, Thresholds())
     assert verdict.health is health
     assert text in verdict.message
 
@@ -103,7 +103,7 @@ def test_a_verdict_is_never_better_than_its_worst_finding(
         failure="x" if fails else "",
         cluster_operators=_DEGRADED if operators else (),
     )
-    verdict = judge(seen, Thresholds())
+    verdict = assess_health(seen, Thresholds())
     down = ready.count(False)
     assert (verdict.health is Health.UNHEALTHY) == (fails or (down > 0 and down >= len(ready) / 2))
     is_fine = not fails and not down and not operators and age_s <= 90

@@ -6,7 +6,7 @@ import msgspec
 
 from quarterdeck.inventory.access.filters import TypeFilter
 from quarterdeck.inventory.access.principal import MASTERS
-from quarterdeck.inventory.access.program import Judgement, PolicyProgram, Verdict
+from quarterdeck.inventory.access.program import PolicyDecision, PolicyProgram, Verdict
 from quarterdeck.inventory.access.viewer import Decision, Viewer
 from quarterdeck.inventory.policy import BUILT_IN_TYPES
 
@@ -82,30 +82,30 @@ def _explain_steps(
 ) -> "list[Step]":
     found, is_decided = [], viewer.principal.is_master
     for program in viewer.policies:
-        judgement = program.judge(cluster, labels, viewer.now)
-        decides = judgement.verdict.decides and not is_decided
-        found.append(_explain_policy(viewer, program, judgement, type_=type_, decides=decides))
+        decision = program.decide(cluster, labels, viewer.now)
+        decides = decision.verdict.decides and not is_decided
+        found.append(_explain_policy(viewer, program, decision, type_=type_, decides=decides))
         is_decided = is_decided or decides
     return found
 
 
 def _explain_policy(
-    viewer: Viewer, program: PolicyProgram, judgement: Judgement, *, type_: str, decides: bool
+    viewer: Viewer, program: PolicyProgram, decision: PolicyDecision, *, type_: str, decides: bool
 ) -> Step:
-    policy, rule = program.policy, judgement.rule
+    policy, rule = program.policy, decision.rule
     return Step(
         policy=program.identity,
         source=program.find_subject(viewer.principal),
         priority=policy.priority,
         effect=policy.effect,
-        result=_describe(judgement, type_),
+        result=_describe(decision, type_),
         decides=decides,
         rule=rule.index if rule is not None else None,
     )
 
 
-def _describe(judgement: Judgement, type_: str) -> str:
-    verdict, rule = judgement
+def _describe(decision: PolicyDecision, type_: str) -> str:
+    verdict, rule = decision
     if rule is None:
         return verdict.value
     text = f"rule {rule.index} {'allows' if verdict is Verdict.ALLOW else 'denies'} the cluster"

@@ -74,7 +74,7 @@ class RuleProgram:
         return bool(wanted) and all(labels.get(name) == text for name, text in wanted.items())
 
 
-class Judgement(NamedTuple):
+class PolicyDecision(NamedTuple):
     """The decision of a policy about a cluster, and the rule that made it."""
 
     verdict: Verdict
@@ -116,24 +116,24 @@ class PolicyProgram:
             return "user"
         return next((f"group:{each}" for each in principal.groups if each in self._groups), "")
 
-    def judge(self, name: str, labels: Mapping[str, str], now: datetime) -> Judgement:
+    def decide(self, name: str, labels: Mapping[str, str], now: datetime) -> PolicyDecision:
         """Decide on a cluster by the first rule that selects it, else by the default."""
         if (unfit := self.find_reason_to_skip(now)) is not None:
-            return Judgement(unfit)
+            return PolicyDecision(unfit)
         for rule in self.rules:
             if rule.selects(name, labels):
                 is_deny = self.policy.effect == "Deny"
-                return Judgement(Verdict.DENY if is_deny else Verdict.ALLOW, rule)
+                return PolicyDecision(Verdict.DENY if is_deny else Verdict.ALLOW, rule)
         match self.policy.default_cluster_access:
             case "allow":
-                return Judgement(Verdict.DEFAULT_ALLOW)
+                return PolicyDecision(Verdict.DEFAULT_ALLOW)
             case "deny":
-                return Judgement(Verdict.DEFAULT_DENY)
+                return PolicyDecision(Verdict.DEFAULT_DENY)
             case _:
-                return Judgement(Verdict.SILENT)
+                return PolicyDecision(Verdict.SILENT)
 
     def find_reason_to_skip(self, now: datetime) -> Verdict | None:
-        """Why the policy is not in force; None if it is."""
+        """Why the policy does not apply now; None if it does."""
         if self._start is not None and now < self._start:
             return Verdict.NOT_YET
         if self._end is not None and now > self._end:

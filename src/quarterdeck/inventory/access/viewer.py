@@ -73,7 +73,7 @@ class Viewer:
         if self.principal.is_master:
             return ClusterAccess("allow", view_metrics=True, policy=MASTERS)
         for program in self.policies:
-            verdict, rule = program.judge(name, labels, self.now)
+            verdict, rule = program.decide(name, labels, self.now)
             if not verdict.decides:
                 continue
             identity = program.identity
@@ -99,7 +99,7 @@ class Viewer:
         if self.principal.is_master:
             return CustomAccess(OPEN, MASTERS, shows_aggregations=True)
         for program in self.policies:
-            verdict, rule = program.judge(name, labels, self.now)
+            verdict, rule = program.decide(name, labels, self.now)
             found = rule.filters.get(type_) if rule is not None else None
             if rule is None or found is None:
                 continue

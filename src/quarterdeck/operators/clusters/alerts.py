@@ -22,14 +22,14 @@ from quarterdeck.operators.clusters.hub import Hub
 
 
 class Alerts:
-    """Stores since when each alert rule has held."""
+    """Evaluates alert rules, and stores the time since which each has held."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._compiled: dict[Key, engine.CompiledSource] = {}
 
     async def update(self, cluster: str, sources: Iterable[MetricSource], *, ttl_s: int) -> None:
-        """Evaluate the rules and store changes; without the store, the next visit tries again."""
+        """Evaluate the rules and store the result; if the store fails, the next visit retries."""
         chosen = [each for each in sources if each.spec.alerts]
         if not chosen:
             return  # what is stored is not read without rules, and expires
@@ -45,7 +45,7 @@ class Alerts:
         holding = [
             each
             for source, data in zip(chosen, found, strict=True)
-            for each in self._judge(source, data, now)
+            for each in self._evaluate(source, data, now)
         ]
         states = alert_states.advance(before, holding, now)
         writes: list[Write] = [alert_states.plan_states(cluster, states, ttl_s)]
@@ -54,7 +54,9 @@ class Alerts:
             writes += plan_notice("cluster.alerts", cluster, now, {})
         await self._hub.store(writes)
 
-    def _judge(self, source: MetricSource, data: bytes | None, now: datetime) -> Iterator[AlertKey]:
+    def _evaluate(
+        self, source: MetricSource, data: bytes | None, now: datetime
+    ) -> Iterator[AlertKey]:
         compiled = self._compile(source)
         if compiled is None or data is None:
             return

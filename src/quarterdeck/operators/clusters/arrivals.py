@@ -18,8 +18,11 @@ class _Notice(msgspec.Struct):
     cluster: str = ""
 
 
-async def wake_pushed(hub: Hub, enqueue: Callable[[Key], None]) -> None:
-    """Enqueue clusters by messages of the ingester, once one is in push mode; until cancelled."""
+async def enqueue_pushed(hub: Hub, enqueue: Callable[[Key], None]) -> None:
+    """Enqueue clusters whose first push the ingester announces, until cancelled.
+
+    Nothing is subscribed to before a cluster is in push mode.
+    """
     await hub.push_wanted.wait()
     while True:
         try:

@@ -16,7 +16,7 @@ from quarterdeck.hubstate.collect.collected import Wanted
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.push.leases import find_lease
 from quarterdeck.hubstate.push.readings import read_pushed
-from quarterdeck.inventory.health import Observation, Verdict, judge
+from quarterdeck.inventory.health import Observation, Verdict, assess_health
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen, State
 from quarterdeck.kit.deadline import run_within
@@ -72,7 +72,7 @@ class Clusters:
         )
         failure = await self._visit(connection, seen, ctx)
         await self._keep_collector(connection, seen, ctx)
-        verdict = self._judge(connection, seen, interval_s)
+        verdict = self._assess(connection, seen, interval_s)
         problem = await self._store.store(connection, seen, verdict, failed=failure is not None)
         await self._alerts.update(
             seen.name,
@@ -162,7 +162,7 @@ class Clusters:
         self._hub.push_wanted.set()
         name = connection.metadata.name
         try:
-            await collector.keep_token(self._hub.state, connection)
+            await collector.store_token_hash(self._hub.state, connection)
             seen.lease = await find_lease(self._hub.state, name)
             pushed = await read_pushed(self._hub.state, name) if seen.lease else None
         except HubStateError:
@@ -230,10 +230,10 @@ class Clusters:
         if took_s > _SLOW_S:
             ctx.log.info("reading a cluster took long", duration_s=round(took_s, 3))
 
-    def _judge(self, connection: ClusterConnection, seen: Seen, interval_s: int) -> Verdict:
+    def _assess(self, connection: ClusterConnection, seen: Seen, interval_s: int) -> Verdict:
         last = seen.collected
         age_s = self._compute_age_s(connection, seen)
-        return judge(
+        return assess_health(
             Observation(
                 failure=seen.failure,
                 failure_reason=seen.failure_reason,

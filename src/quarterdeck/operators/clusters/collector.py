@@ -16,7 +16,7 @@ _ISSUED = "clusterpulse.io/collector-token-issued"
 _HEARTBEAT_STEP_S = 60
 
 
-async def keep_token(state: StateStore, connection: ClusterConnection) -> None:
+async def store_token_hash(state: StateStore, connection: ClusterConnection) -> None:
     """Store the token hash of the connection's annotation, so that the ingester accepts that token.
 
     Raises:

@@ -47,7 +47,7 @@ class Seen(msgspec.Struct):
     """When operators were last read, on the monotonic clock."""
     due_at: float | None = None
     since: dict[str, Since] = msgspec.field(default_factory=dict)
-    """By condition type: its health, and since when it has been so."""
+    """By condition type: its health, and the time since which it has had it."""
     failure: str = ""
     """Why the last visit failed; empty if it did not."""
     failure_reason: Reason = Reason.CONNECTED

@@ -56,7 +56,7 @@ class Policies:
     async def reconcile(self, policy: MonitorAccessPolicy, ctx: PolicyContext) -> RequeueAfter:
         """Store the policy and set its status; requeue for when validity begins or ends."""
         spec, now = policy.spec, ctx.now()
-        state = judge_policy(spec, now)
+        state = compute_state(spec, now)
         types = list_custom_types(spec)
         sources = await ctx.list(MetricSource)
         fingerprint = hash_policy(spec)
@@ -154,7 +154,7 @@ class Policies:
             ctx.event(Reason.PROBABLE_MISTAKE, "; ".join(found), warning=True)
 
 
-def judge_policy(spec: MonitorAccessPolicySpec, now: datetime) -> State:
+def compute_state(spec: MonitorAccessPolicySpec, now: datetime) -> State:
     """The state of a policy: Error, Inactive, Expired or Active."""
     problems = find_problems(spec)
     if problems:

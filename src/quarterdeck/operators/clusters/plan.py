@@ -13,7 +13,7 @@ SLOW_MS = 5000
 
 
 class Since(msgspec.Struct, frozen=True):
-    """The health of a condition, and the time since when it has been so."""
+    """The health of a condition, and the time since which it has had it."""
 
     health: Health
     time: str
@@ -22,11 +22,12 @@ class Since(msgspec.Struct, frozen=True):
 def find_since(
     verdict: Verdict, known: Mapping[str, Since], conditions: Iterable[Condition], now: str
 ) -> dict[str, Since]:
-    """For each condition, the time since when it has had its current health.
+    """For each condition, the time since which it has had its current health.
 
     `known` is the result of the last visit. After a restart it is empty, and the times come from
-    the conditions of the object. Those change with the status only, and True covers more than
-    one health, so a condition that is True counts only if its reason is the same, too.
+    the conditions of the object. The time of a condition changes only with its status, and True
+    stands for several healths, so the time of a True condition is used only if the reason is the
+    same, too.
     """
     written = {each.type: each for each in conditions}
     found = {}
@@ -64,7 +65,7 @@ def plan_collection_delay(interval_s: int, *, errors: bool) -> float:
     return max(float(MIN_INTERVAL_S), interval_s / 2) if errors else float(interval_s)
 
 
-def judge_registry(*, available: bool, response_ms: int, authenticated: bool) -> Health:
+def assess_registry(*, available: bool, response_ms: int, authenticated: bool) -> Health:
     """The health of a registry, from the results of a check."""
     if not available:
         return Health.UNHEALTHY

@@ -22,7 +22,7 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import cluster_connection, source_report
-from quarterdeck.operators.clusters.arrivals import wake_pushed
+from quarterdeck.operators.clusters.arrivals import enqueue_pushed
 from quarterdeck.operators.clusters.authority import AuthorityMap, build_scope
 from quarterdeck.operators.clusters.cluster_connection import BY_NAME, Clusters
 from quarterdeck.operators.clusters.conditions import (
@@ -154,7 +154,7 @@ def build_cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         for_=ClusterConnection,
         watches=(
             Watch(SecretHead, clusters_of_secret),
-            Watch(ClusterConnection, clusters_of_name, predicates=(generation_changed,)),
+            Watch(ClusterConnection, list_namesakes, predicates=(generation_changed,)),
             Watch(AuthorityMap, list_pushed_clusters),
             Watch(MetricSource, list_pushed_clusters, predicates=(generation_changed,)),
             Watch(ClusterConnection, hub.note_push, predicates=(generation_changed,)),
@@ -166,7 +166,7 @@ def build_cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
             }
         },
         finalizers=(Finalizer(FINALIZER, clusters.delete),),
-        sources=(functools.partial(wake_pushed, hub),),
+        sources=(functools.partial(enqueue_pushed, hub),),
         on_deleted=clusters.forget,
         on_error=cluster_connection.report_error,
         ready=None,
@@ -240,7 +240,7 @@ def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
         yield each.key
 
 
-def clusters_of_name(connection: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
+def list_namesakes(connection: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
     """The other connections of a name: when its owner is deleted, the next one gets the name."""
     for each in lookup.list(ClusterConnection, index=(BY_NAME, connection.metadata.name)):
         if each.key != connection.key:

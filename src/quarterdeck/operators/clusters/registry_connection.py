@@ -61,7 +61,7 @@ class Registries:
         )
         found = await self._check(address, wanted)
         facts = msgspec.structs.replace(found.facts, last_check=rfc3339.format_time(ctx.now()))
-        health = plan.judge_registry(
+        health = plan.assess_registry(
             available=facts.available,
             response_ms=facts.response_time,
             authenticated=found.authenticated,

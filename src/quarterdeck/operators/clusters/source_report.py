@@ -61,7 +61,7 @@ def set_source_status(
         message=f"Collected with {errors} errors" if errors else "Collection successful",
         field_validation=(
             *engine.validate_fields(source.spec, results),
-            *_judge_type(source, others),
+            *_check_type(source, others),
         ),
     )
     reason = Reason.PARTIAL if errors else Reason.COLLECTED
@@ -85,7 +85,7 @@ def _join_problems(problems: Sequence[str]) -> str:
     return f"{problems[0]} (and {more} more cluster{'' if more == 1 else 's'})"
 
 
-def _judge_type(
+def _check_type(
     source: MetricSource, others: Collection[MetricSource]
 ) -> Iterator[FieldValidation]:
     """A warning if resourceTypeName is also a built-in type, or the type of another source."""

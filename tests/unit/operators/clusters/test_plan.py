@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.inventory.health import Health, Observation, Thresholds, judge
+from quarterdeck.inventory.health import Health, Observation, Thresholds, assess_health
 from quarterdeck.meta.conditions import Condition
 from quarterdeck.operators.clusters import plan
 from quarterdeck.operators.clusters.options import build_namespace_predicate
@@ -58,7 +58,7 @@ def test_a_source_with_errors_is_collected_sooner(
 def test_the_health_of_a_registry_follows_its_checks(
     available: bool, milliseconds: int, authenticated: bool, health: Health
 ) -> None:
-    found = plan.judge_registry(
+    found = plan.assess_registry(
         available=available, response_ms=milliseconds, authenticated=authenticated
     )
     assert found is health
@@ -110,7 +110,7 @@ def test_a_number_of_repositories_is_written_when_it_differs_by_a_tenth_or_ten(
 
 
 def test_a_registry_may_take_five_seconds() -> None:
-    found = plan.judge_registry(available=True, response_ms=plan.SLOW_MS, authenticated=True)
+    found = plan.assess_registry(available=True, response_ms=plan.SLOW_MS, authenticated=True)
     assert found is Health.HEALTHY
 
 
@@ -119,9 +119,9 @@ def test_a_cluster_was_not_failed_unless_said() -> None:
 
 
 def test_a_condition_keeps_the_time_since_when_it_has_its_health() -> None:
-    down = judge(Observation(failure="refused"), Thresholds())
-    other = judge(Observation(failure="timed out", failure_reason="Timeout"), Thresholds())
-    up = judge(Observation(), Thresholds())
+    down = assess_health(Observation(failure="refused"), Thresholds())
+    other = assess_health(Observation(failure="timed out", failure_reason="Timeout"), Thresholds())
+    up = assess_health(Observation(), Thresholds())
     first = plan.find_since(down, {}, (), "10:00")
     second = plan.find_since(other, first, (), "10:01")
     assert second["Reachable"].time == "10:00"
@@ -131,13 +131,13 @@ def test_a_condition_keeps_the_time_since_when_it_has_its_health() -> None:
 
 
 def test_after_a_restart_conditions_of_the_object_tell_since_when() -> None:
-    down = judge(Observation(failure="refused"), Thresholds())
+    down = assess_health(Observation(failure="refused"), Thresholds())
     known = Condition(
         type="Reachable", status="False", reason="CircuitOpen", last_transition_time="09:00"
     )
     assert plan.find_since(down, {}, [known], "10:00")["Reachable"].time == "09:00"
-    up = judge(Observation(), Thresholds())
+    up = assess_health(Observation(), Thresholds())
     assert plan.find_since(up, {}, [known], "10:00")["Reachable"].time == "10:00"
     full = Condition(type="DataFresh", status="True", reason="Other", last_transition_time="09:00")
-    fresh = judge(Observation(age_s=1.0), Thresholds())
+    fresh = assess_health(Observation(age_s=1.0), Thresholds())
     assert plan.find_since(fresh, {}, [full], "10:00")["DataFresh"].time == "10:00"
