@@ -87,7 +87,7 @@ class Allocations:
         return found
 
     def load(self, claims: Iterable[MachineClaim], cluster: str, request: Request) -> None:
-        """Load the allocations of existing claims; each is assumed to need `request`."""
+        """Load the allocations of existing claims; `request` is assumed for each of them."""
         for claim in claims:
             ref = claim.status.vm_ref
             if ref is None or ref.hypervisor_cluster != cluster or claim.metadata.uid in self:

@@ -16,7 +16,7 @@ from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
 from quarterdeck.operators.machines import claim_attestation, claim_steps, claim_watching
-from quarterdeck.operators.machines.claim_attestation import disown_reports, report_refusal
+from quarterdeck.operators.machines.claim_attestation import omit_service_fields, report_refusal
 from quarterdeck.operators.machines.claim_booting import await_boot, needs_service
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.claim_placing import place
@@ -88,7 +88,7 @@ class Claims:
             self._shared.expected_machines.put(replace(claim, status=ctx.status.current))
 
     async def _reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
-        disown_reports(claim, ctx)
+        omit_service_fields(claim, ctx)
         report_refusal(claim, ctx)
         report_unsupported(ctx, find_unsupported_of_claim(claim))
         if ctx.status.current.phase is None:

@@ -25,7 +25,7 @@ from quarterdeck.runtime import DONE, Context, RequeueAfter, Result
 _JOINED = ("Ready", "Busy", "Idle", "JobCompleted")
 
 
-def disown_reports(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
+def omit_service_fields(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
     """Leave the service's fields out of the status we apply: a stale copy would overwrite them."""
     status = claim.status
     theirs = (status.attestation, status.attestation_refusal, status.job)

@@ -16,7 +16,7 @@ from quarterdeck.operators.machines.conditions import (
 from quarterdeck.operators.machines.connection import View
 from quarterdeck.operators.machines.machine import VMInfo
 from quarterdeck.operators.machines.machine_context import Machine
-from quarterdeck.operators.machines.plan.claim import Verdict, find_entry_time, judge_vm, poll_s
+from quarterdeck.operators.machines.plan.claim import Verdict, assess_vm, find_entry_time, poll_s
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.template import identity_of
 from quarterdeck.runtime import DONE, RequeueAfter, Result
@@ -35,7 +35,7 @@ async def await_boot(machine: Machine, template: HypervisorMachineTemplate) -> R
     """Make the machine ready once its VM runs and the address is known; fail if the VM is lost."""
     view = await machine.connection.view(max_age_s=BOOT_POLL_S)
     vm = view.vms.get(machine.ref.vm_id)
-    verdict = judge_vm(vm, machine.owner)
+    verdict = assess_vm(vm, machine.owner)
     if verdict is Verdict.RUNNING and vm is not None:
         return await _await_address(machine, template, view, vm)
     is_lost = verdict in (Verdict.MISSING, Verdict.FOREIGN, Verdict.STOPPED)
@@ -57,11 +57,11 @@ async def _await_address(
     age_s = _compute_age_s(machine)
     if age_s < ASK_AFTER_S or any(each.ips for each in view.vms.values()):
         return RequeueAfter(BOOT_POLL_S)
-    info = machine.connection.known_template(identity_of(template))
+    info = machine.connection.get_cached_template(identity_of(template))
     if machine.ref.adopted or (info is not None and not info.has_agent):
         return become_ready(machine, vm)
     seen = await machine.find_vm()
-    if seen is not None and seen.ips and judge_vm(seen, machine.owner) is Verdict.RUNNING:
+    if seen is not None and seen.ips and assess_vm(seen, machine.owner) is Verdict.RUNNING:
         return become_ready(machine, seen)
     text = f"VM {vm.id} runs on node {vm.node}; waiting for an address from its guest agent"
     set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, text)
@@ -81,7 +81,7 @@ def _compute_age_s(machine: Machine) -> float:
 async def _confirm_loss(machine: Machine) -> RequeueAfter:
     """Read this VM on its own before failing the claim: the shared list may be outdated."""
     vm = await machine.find_vm()
-    match judge_vm(vm, machine.owner):
+    match assess_vm(vm, machine.owner):
         case Verdict.MISSING:
             raise Failed(Reason.VM_MISSING, f"VM {machine.ref.vm_id} was deleted while it booted")
         case Verdict.FOREIGN:

@@ -4,12 +4,14 @@ A VM that is not ours stays. A VM that is gone counts as removed. A failure keep
 the annotation `hyperfleet.io/force-delete` deletes the claim without its VM.
 """
 
+from typing import NoReturn
+
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.names import FORCE_DELETE, PRE_DRAIN_PREFIX, PREFIX
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.claim import Shared
-from quarterdeck.operators.machines.claim_attestation import disown_reports
+from quarterdeck.operators.machines.claim_attestation import omit_service_fields
 from quarterdeck.operators.machines.conditions import DRAINED, READY, VM_CLEANED_UP, Reason
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.jobs import find_job
@@ -20,10 +22,10 @@ from quarterdeck.operators.machines.plan.claim import (
     DeleteAction,
     Step,
     Verdict,
+    assess_vm,
     compute_backoff_s,
     compute_left_s,
     find_entry_time,
-    judge_vm,
     plan_deletion,
     plan_drain,
 )
@@ -38,7 +40,7 @@ GRACE_S = 60.0
 """How long a guest may take to shut down."""
 _SOON_S = 0.001
 _LOCK_S = 2.0
-_LOOK_S = 30.0
+_CHECK_INTERVAL_S = 30.0
 
 
 class Deletion:
@@ -49,7 +51,7 @@ class Deletion:
 
     async def run(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
         """Return when the VM is gone or was never there; else raise `Waiting` after one step."""
-        disown_reports(claim, ctx)
+        omit_service_fields(claim, ctx)
         ref = claim.status.vm_ref
         self._shared.expected_machines.put(claim)
         if ref is None:
@@ -106,7 +108,7 @@ class Deletion:
         if drain.reason:
             set_condition(ctx, DRAINED, FALSE, Reason.DRAINING, drain.reason)
             wait_s = compute_left_s(claim, claim.spec.timeouts.drain, ctx.now())
-            after_s = min(_LOOK_S, max(1.0, wait_s)) if wait_s > 0 else _LOOK_S
+            after_s = min(_CHECK_INTERVAL_S, max(1.0, wait_s)) if wait_s > 0 else _CHECK_INTERVAL_S
             raise Waiting(Reason.DRAINING, drain.reason, after_s=after_s)
         reason = Reason.DRAIN_TIMEOUT if drain.is_forced else Reason.DRAINED
         message = "the drain timeout is over" if drain.is_forced else "no work is left"
@@ -124,7 +126,7 @@ class Deletion:
         if step == Step.POWER_DOWN:
             await self._power_down(machine)
         vm = await machine.find_vm()
-        verdict = judge_vm(vm, machine.owner)
+        verdict = assess_vm(vm, machine.owner)
         was_asked = step in (Step.SHUTDOWN, Step.STOP)
         if machine.claim.spec.deletion_policy == "Retain" and vm is not None:
             if verdict not in (Verdict.MISSING, Verdict.FOREIGN):
@@ -155,9 +157,9 @@ class Deletion:
         if job and claim.metadata.annotations.get(KILL_JOB) != "true":
             text = f"job {job} is running"
             set_condition(ctx, DRAINED, FALSE, Reason.DRAINING, text)
-            raise Waiting(Reason.DRAINING, text, after_s=_LOOK_S)
+            raise Waiting(Reason.DRAINING, text, after_s=_CHECK_INTERVAL_S)
 
-    async def _power_down(self, machine: Machine) -> None:
+    async def _power_down(self, machine: Machine) -> NoReturn:
         """Ask the guest of a machine that was ready to shut down; switch other VMs off at once."""
         may_ask = machine.claim.status.ready_since != "" and not self._is_late(machine)
         action = PowerAction.SHUTDOWN if may_ask else PowerAction.OFF
@@ -169,7 +171,7 @@ class Deletion:
             machine.ctx.status.set(step=str(Step.INSPECT))
             raise Waiting(Reason.TERMINATING, str(error), after_s=_SOON_S) from error
 
-    async def _await_task(self, machine: Machine) -> None:
+    async def _await_task(self, machine: Machine) -> NoReturn:
         """Wait for the task in the status; a shutdown that takes too long becomes a stop."""
         info = await machine.poll()
         step = machine.claim.status.step
@@ -193,14 +195,14 @@ class Deletion:
         since = find_entry_time(machine.claim)
         return since is not None and (machine.ctx.now() - since).total_seconds() > GRACE_S
 
-    async def _change_power(self, machine: Machine, action: PowerAction, step: Step) -> None:
+    async def _change_power(self, machine: Machine, action: PowerAction, step: Step) -> NoReturn:
         ref, owner = machine.ref, machine.owner
         task = await machine.call(
             "power", lambda each: each.power(ref.vm_id, action, owner=owner), node=ref.node
         )
         self._wait_for_task(machine, task, step)
 
-    async def _destroy(self, machine: Machine) -> None:
+    async def _destroy(self, machine: Machine) -> NoReturn:
         ref, owner = machine.ref, machine.owner
         try:
             task = await machine.call(
@@ -216,7 +218,7 @@ class Deletion:
             raise Waiting(Reason.TERMINATING, "the VM is gone", after_s=_SOON_S)
         self._wait_for_task(machine, task, Step.DESTROY)
 
-    def _wait_for_task(self, machine: Machine, task: TaskRef | None, step: Step) -> None:
+    def _wait_for_task(self, machine: Machine, task: TaskRef | None, step: Step) -> NoReturn:
         """Record a step and its task, and end the reconcile. Raises `Waiting`."""
         machine.ctx.status.set(step=str(step))
         if task is not None:

@@ -80,10 +80,10 @@ async def _choose_node(
     allocations: Allocations,
 ) -> str:
     claim, connection = machine.claim, machine.connection
-    info = connection.known_template(identity_of(template))
+    info = connection.get_cached_template(identity_of(template))
     if info is None:
         info = await read_template(connection, template)
-        connection.remember_template(identity_of(template), info)
+        connection.cache_template(identity_of(template), info)
     read_at, nodes = await connection.nodes()
     hints = cluster.spec.scheduler_hints
     fleet = fleet_of(claim)

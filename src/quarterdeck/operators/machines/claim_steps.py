@@ -29,7 +29,7 @@ from quarterdeck.operators.machines.machine import Owner, PowerAction, TaskRef
 from quarterdeck.operators.machines.machine_context import (
     SOON,
     Machine,
-    cause_of,
+    format_cause,
     is_failed,
     is_running,
 )
@@ -37,7 +37,7 @@ from quarterdeck.operators.machines.machinespec import spec_of
 from quarterdeck.operators.machines.plan.claim import (
     Step,
     Verdict,
-    judge_vm,
+    assess_vm,
 )
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.template import identity_of, is_linked, read_template
@@ -62,10 +62,10 @@ async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
     if machine.claim.status.task_ref is not None:
         return await _await_clone(machine, recipe)
     ref, template = machine.ref, recipe.template
-    info = machine.connection.known_template(identity_of(template))
+    info = machine.connection.get_cached_template(identity_of(template))
     if info is None:
         info = await read_template(machine.connection, template)
-        machine.connection.remember_template(identity_of(template), info)
+        machine.connection.cache_template(identity_of(template), info)
     spec = spec_of(machine.claim, template, recipe.cluster)
     found, owner = info, machine.untagged_owner._replace(inherited_tags=info.tags)
     try:
@@ -107,7 +107,7 @@ async def _find_earlier_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
     Called when the id is taken, or when the hypervisor has forgotten the task.
     """
     vm = await machine.find_vm()
-    match judge_vm(vm, machine.untagged_owner):
+    match assess_vm(vm, machine.untagged_owner):
         case Verdict.MISSING:
             return machine.proceed(Step.CLONE)
         case Verdict.LOCKED | Verdict.UNKNOWN:
@@ -142,7 +142,7 @@ async def discard(machine: Machine, recipe: Recipe) -> RequeueAfter:
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
     vm = await machine.find_vm()
-    match judge_vm(vm, machine.untagged_owner):
+    match assess_vm(vm, machine.untagged_owner):
         case Verdict.MISSING:
             return machine.proceed(Step.CLONE)
         case Verdict.FOREIGN:
@@ -169,7 +169,7 @@ async def configure(machine: Machine, recipe: Recipe) -> RequeueAfter:
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         if is_failed(info):
-            raise Retry(Reason.CALL_FAILED, f"configuring failed{cause_of(info)}")
+            raise Retry(Reason.CALL_FAILED, f"configuring failed{format_cause(info)}")
         if info is not None:
             return _finish_configuration(machine, recipe)
     ref, owner = machine.ref, machine.untagged_owner
@@ -270,10 +270,10 @@ async def start(machine: Machine, recipe: Recipe) -> Result:
         machine.ctx.status.set(task_ref=None)
         if info is not None and not is_failed(info):
             return _finish_start(machine)
-        verdict = judge_vm(await machine.find_vm(), machine.owner)
+        verdict = assess_vm(await machine.find_vm(), machine.owner)
         if verdict is Verdict.RUNNING:
             return _finish_start(machine)
-        raise Retry(Reason.STARTING, f"the VM is {verdict} after its start{cause_of(info)}")
+        raise Retry(Reason.STARTING, f"the VM is {verdict} after its start{format_cause(info)}")
     try:
         task = await _change_power(machine, PowerAction.ON)
     except HypervisorError as error:

@@ -12,13 +12,13 @@ from quarterdeck.operators.machines.conditions import (
     Reason,
 )
 from quarterdeck.operators.machines.machine import Power, PowerAction, VMInfo
-from quarterdeck.operators.machines.machine_context import SOON, Machine, cause_of, is_running
+from quarterdeck.operators.machines.machine_context import SOON, Machine, format_cause, is_running
 from quarterdeck.operators.machines.plan.claim import (
     HEARTBEAT_CHECK_S,
     Step,
     Verdict,
+    assess_vm,
     compute_heartbeat_left_s,
-    judge_vm,
 )
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.sizes import compute_seconds_since
@@ -33,15 +33,15 @@ async def watch(machine: Machine) -> Result:
     """Compare the VM with its spec; it is read on its own only if the shared list differs."""
     view = await machine.connection.view(max_age_s=POWER_CHECK_S)
     vm = view.vms.get(machine.ref.vm_id)
-    verdict = judge_vm(vm, machine.owner)
-    is_expected = verdict is judge_expected(machine)
+    verdict = assess_vm(vm, machine.owner)
+    is_expected = verdict is find_expected_verdict(machine)
     if not is_expected and verdict is not Verdict.UNKNOWN:
         vm = await machine.find_vm()
-        verdict = judge_vm(vm, machine.owner)
+        verdict = assess_vm(vm, machine.owner)
     return await _act(machine, vm, verdict)
 
 
-def judge_expected(machine: Machine) -> Verdict:
+def find_expected_verdict(machine: Machine) -> Verdict:
     """The verdict that `spec.powerState` implies for the VM of a ready machine."""
     is_on = machine.claim.spec.power_state == "On"
     return Verdict.RUNNING if is_on else Verdict.STOPPED
@@ -83,7 +83,7 @@ async def _watch_at_rest(machine: Machine, vm: VMInfo) -> Result:
         set_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
     else:
         set_condition(machine.ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
-    result = _judge_heartbeat(machine, f"VM {vm.id} on node {vm.node}")
+    result = _check_heartbeat(machine, f"VM {vm.id} on node {vm.node}")
     return RequeueAfter(POWER_CHECK_S) if _awaits_address(machine, vm) else result
 
 
@@ -103,7 +103,7 @@ def _awaits_address(machine: Machine, vm: VMInfo) -> bool:
     return on_s is not None and ready_s is not None and on_s < min(ready_s, ADDRESS_CHECK_S)
 
 
-def _judge_heartbeat(machine: Machine, text: str) -> Result:
+def _check_heartbeat(machine: Machine, text: str) -> Result:
     """Set the condition Healthy: False if the heartbeats of the agent have stopped, else True."""
     claim = machine.claim
     left_s = compute_heartbeat_left_s(claim, machine.ctx.now())
@@ -142,8 +142,8 @@ async def switch_off(machine: Machine) -> Result:
         if is_running(info):
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
-        if judge_vm(await machine.find_vm(), machine.owner) is not Verdict.STOPPED:
-            text = f"the VM is still running after its shutdown{cause_of(info)}"
+        if assess_vm(await machine.find_vm(), machine.owner) is not Verdict.STOPPED:
+            text = f"the VM is still running after its shutdown{format_cause(info)}"
             raise Retry(Reason.STOPPING, text)
         return become_ready(machine, None)
     ref, owner = machine.ref, machine.owner
@@ -165,8 +165,10 @@ async def switch_on(machine: Machine, recipe: Recipe) -> Result:
             return RequeueAfter(machine.poll_again_s())
         machine.ctx.status.set(task_ref=None)
         vm = await machine.find_vm()
-        if vm is None or judge_vm(vm, machine.owner) is not Verdict.RUNNING:
-            raise Retry(Reason.STARTING, f"the VM is not running after its start{cause_of(info)}")
+        if vm is None or assess_vm(vm, machine.owner) is not Verdict.RUNNING:
+            raise Retry(
+                Reason.STARTING, f"the VM is not running after its start{format_cause(info)}"
+            )
         return _report_switched_on(machine, recipe, vm)
     ref, owner = machine.ref, machine.owner
     task = await machine.call(

@@ -171,10 +171,10 @@ class Connection:
             self._nodes = (began, tuple(listed))
         return self._nodes
 
-    def remember_template(self, key: object, info: TemplateInfo) -> None:
+    def cache_template(self, key: object, info: TemplateInfo) -> None:
         """Cache what the hypervisor reports of a template."""
         self._templates[key] = info
 
-    def known_template(self, key: object) -> TemplateInfo | None:
+    def get_cached_template(self, key: object) -> TemplateInfo | None:
         """What was cached of a template; None if it was not read yet."""
         return self._templates.get(key)

@@ -11,7 +11,7 @@ from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.machine import Owner, VMInfo
 from quarterdeck.operators.machines.machinespec import owner_of
-from quarterdeck.operators.machines.plan.claim import Verdict, judge_vm
+from quarterdeck.operators.machines.plan.claim import Verdict, assess_vm
 
 
 class Expected(NamedTuple):
@@ -83,7 +83,7 @@ class ExpectedMachines:
         if vm is not None and self._seen.get(expected.uid) == vm:
             return True
         owner = expected.owner._replace(operator_uid=operator_uid)
-        is_well = judge_vm(vm, owner) is expected.verdict and not has_moved(vm, expected)
+        is_well = assess_vm(vm, owner) is expected.verdict and not has_moved(vm, expected)
         if is_well and vm is not None:
             self._seen[expected.uid] = vm
         return is_well

@@ -32,11 +32,11 @@ from quarterdeck.operators.machines.plan.fleet_state import Member
 from quarterdeck.operators.machines.plan.health import find_unhealthy_reason, next_change_s
 from quarterdeck.operators.machines.report import report_unsupported, set_condition
 from quarterdeck.operators.machines.revisions import (
+    append_revision,
     choose_template,
     hash_revision,
     overrides_of,
     record_template,
-    remember_revision,
     resolve_image,
 )
 from quarterdeck.operators.machines.sizes import compute_seconds_since, parse_seconds
@@ -102,7 +102,7 @@ class Fleets:
         await self._carry_out(plan, fleet, resolved, claims, ctx)
         self._remember(fleet, resolved, claims, ctx)
         fleet_report.report(fleet, plan, desired, claims, ctx)
-        return _next_look(claims, fleet, plan, ctx.now())
+        return _compute_check_s(claims, fleet, plan, ctx.now())
 
     async def forget(self, key: Key) -> None:
         """Drop the reconcile times of a deleted fleet."""
@@ -219,7 +219,7 @@ class Fleets:
             template_spec=record_template(resolved.templates),
             created_at=rfc3339.format_time(ctx.now()),
         )
-        history = remember_revision(
+        history = append_revision(
             fleet.status.revisions,
             newest,
             used=frozenset(claim.spec.revision for claim in claims),
@@ -236,7 +236,7 @@ def _compute_failed_s(claim: MachineClaim, now: datetime) -> float:
     return (compute_seconds_since(transitions[-1].time, now) if transitions else None) or 0.0
 
 
-def _next_look(
+def _compute_check_s(
     claims: Sequence[MachineClaim], fleet: Fleet, plan: Plan, now: datetime
 ) -> RequeueAfter | None:
     check, times = fleet.spec.health_check, []

@@ -152,7 +152,7 @@ def is_running(info: TaskInfo | None) -> bool:
     return info is not None and info.state is TaskState.RUNNING
 
 
-def cause_of(info: TaskInfo | None) -> str:
+def format_cause(info: TaskInfo | None) -> str:
     """The message of a task as the end of an error text; empty if it has none."""
     return f": {info.message}" if info is not None and info.message else ""
 

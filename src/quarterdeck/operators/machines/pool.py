@@ -142,7 +142,7 @@ class Pools:
         going = {removal.name for removal in plan.remove}
         for claim in claims:
             if CORDON in claim.metadata.annotations and not claim.is_deleting:
-                await self._unmark_runner(claim, going, ctx)
+                await self._uncordon(claim, going, ctx)
         now = rfc3339.format_time(ctx.now())
         for _ in range(plan.create):
             name = f"{pool.metadata.name[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
@@ -180,7 +180,7 @@ class Pools:
         ctx.status.set(last_scale_down_time=rfc3339.format_time(ctx.now()))
         return False
 
-    async def _unmark_runner(
+    async def _uncordon(
         self, claim: MachineClaim, going: set[str], ctx: Context[RunnerPool]
     ) -> None:
         """Remove the cordon of a runner that is not to be removed any more."""

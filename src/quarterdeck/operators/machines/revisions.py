@@ -92,7 +92,7 @@ def choose_template(
     )
 
 
-def remember_revision(
+def append_revision(
     history: Sequence[FleetRevision], newest: FleetRevision, *, used: frozenset[str], limit: int
 ) -> tuple[FleetRevision, ...]:
     """Append a revision to the history; an earlier one that returns gets a new number.

@@ -57,7 +57,7 @@ class Templates:
             return _reject(ctx, Reason.VALIDATION_FAILED, str(error))
         if problem:
             return _reject(ctx, Reason.VALIDATION_FAILED, problem)
-        connection.remember_template(identity_of(template), info)
+        connection.cache_template(identity_of(template), info)
         claims = [each for each in await ctx.list(MachineClaim) if _uses(each, template)]
         ctx.status.set(
             template_available=True,

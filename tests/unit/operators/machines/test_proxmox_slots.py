@@ -44,7 +44,7 @@ def test_limits_hold_and_everybody_gets_a_turn(
             await slots.acquire(vmid, (f"node {node}", f"storage {storage}"))
             assert max(slots.statistics().values()) <= limit
             hypervisor.ends[str(vmid)] = clock.monotonic() + takes_s
-            slots.started(vmid, str(vmid))
+            slots.record_task(vmid, str(vmid))
             done.append(vmid)
 
         async with asyncio.TaskGroup() as group:
@@ -63,7 +63,7 @@ async def test_a_full_node_holds_up_no_other() -> None:
     slots = Slots(1, clock=clock, is_running=hypervisor.is_running)
     await slots.acquire(1, ["node a"])
     hypervisor.ends["1"] = 1000.0
-    slots.started(1, "1")
+    slots.record_task(1, "1")
     waiting = asyncio.ensure_future(slots.acquire(2, ["node a"]))
     await settle()
     await slots.acquire(3, ["node b"])  # hangs, if the full node holds it up
@@ -80,7 +80,7 @@ async def test_slots_are_released_whatever_became_of_the_clone(how: str) -> None
     hypervisor = Hypervisor(clock)
     slots = Slots(1, clock=clock, is_running=hypervisor.is_running)
     await slots.acquire(1, ["node a"])
-    slots.started(1, "" if how == "refused" else "1")
+    slots.record_task(1, "" if how == "refused" else "1")
     hypervisor.ends["1"] = 0.0
     if how == "forgotten":
         hypervisor.forgotten.add("1")

@@ -79,7 +79,7 @@ def next_step(claim: MachineClaim) -> Step:
             return Step.REST
 
 
-def judge_vm(vm: VMInfo | None, owner: Owner) -> Verdict:
+def assess_vm(vm: VMInfo | None, owner: Owner) -> Verdict:
     """Determine the state of a claim's VM."""
     if vm is None:
         return Verdict.MISSING
@@ -202,7 +202,8 @@ def plan_drain(
 ) -> Drain:
     """Decide whether pre-drain hooks and running jobs allow the removal of the machine.
 
-    A busy runner of a pool is waited for without limit, unless the pool allows to kill its job.
+    A busy runner of a pool is waited for without limit, unless the pool allows its job to be
+    killed.
     """
     is_pooled = claim.spec.runner_pool_ref is not None
     if busy and is_pooled and not may_kill:

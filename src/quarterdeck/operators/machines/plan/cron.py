@@ -1,4 +1,7 @@
-"""Decides whether a cron schedule was due recently. Five fields, in UTC. Pure."""
+"""Decides whether a cron schedule was due recently. Pure.
+
+Schedules have five fields, in UTC, with `*`, lists, ranges and steps.
+"""
 
 import functools
 from datetime import datetime, timedelta

@@ -75,7 +75,7 @@ def plan_fleet(members: Sequence[Member], desired: DesiredFleet) -> Plan:
     return Plan(
         create=0 if is_frozen or wait_s > 0 else wanted,
         remove=tuple(removals),
-        check_s=_next_look(live, desired, wait_s if wanted else 0.0),
+        check_s=_compute_check_s(live, desired, wait_s if wanted else 0.0),
         is_frozen=is_frozen,
         may_remediate=may_remediate,
         unhealthy=len(unhealthy),
@@ -143,7 +143,7 @@ def _compute_backoff_left(desired: DesiredFleet) -> float:
     return max(0.0, delay - desired.last_failure_s)
 
 
-def _next_look(live: Sequence[Member], desired: DesiredFleet, wait_s: float) -> float | None:
+def _compute_check_s(live: Sequence[Member], desired: DesiredFleet, wait_s: float) -> float | None:
     """Seconds until time alone changes the plan: by backoff, minimum ready time or expiry."""
     times = [wait_s] if wait_s > 0 else []
     for each in live:

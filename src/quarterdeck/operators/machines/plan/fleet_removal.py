@@ -24,7 +24,7 @@ class Removal(NamedTuple):
 def remove_broken(
     members: Sequence[Member], desired: DesiredFleet, *, may_remediate: bool
 ) -> list[Removal]:
-    """Remove failed machines that were never ready at once, other broken ones a few at a time.
+    """Remove broken machines: at once those that failed before they were ever ready, others slowly.
 
     When too many are broken, only those of earlier revisions are removed: the new revision may be
     the repair.

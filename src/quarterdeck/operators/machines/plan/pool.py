@@ -79,7 +79,7 @@ def plan_pool(runners: Sequence[Runner], demand: PoolDemand) -> Plan:
         desired,
         create=missing if wait_s <= 0 else 0,
         remove=tuple(removals),
-        check_s=_next_look(
+        check_s=_compute_check_s(
             runners, demand, wait_s=wait_s if missing else 0.0, has_excess=present > desired
         ),
     )
@@ -152,7 +152,7 @@ def _compute_backoff_left(demand: PoolDemand) -> float:
     return max(0.0, delay - demand.last_failure_s)
 
 
-def _next_look(
+def _compute_check_s(
     runners: Sequence[Runner], demand: PoolDemand, *, wait_s: float, has_excess: bool
 ) -> float | None:
     times = [wait_s] if wait_s > 0 else []

@@ -63,7 +63,7 @@ class Clones:
         try:
             task = await self._copy(source, request)
         finally:
-            self._slots.started(vmid, task)
+            self._slots.record_task(vmid, task)
         return task
 
     def name_vm(self, vm: VMInfo) -> VMInfo:
@@ -79,7 +79,7 @@ class Clones:
 
     def note_end(self, task: str) -> None:
         """Free the slots of a clone whose task has ended."""
-        self._slots.ended(task)
+        self._slots.release_task(task)
 
     async def _name_storage(self, source: Source, storage: str, node: str) -> str:
         """Name the slots of a storage; local storage has slots of its own on each node."""

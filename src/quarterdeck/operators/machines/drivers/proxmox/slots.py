@@ -45,7 +45,7 @@ class Slots:
                 await self._clock.sleep(_POLL_S)
         self._held[vmid] = (wanted, "")  # nothing was awaited since the places were seen free
 
-    def started(self, vmid: int, task: str) -> None:
+    def record_task(self, vmid: int, task: str) -> None:
         """Record the task of a VM's clone; an empty task frees its slots."""
         if vmid in self._held and task:
             self._held[vmid] = (self._held[vmid][0], task)
@@ -56,7 +56,7 @@ class Slots:
         """Free the slots of a VM."""
         self._held.pop(vmid, None)
 
-    def ended(self, task: str) -> None:
+    def release_task(self, task: str) -> None:
         """Free the slots of a clone whose task has ended."""
         for vmid, (_, held) in list(self._held.items()):
             if held == task:
@@ -84,6 +84,6 @@ class Slots:
             except HypervisorError as error:
                 is_running = error.code is not Code.TASK_UNKNOWN
             if not is_running:
-                self.ended(task)
+                self.release_task(task)
                 has_freed = True
         return has_freed

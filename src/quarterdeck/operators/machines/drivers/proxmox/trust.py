@@ -1,7 +1,7 @@
 """Verifies the certificate of a Proxmox VE host: by authorities, by its fingerprint, or not.
 
-A fresh Proxmox VE has a certificate that its own authority signed. Instead
-of that authority's certificate, users may give the SHA-256 fingerprint that the web UI shows.
+A fresh Proxmox VE has a certificate that its own authority signed. Instead of that authority's
+certificate, users may give the SHA-256 fingerprint that the web UI shows.
 """
 
 import asyncio

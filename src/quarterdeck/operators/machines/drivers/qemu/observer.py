@@ -31,16 +31,16 @@ class VmObserver:
         """Whether a VM has a process."""
         return self._find_pid(record) != 0
 
-    async def look(self, record: VmRecord) -> VMInfo:
+    async def describe_process(self, record: VmRecord) -> VMInfo:
         """Describe a VM by its process, without the state in QEMU: cheap enough for every VM."""
         power = self._read_power_by_process(record)
         return self.describe(record, power, has_booted=await self._has_booted(record))
 
-    async def ask(self, record: VmRecord) -> VMInfo:
+    async def query(self, record: VmRecord) -> VMInfo:
         """Describe a VM with the state that QEMU reports, which may be paused or suspended."""
         power = self._read_power_by_process(record)
         if power is Power.RUNNING:
-            power = await self._ask_power(record)
+            power = await self._query_power(record)
         return self.describe(record, power, has_booted=await self._has_booted(record))
 
     def describe(
@@ -70,7 +70,7 @@ class VmObserver:
     def _read_power_by_process(self, record: VmRecord) -> Power:
         return Power.RUNNING if self.is_running(record) else Power.STOPPED
 
-    async def _ask_power(self, record: VmRecord) -> Power:
+    async def _query_power(self, record: VmRecord) -> Power:
         try:
             answer = await qmp.execute(self._folder.at(record.id).path, "query-status")
         except qmp.Gone:

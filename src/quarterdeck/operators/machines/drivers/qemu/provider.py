@@ -108,11 +108,13 @@ class QemuProvider:
     async def list_vms(self) -> Sequence[VMInfo]:
         """Every VM; one with a process counts as running."""
         records = await asyncio.to_thread(self._folder.read_all)
-        return await asyncio.gather(*(self._observer.look(record) for record in records))
+        return await asyncio.gather(
+            *(self._observer.describe_process(record) for record in records)
+        )
 
     async def get_vm(self, vmid: int) -> VMInfo:
         """One VM, with the state that QEMU reports."""
-        return await self._observer.ask(await self._read(vmid))
+        return await self._observer.query(await self._read(vmid))
 
     # --- provisioning
 

@@ -47,8 +47,8 @@ async def _converse(folder: Path, command: str, arguments: Mapping[str, object] 
         os.close(descriptor)
     try:
         await _read(reader, "QMP")
-        await _ask(reader, writer, "qmp_capabilities", None)
-        return await _ask(reader, writer, command, arguments)
+        await _execute(reader, writer, "qmp_capabilities", None)
+        return await _execute(reader, writer, command, arguments)
     finally:
         writer.close()
         try:
@@ -57,7 +57,7 @@ async def _converse(folder: Path, command: str, arguments: Mapping[str, object] 
             pass  # the process is ending, which may be what was asked for
 
 
-async def _ask(
+async def _execute(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     command: str,
