@@ -1,7 +1,7 @@
 """The certificates of one server: of its own CA, of the server, and of the administrator.
 
 They are created once and stored beside the data; only the owner can read the keys. The library is
-loaded only to create something, because that takes more time than to start the whole server.
+loaded only to create something, because loading it takes longer than to start the whole server.
 """
 
 import base64

@@ -19,7 +19,7 @@ from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.server.options import ServerOptions
 
-_LOOK_S = 0.5
+_CHECK_INTERVAL_S = 0.5
 """Seconds between two checks of the source files."""
 _STOP_S = 20.0
 
@@ -116,7 +116,7 @@ class _Runner:
 
     async def _wait_for_change(self, seen: dict[Path, int]) -> None:
         while scan_sources(self._settings.target) == seen:
-            await self._clock.sleep(_LOOK_S)
+            await self._clock.sleep(_CHECK_INTERVAL_S)
 
 
 def scan_sources(target: str) -> dict[Path, int]:

@@ -57,7 +57,7 @@ class ConsoleLocator:
         try:
             claim = await self._client.get(MachineClaim, key.name, key.namespace)
             try:
-                return parse_console(await self._ask(claim))
+                return parse_console(await self._read_url(claim))
             except HypervisorError as error:
                 if claim.status.phase in _EARLY_PHASES and error.code in _UNFINISHED:
                     raise _build_missing(claim) from error
@@ -65,7 +65,7 @@ class ConsoleLocator:
         except (ApiError, CredentialsMissing, ProviderUnknown, HypervisorError) as error:
             raise ConsoleMissing(str(error)) from error
 
-    async def _ask(self, claim: MachineClaim) -> str:
+    async def _read_url(self, claim: MachineClaim) -> str:
         vm = claim.status.vm_ref
         if vm is None:
             raise _build_missing(claim)

@@ -35,7 +35,7 @@ __all__ = ["OUTSIDE_SAMPLES", "SAMPLES", "SAMPLE_FILES", "attach", "controllers"
 
 NAME = "machines"
 _STATE = "simulator.json"
-_LOOK_S = 1.0
+_CHECK_INTERVAL_S = 1.0
 _SYSTEM = "kube-system"
 
 
@@ -160,7 +160,7 @@ def _roll_demo_fleet(host: Host) -> None:
 
     async def run() -> None:
         while not await _is_complete(host):
-            await host.clock.sleep(_LOOK_S)
+            await host.clock.sleep(_CHECK_INTERVAL_S)
         fleets = host.admin.resource(Fleet.KIND.gvr)
         patch = {"spec": {"image": NEXT_IMAGE}}
         await fleets.patch(FLEET, patch, namespace="default")

@@ -97,7 +97,9 @@ class Workload(NamedTuple):
         }
 
     def build_disruption_budget(self) -> Document:
-        """Allow one unavailable pod: a single replica can be drained, and of several one is."""
+        """Allow one unavailable pod: a node with a single replica can be drained, and of several
+        replicas only one is evicted at a time.
+        """
         return {
             **self.build_object("policy/v1", "PodDisruptionBudget"),
             "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(self.labels)}},

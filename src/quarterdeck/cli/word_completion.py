@@ -93,7 +93,7 @@ def read_situation(parser: Parser, words: list[str]) -> Situation:
 
 def _complete_value(action: argparse.Action, situation: Situation) -> list[str]:
     if action.dest == "namespace":
-        return _ask(situation, "namespaces", everywhere=True)
+        return _list_names(situation, "namespaces", everywhere=True)
     if action.dest == "context":
         return _list_contexts(situation)
     if action.metavar == "FORMAT":
@@ -121,18 +121,18 @@ def _complete_positional(action: argparse.Action, situation: Situation, word: st
     target, slash, _ = word.partition("/")
     if kind == "KIND" or (slash and kind == "POD|KIND/NAME"):
         if slash:
-            return [f"{target}/{name}" for name in _ask(situation, target)]
-        return _ask(situation, "")
+            return [f"{target}/{name}" for name in _list_names(situation, target)]
+        return _list_names(situation, "")
     if kind == "NAME" and situation.positionals and _follows_kind(situation):
-        return _ask(situation, situation.positionals[0])
-    return _ask(situation, _RESOURCES[kind]) if kind in _RESOURCES else []
+        return _list_names(situation, situation.positionals[0])
+    return _list_names(situation, _RESOURCES[kind]) if kind in _RESOURCES else []
 
 
 def _follows_kind(situation: Situation) -> bool:
     return "/" not in situation.positionals[0]
 
 
-def _ask(situation: Situation, resource: str, *, everywhere: bool = False) -> list[str]:
+def _list_names(situation: Situation, resource: str, *, everywhere: bool = False) -> list[str]:
     """Names of objects, or of resources if none is given; nothing if no cluster answers."""
     import asyncio
 
@@ -140,12 +140,12 @@ def _ask(situation: Situation, resource: str, *, everywhere: bool = False) -> li
     from quarterdeck.client.errors import ClientError
     from quarterdeck.wire.status import ApiError
 
-    async def ask() -> list[str]:
+    async def read() -> list[str]:
         async with asyncio.timeout(read_limit(os.environ.get(_LIMIT, ""))):
-            return await _ask_cluster(situation, resource, everywhere=everywhere)
+            return await _read_names(situation, resource, everywhere=everywhere)
 
     try:
-        found: list[str] = run_loop(ask(), fast=False)
+        found: list[str] = run_loop(read(), fast=False)
     except (ClientError, ApiError, OSError, TimeoutError):
         return []
     return found
@@ -160,7 +160,7 @@ def read_limit(text: str) -> float:
     return limit if limit > 0 else _LIMIT_S
 
 
-async def _ask_cluster(situation: Situation, resource: str, *, everywhere: bool) -> list[str]:
+async def _read_names(situation: Situation, resource: str, *, everywhere: bool) -> list[str]:
     from quarterdeck.cli.connection import connect
 
     given = situation.options

@@ -61,7 +61,7 @@ class Scale(msgspec.Struct, frozen=True):
     """Finds its pods, as a label selector; empty where it has none."""
 
 
-class _Means(TypedDict):
+class _TransportOptions(TypedDict):
     clock: "Clock | None"
     credentials: "Provider | None"
     network: "http.MemoryNetwork | None"
@@ -80,8 +80,12 @@ class Client:
         sender: Sender | None = None,
     ) -> None:
         self.config = config
-        self._means: _Means = {"clock": clock, "credentials": credentials, "network": network}
-        self._transport = sender or _build_transport(config, self._means)
+        self._transport_options: _TransportOptions = {
+            "clock": clock,
+            "credentials": credentials,
+            "network": network,
+        }
+        self._transport = sender or _build_transport(config, self._transport_options)
         self._direct = RawApi(self._transport)
         self._api: Api = self._direct
 
@@ -120,7 +124,8 @@ class Client:
     def impersonating(self, impersonation: Impersonation) -> "Client":
         """A client of the same server that impersonates another user; close it separately."""
         return Client(
-            msgspec.structs.replace(self.config, impersonate=impersonation), **self._means
+            msgspec.structs.replace(self.config, impersonate=impersonation),
+            **self._transport_options,
         )
 
     def resource(self, gvr: GVR) -> ResourceClient:
@@ -300,10 +305,10 @@ class Client:
             ) from error
 
 
-def _build_transport(config: ClusterConfig, means: _Means) -> Sender:
+def _build_transport(config: ClusterConfig, options: _TransportOptions) -> Sender:
     from quarterdeck.client.transport import Transport  # loads asyncio, which is slow
 
-    return Transport(config, **means)
+    return Transport(config, **options)
 
 
 async def _decode_events(

@@ -21,7 +21,7 @@ class ConfigError(ClientError):
 
 
 class CredentialError(ClientError):
-    """Raised when credentials cannot be had; the message never contains them."""
+    """Raised when credentials cannot be obtained; the message never contains them."""
 
 
 class ConnectionFailed(ClientError):

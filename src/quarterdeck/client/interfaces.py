@@ -111,7 +111,7 @@ class Watcher(Protocol):
 
         Entering raises what the server answered. A partial line at the end is dropped, lines
         have no length limit, and leaving the context closes the connection. There is no read
-        time-out here: silence is judged by the reflector.
+        time-out here: the reflector decides when a silent watch is broken.
         """
         ...
 

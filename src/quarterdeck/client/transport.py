@@ -1,6 +1,6 @@
 """Sends requests to one server: connections, credentials, time limits, retries, observers.
 
-The HTTP client is made anew when the client certificate changes. A 401 makes the credentials
+The HTTP client is replaced when the client certificate changes. A 401 makes the credentials
 refresh and the request go out once more.
 """
 

@@ -1,7 +1,7 @@
 """Alert rules: conditions over the aggregations of one cluster, for each group where they have any.
 
-A name in the expression is an aggregation. Where one has groups the rule is judged for each group;
-aggregations without groups have the same value in all of them.
+A name in the expression is an aggregation. Where one has groups, the rule is evaluated for each
+group; aggregations without groups have the same value in all of them.
 """
 
 from collections.abc import Mapping

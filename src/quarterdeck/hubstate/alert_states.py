@@ -1,4 +1,4 @@
-"""The times since when alert rules have held on a cluster: `cluster:{name}:alerts`. Pure.
+"""The times since which alert rules have held on a cluster: `cluster:{name}:alerts`. Pure.
 
 Only times are stored: values and texts are computed for each viewer, from what the viewer may see.
 """
@@ -23,7 +23,7 @@ class AlertKey(NamedTuple):
 
 
 class AlertState(msgspec.Struct, frozen=True, kw_only=True):
-    """The time since when a rule has held at every reading."""
+    """The time since which a rule has held at every reading."""
 
     source: str
     rule: str

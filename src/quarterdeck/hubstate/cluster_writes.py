@@ -8,7 +8,7 @@ import msgspec
 
 from quarterdeck.hubstate import keys
 from quarterdeck.hubstate.lifetimes import INFO_S, METRICS_S, extend_lifetime
-from quarterdeck.hubstate.notices import build_farewell
+from quarterdeck.hubstate.notices import build_deletion_notice
 from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
@@ -81,7 +81,7 @@ def plan_conditions(
 ) -> Iterator[Write]:
     """Plan the write of the four conditions of a cluster, from which alerts are derived.
 
-    `since` has the time since when each condition has had its health.
+    `since` has the time since which each condition has had its health.
     """
     found = [
         {
@@ -212,7 +212,7 @@ def plan_deletion(name: str, found: Sequence[str], at: datetime) -> Iterator[Wri
     """Plan the deletion of a cluster; `found` are the keys that begin with `cluster:{c}:`."""
     yield DeleteKeys((*found, keys.events(name)))
     yield RemoveMembers(keys.CLUSTERS, (name,))
-    yield build_farewell("cluster.deleted", name, at)
+    yield build_deletion_notice("cluster.deleted", name, at)
 
 
 def _plan_list(key: str, facts: Sequence[msgspec.Struct], ttl_s: int) -> Write:

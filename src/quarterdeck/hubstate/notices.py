@@ -19,7 +19,7 @@ def plan_notice(type_: str, name: str, at: datetime, data: Mapping[str, Any]) ->
     yield Publish(keys.CLUSTER_EVENTS, body)
 
 
-def build_farewell(type_: str, name: str, at: datetime) -> Publish:
+def build_deletion_notice(type_: str, name: str, at: datetime) -> Publish:
     """Build the message that a cluster or registry was deleted; it is not stored."""
     body = {"type": type_, "cluster": name, "timestamp": rfc3339.format_time(at), "data": {}}
     return Publish(keys.CLUSTER_EVENTS, json.encode(body))

@@ -100,4 +100,4 @@ def plan_deletion(name: str, found: Sequence[str], at: datetime) -> Iterator[Wri
     """Plan the deletion of a registry; `found` are the keys that begin with `registry:{r}:`."""
     yield DeleteKeys((*found, keys.events(name)))
     yield RemoveMembers(keys.REGISTRIES, (name,))
-    yield notices.build_farewell("registry.deleted", name, at)
+    yield notices.build_deletion_notice("registry.deleted", name, at)

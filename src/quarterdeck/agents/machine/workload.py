@@ -11,9 +11,9 @@ from quarterdeck.agents.machine.runner import (
     parse_runner_config,
 )
 
-LOOK_S = 1.0
+CHECK_INTERVAL_S = 1.0
 """Seconds between two checks of the runner."""
-FAREWELL_S = 2.0
+REPORT_GRACE_S = 2.0
 """How long to wait after the last report before the machine is powered off."""
 
 
@@ -92,15 +92,15 @@ class Workload:
     def rest(self, seconds: float) -> int | None:
         """Wait; returns an exit code if the runner has ended or the agent stops, else None."""
         while seconds > 0:
-            if self._runner is not None and (code := self._look()) is not None:
+            if self._runner is not None and (code := self._check_runner()) is not None:
                 return code
-            step_s = min(seconds, LOOK_S) if self._runner is not None else seconds
+            step_s = min(seconds, CHECK_INTERVAL_S) if self._runner is not None else seconds
             if self._wait(step_s):
                 return 0
             seconds -= step_s
         return None
 
-    def _look(self) -> int | None:
+    def _check_runner(self) -> int | None:
         runner = self._runner
         assert runner is not None
         if (code := runner.poll()) is not None:
@@ -121,6 +121,6 @@ class Workload:
         self._runner = None
         self._log(f"the runner exited with code {code}")
         self._report("JobCompleted" if code == 0 or self._is_draining else "Failed")
-        self._wait(FAREWELL_S)
+        self._wait(REPORT_GRACE_S)
         ended = self._end()
         return ended if code == 0 or self._is_draining else RUN_FAILED

@@ -29,7 +29,7 @@ class ExecConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):
-    """A PEM document, in a file or in memory; the file is read anew when it changes."""
+    """A PEM document, in a file or in memory; the file is read again when it changes."""
 
     data: Secret[bytes] | None = None
     file: FilePath | None = None

@@ -66,7 +66,7 @@ def is_in_cluster(
 def load_in_cluster(
     environment: Mapping[str, str] = os.environ, folder: FilePath = SERVICE_ACCOUNT
 ) -> ClusterConfig:
-    """The configuration of the pod this process runs in; the token file is read anew as it rotates.
+    """The configuration of the pod of this process; the token file is read again as it rotates.
 
     Raises:
         ConfigError: outside a pod, or without a mounted token.

@@ -70,7 +70,7 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
         """Parse a URL.
 
         Raises:
-            BadAddress: saying what is wrong with it.
+            BadAddress: if it is invalid; the message names the part.
         """
         scheme, _, rest = url.partition("://")
         base, _, mode = scheme.partition("+")

@@ -184,7 +184,7 @@ class RedisState:
             if command[0] != "PUBLISH":
                 pipe.execute_command(*command)
         await pipe.execute()
-        for command in messages:  # after the writes they speak of
+        for command in messages:  # after the writes that they announce
             await self._redis.execute_command(*command)
 
     @contextlib.asynccontextmanager

@@ -94,7 +94,10 @@ def _describe_missing(wanted: int, *, replicas: int, ready: int, updated: int) -
 def _build_waiting(
     app: Application, replicas: int, ready: int, *, counted: str, progress: str
 ) -> Assessment:
-    """The state without a problem while not ready; an application that was Running stays so."""
+    """Assess an application whose replicas are not ready and have no problem.
+
+    One that was Running stays Running while it has a ready replica.
+    """
     was_running = app.status.phase == "Running" and ready > 0
     return Assessment(
         replicas=replicas,

@@ -32,8 +32,8 @@ _ABSENT = (Code.UNIMPLEMENTED, Code.NOT_FOUND)
 class _Shared(Generic[T]):
     """Caches the result of a call; concurrent readers wait for one call."""
 
-    def __init__(self, ask: Callable[[], Awaitable[T]], clock: Clock) -> None:
-        self._ask = ask
+    def __init__(self, read: Callable[[], Awaitable[T]], clock: Clock) -> None:
+        self._read = read
         self._clock = clock
         self._turn = asyncio.Lock()
         self._found: tuple[float, T] | None = None
@@ -42,7 +42,7 @@ class _Shared(Generic[T]):
         async with self._turn:
             now = self._clock.monotonic()
             if self._found is None or now - self._found[0] >= max_age_s:
-                self._found = (now, await self._ask())
+                self._found = (now, await self._read())
             return self._found[1]
 
     def forget(self) -> None:
@@ -80,7 +80,7 @@ class Agents:
 
     async def get_deliveries(self, max_age_s: float = REPORT_AGE_S) -> Deliveries | None:
         """What collectors report about pipelines; None if the server does not support it."""
-        found = await self._ask_reports(self._deliveries, max_age_s)
+        found = await self._read_reports(self._deliveries, max_age_s)
         self._known = found if found is not None else self._known
         return found
 
@@ -98,9 +98,9 @@ class Agents:
 
     async def get_states(self, max_age_s: float = LIST_AGE_S) -> Mapping[str, CollectorState]:
         """The state that each collector reports; empty if the server does not support it."""
-        return await self._ask_reports(self._states, max_age_s) or {}
+        return await self._read_reports(self._states, max_age_s) or {}
 
-    async def _ask_reports(self, shared: "_Shared[T]", max_age_s: float) -> T | None:
+    async def _read_reports(self, shared: "_Shared[T]", max_age_s: float) -> T | None:
         if self._clock.monotonic() < self._absent_until:
             return None
         try:

@@ -24,7 +24,7 @@ class Fleet:
         self._limiter = limiter
         self._clock = clock
         self._has_revisions = True
-        self._first_look: Sequence[Remote] | None = None
+        self._first_list: Sequence[Remote] | None = None
         self._look_turn = asyncio.Lock()
         self.agents = Agents(api, clock)
         """Its collectors, cached."""
@@ -50,12 +50,12 @@ class Fleet:
         """
         known = {remote.id: remote for remote in self.view.owned_by(uid)}
         if self.view.is_complete:
-            self._first_look = None
+            self._first_list = None
             return list(known.values())
         async with self._look_turn:
-            if self._first_look is None:
-                self._first_look = await self.api.list()
-        seen = {remote.id: remote for remote in self._first_look if remote.owner == uid}
+            if self._first_list is None:
+                self._first_list = await self.api.list()
+        seen = {remote.id: remote for remote in self._first_list if remote.owner == uid}
         return list({**seen, **known}.values())
 
     async def sweep(self) -> frozenset[str]:

@@ -100,10 +100,10 @@ def set_delivery(delivery: PipelineDelivery | None, ctx: Context[Pipeline]) -> N
         conflicts=delivery.conflicts,
     )
     ctx.status.set(delivery=found)
-    ctx.status.set_condition(DELIVERED, *_judge(found))
+    ctx.status.set_condition(DELIVERED, *_build_condition(found))
 
 
-def _judge(found: Delivery) -> tuple[Status, str, str]:
+def _build_condition(found: Delivery) -> tuple[Status, str, str]:
     counts = f"{found.applied} of {found.assigned} collectors run it"
     if found.conflicts:
         names = ", ".join(found.conflicts)

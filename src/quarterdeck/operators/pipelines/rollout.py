@@ -26,9 +26,9 @@ POLL_S = 10.0
 class Send(enum.Enum):
     """Which texts are sent to the server, and to which collectors they go."""
 
-    ALL = "the candidate for everybody"
+    ALL = "the candidate for all collectors"
     STEP = "the candidate for part of the collectors"
-    STABLE = "the stable text for everybody"
+    STABLE = "the stable text for all collectors"
 
 
 class Observed(NamedTuple):

@@ -26,7 +26,7 @@ _TAKEN = (Code.ALREADY_EXISTS, Code.ABORTED)
 MAX_RECREATIONS = 3
 RECREATION_WINDOW_S = 600.0
 MANY_CORRECTIONS = 3
-"""Corrections within RECREATION_WINDOW_S from which on a warning is reported."""
+"""Number of corrections within RECREATION_WINDOW_S that causes a warning."""
 
 
 class Written(NamedTuple):

@@ -45,7 +45,7 @@ class Cache(Indexer[T]):
     ) -> None:
         """`in_scope` decides whether an object that we wrote matches the scope of this cache.
 
-        It returns None if only the server can say: an object stays as visible as it was.
+        It returns None if only the server can tell; the object then stays visible or hidden.
         """
         super().__init__(kind, retention if retention is not None else RetentionPolicy())
         self._in_scope = in_scope

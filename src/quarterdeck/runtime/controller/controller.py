@@ -64,7 +64,7 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
     indexes: Mapping[type[Object], Mapping[str, Callable[[Any], Sequence[str]]]] = {}
     """Indexes to keep: kind -> name -> function from an object to values."""
     sources: Sequence[Source] = ()
-    """Coroutines that wake keys from outside."""
+    """Coroutines that enqueue keys for reasons other than events of the API server."""
     workers: int = 8
     """How many objects are reconciled at once; one object never twice at once."""
     time_limit_s: float = 300.0

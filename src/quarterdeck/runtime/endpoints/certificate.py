@@ -86,7 +86,7 @@ class PageCertificate:
         """Load a newer certificate if there is one.
 
         Raises:
-            CertificateError: if it cannot be used; the old one stays in force.
+            CertificateError: if it cannot be used; the old one stays in use.
         """
         if self._files is not None:
             return self._reload(self._files)

@@ -248,7 +248,7 @@ class Reflector:
             self._handle_short_watch(now)
 
     def _handle_short_watch(self, now: float) -> None:
-        """Reopen where we are; if the next watch ends as early, list anew after a delay.
+        """Reopen at the last version; if the next watch ends as early, list again after a delay.
 
         One short watch is normal: a server or proxy that restarts also ends watches just opened.
         """
@@ -309,7 +309,7 @@ class Reflector:
         self._retries.retry_now(now)
 
     def _is_passing(self, failure: Failure, now: float) -> bool:
-        return self._retries.is_passing(failure, now, last_heard_at=self.last_heard_at)
+        return self._retries.is_transient(failure, now, last_heard_at=self.last_heard_at)
 
     def _handle_refused_stream(self, failure: Failure, now: float) -> None:
         self._initial = None

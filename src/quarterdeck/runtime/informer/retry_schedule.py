@@ -32,7 +32,7 @@ class RetrySchedule:
         """Whether a request may be sent without a delay: the last such one is long enough ago."""
         return now - self._retried_at >= self._settings.relist_interval_s
 
-    def is_passing(self, failure: Failure, now: float, *, last_heard_at: float) -> bool:
+    def is_transient(self, failure: Failure, now: float, *, last_heard_at: float) -> bool:
         """Whether a failure is probably transient: the first 5xx since the server last answered."""
         return (
             failure.code >= 500

@@ -151,5 +151,5 @@ def set_level(level: str) -> None:
 
 
 def get_level() -> str:
-    """The level in force."""
+    """The current level."""
     return logging.getLevelName(logging.getLogger(ROOT).getEffectiveLevel()).lower()

@@ -2,7 +2,7 @@
 
 Each reconcile leaves one record: which events started it and through which mapping, how long it
 waited, what it read at which version, what it wrote, how it ended and when it runs again. The
-records stand in one bounded ring per controller; nothing is indexed, because questions are rare
+records are in one bounded ring per controller; nothing is indexed, because queries are rare
 and reconciles are not.
 """
 

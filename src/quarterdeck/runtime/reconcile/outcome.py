@@ -1,6 +1,6 @@
 """How a reconcile ended and what follows from it: the retry policy on one screen.
 
-Succeeded        forgotten until an event wakes it
+Succeeded        not requeued; the next event enqueues it
 Requeued         runs again after a time, which the reconciler chose
 AwaitingObject   runs again when another object changes, or after a time-out
 Deferred         runs again after a time, because something outside is not ready

@@ -47,7 +47,7 @@ DONE = Done()
 class Stalled(Exception):
     """Raised when the user has to act: reported as not ready, and not tried again by itself.
 
-    A change of the object, or of anything watched, runs the reconcile anew.
+    A change of the object, or of anything watched, starts another reconcile.
     """
 
     def __init__(self, reason: str, message: str = "") -> None:

@@ -151,7 +151,7 @@ class EventRecorder:
                 await self._patch(path, patch)
                 return
             except NotFound:
-                pass  # it has expired: write it anew
+                pass  # it has expired: create it again
         first = rfc3339.format_time(self._to_wall_time(send.first_at))
         await self._create(
             path,

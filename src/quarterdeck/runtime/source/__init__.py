@@ -1,1 +1,1 @@
-"""What wakes a controller: predicates filter events, handlers map them to keys."""
+"""Sources of a controller's keys: predicates filter events, handlers map them to keys."""

@@ -65,7 +65,7 @@ class SharedCertificate:
         """Serve the certificate in the Secret, renewed if it is due; True if it is another one.
 
         Raises:
-            CertificateError: if the Secret cannot be used; what was served stays in force.
+            CertificateError: if the Secret cannot be used; the served certificate stays in use.
         """
         try:
             found = await self._synchronize()

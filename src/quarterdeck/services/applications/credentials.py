@@ -11,7 +11,7 @@ _AUTHORIZATION = "authorization"
 _IMPERSONATION = "impersonate-"
 
 
-def are_given(request: Request) -> bool:
+def has_credentials(request: Request) -> bool:
     """Whether a request has credentials."""
     return bool(_find(request))
 

@@ -74,7 +74,7 @@ class Facade:
         try:
             cross_origin.check_same_origin(request)
             path = request.path.rstrip("/") or "/"
-            if credentials.are_given(request):
+            if credentials.has_credentials(request):
                 return await self._handle_as_caller(path, request)
             if path in _OWN:
                 return await self._serve_own(path, request)

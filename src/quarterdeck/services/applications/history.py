@@ -111,7 +111,7 @@ class History:
         if event.is_initial:
             return
         status = _get_status(event)
-        type_, severity = _weigh(event.change, status)
+        type_, severity = _classify(event.change, status)
         key = _Key(event.key.namespace, event.key.name, _REASONS[event.change], type_)
         message = _describe(event, status)
         known = self._records.get(self._newest.get(key, ""))
@@ -170,7 +170,7 @@ def _get_status(event: Event) -> ApplicationStatus:
     return event.new.typed(Application).status
 
 
-def _weigh(change: Change, status: ApplicationStatus) -> tuple[str, str]:
+def _classify(change: Change, status: ApplicationStatus) -> tuple[str, str]:
     if change is Change.DELETED:
         return "Warning", "Warning"
     if status.phase == "Failed":

@@ -40,11 +40,13 @@ class Entry:
     def frame(self) -> bytes:
         """The change as a Server-Sent Event."""
         if not self._frame:
-            self._frame = encode_frame(self.type, get_shown(self.snapshot), self.snapshot.version)
+            self._frame = encode_frame(
+                self.type, drop_managed_fields(self.snapshot), self.snapshot.version
+            )
         return self._frame
 
 
-def get_shown(snapshot: Snapshot) -> object:
+def drop_managed_fields(snapshot: Snapshot) -> object:
     """An object without `metadata.managedFields`."""
     document = snapshot.document
     document.get("metadata", {}).pop("managedFields", None)
@@ -133,4 +135,4 @@ class Ring:
 def encode_initial(snapshots: Iterable[Snapshot]) -> Iterator[bytes]:
     """The current state as ADDED events, in order of namespace and name."""
     for snapshot in sorted(snapshots, key=lambda each: each.key):
-        yield encode_frame("ADDED", get_shown(snapshot), snapshot.version)
+        yield encode_frame("ADDED", drop_managed_fields(snapshot), snapshot.version)

@@ -18,9 +18,9 @@ from quarterdeck.runtime.cache.snapshot import Snapshot
 from quarterdeck.services.applications.ring import (
     Entry,
     Ring,
+    drop_managed_fields,
     encode_frame,
     encode_initial,
-    get_shown,
 )
 from quarterdeck.wire.label_selector import Selector, SelectorError
 from quarterdeck.wire.query import parse_query
@@ -102,7 +102,7 @@ class WatchOptions(NamedTuple):
         if not matched and not matches:
             return b""
         type_ = "ADDED" if matches else "DELETED"
-        return encode_frame(type_, get_shown(entry.snapshot), entry.snapshot.version)
+        return encode_frame(type_, drop_managed_fields(entry.snapshot), entry.snapshot.version)
 
     def _has_key(self, snapshot: Snapshot) -> bool:
         key = snapshot.key

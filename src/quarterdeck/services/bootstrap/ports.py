@@ -96,7 +96,7 @@ class Registrar(Protocol):
         """Get a registration token.
 
         Raises:
-            WorkloadError: if no token can be had.
+            WorkloadError: if no token can be obtained.
         """
 
 

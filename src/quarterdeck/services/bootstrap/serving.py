@@ -19,7 +19,7 @@ from quarterdeck.services.bootstrap.ports import Changed
 from quarterdeck.wire.status import ApiError
 
 _LIFETIME = timedelta(hours=24)
-_LOOK_S = 600.0
+_CHECK_INTERVAL_S = 600.0
 
 
 class ServingTls:
@@ -49,7 +49,7 @@ class ServingTls:
     async def run(self) -> None:
         """Renew until cancelled; a failed renewal is tried again long before the expiry."""
         while True:
-            await self._clock.sleep(_LOOK_S)
+            await self._clock.sleep(_CHECK_INTERVAL_S)
             try:
                 await self.refresh()
             except (ApiError, ClientError, Changed):

@@ -29,7 +29,9 @@ def read_status(current: Collector, message: Mapping[str, Any]) -> dict[str, Any
         return {**_read_silence(current, has_it=has_it), **forgotten}
     if word == FAILED and (is_fetch_failure(error) or _is_about_another(current, message)):
         return {}
-    return {"reported": word, "reported_error": error} | _judge(current, word, error, has_it=has_it)
+    return {"reported": word, "reported_error": error} | _build_changes(
+        current, word, error, has_it=has_it
+    )
 
 
 def is_fetch_failure(error: str) -> bool:
@@ -43,7 +45,7 @@ def _read_silence(current: Collector, *, has_it: bool) -> dict[str, Any]:
         return {}
     if current.reported == FAILED:
         return {"status": FAILED, "error_message": current.reported_error}
-    return _judge(current, APPLIED, "", has_it=True)
+    return _build_changes(current, APPLIED, "", has_it=True)
 
 
 def _is_about_another(current: Collector, message: Mapping[str, Any]) -> bool:
@@ -51,7 +53,7 @@ def _is_about_another(current: Collector, message: Mapping[str, Any]) -> bool:
     return bool(current.served_hash) and message.get("hash", "") not in ("", current.served_hash)
 
 
-def _judge(current: Collector, word: str, error: str, *, has_it: bool) -> dict[str, Any]:
+def _build_changes(current: Collector, word: str, error: str, *, has_it: bool) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if word != APPLIED or has_it or not current.served_hash:
         changes = {"status": word, "error_message": error}

@@ -45,7 +45,7 @@ def plan_upkeep(
     return marked, gone
 
 
-def judge(collector: Collector, part: str, *, inactive: bool) -> str:
+def classify_part(collector: Collector, part: str, *, inactive: bool) -> str:
     """The state of one part of a collector's configuration."""
     if inactive or part not in collector.served:
         return "stale"
@@ -70,10 +70,10 @@ def count_deliveries(
         for part in configs.get_config(collector).parts:
             identity, _, digest = part.partition(":")
             counts = found.setdefault(identity, {}).setdefault(digest, _build_empty_counts())
-            verdict = judge(collector, part, inactive=inactive)
+            state = classify_part(collector, part, inactive=inactive)
             counts["assigned"] += 1
-            counts[verdict] += 1
-            if verdict == "failed" and len(counts["failures"]) < MAX_FAILURES:
+            counts[state] += 1
+            if state == "failed" and len(counts["failures"]) < MAX_FAILURES:
                 counts["failures"].append(f"{collector.id}: {collector.error_message}")
     return found
 

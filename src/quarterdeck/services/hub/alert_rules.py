@@ -1,7 +1,7 @@
 """Alerts from rules of MetricSources, as each viewer may see them.
 
 A rule is evaluated on the aggregations that the viewer may see. A viewer who sees all rows gets an
-alert once the rule has held for `forSeconds`, with the time since when it holds. For others that
+alert once the rule has held for `forSeconds`, with the time since which it holds. For others that
 time would reveal something about hidden rows: their alerts are those of the last reading.
 """
 
@@ -49,10 +49,10 @@ class AlertRules:
             if states is None:
                 data = await state.get(alert_states.get_key(cluster))
                 states = alert_states.decode_states(data)
-            found += self._judge(source, stored, access, cluster=cluster, states=states)
+            found += self._evaluate(source, stored, access, cluster=cluster, states=states)
         return found
 
-    def _judge(
+    def _evaluate(
         self,
         source: KnownSource,
         stored: StoredCollection,

@@ -78,7 +78,7 @@ def list_auth_routes(auth_: AuthEndpoints) -> list[Route]:
             auth.AuditParameters,
             failures=(403,),
         ),
-        Route("POST", f"{at}/logout", auth_.logout, "Log out", auth.Farewell),
+        Route("POST", f"{at}/logout", auth_.logout, "Log out", auth.Logout),
         Route(
             "POST",
             f"{at}/cache/clear",

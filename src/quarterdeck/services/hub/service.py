@@ -76,7 +76,7 @@ class HubServer:
     ) -> None:
         """`origins` are the origins of other sites whose pages may call the API (CORS_ORIGINS).
 
-        `forget` is called when a user requests that caches are cleared.
+        `forget` is called when a user requests that the caches be cleared.
         """
         self._authenticator = authenticator
         self._clock = clock

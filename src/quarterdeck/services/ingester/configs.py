@@ -29,7 +29,7 @@ class _Notice(msgspec.Struct):
 
 
 class Configs:
-    """The configuration in force, encoded once for all streams."""
+    """The current configuration, encoded once for all streams."""
 
     def __init__(self, state: StateStore, *, clock: Clock) -> None:
         self._state = state

@@ -22,8 +22,8 @@ class GrpcStream:
     async def open(self) -> None:
         """Send the head of the response, so that a write may be cancelled.
 
-        grpcio would send it with the first message, and once more with the status if that write was
-        cancelled meanwhile: it then fails, and the peer waits for the status for ever.
+        Otherwise grpcio sends it with the first message. If that write is cancelled, it sends the
+        head again with the status, which fails, and the peer waits for the status forever.
         """
         await self._context.send_initial_metadata(())
 

@@ -24,7 +24,7 @@ from quarterdeck.wire.status import ApiError, NotFound
 
 T = TypeVar("T")
 GITHUB = "https://api.github.com"
-LOOK_S = 5.0
+CHECK_INTERVAL_S = 5.0
 _LONGEST = 8 << 20
 _STATES: dict[str, JobState] = {
     "queued": "queued",
@@ -89,7 +89,7 @@ class Poller:
                 await self.poll_due()
             except (ApiError, ClientError) as error:
                 self._warn("", f"request to the API server failed: {type(error).__name__}")
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(CHECK_INTERVAL_S)
 
     async def poll_due(self) -> None:
         """Poll the repository of every pool whose interval has passed."""

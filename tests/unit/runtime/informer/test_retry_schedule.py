@@ -48,16 +48,16 @@ def test_one_request_in_an_interval_goes_without_a_delay() -> None:
     assert schedule.may_retry_now(1.0)
 
 
-def test_a_failure_is_passing_if_the_server_answered_since_the_last_one() -> None:
+def test_a_failure_is_transient_if_the_server_answered_since_the_last_one() -> None:
     schedule = build_schedule()
-    assert schedule.is_passing(BROKEN, 10.0, last_heard_at=9.0)
+    assert schedule.is_transient(BROKEN, 10.0, last_heard_at=9.0)
     schedule.retry_now_after_failure(10.0)
-    assert not schedule.is_passing(BROKEN, 10.5, last_heard_at=10.2), "within the interval"
-    assert not schedule.is_passing(BROKEN, 20.0, last_heard_at=9.0), "no answer in between"
-    assert schedule.is_passing(BROKEN, 20.0, last_heard_at=15.0)
-    assert not schedule.is_passing(
+    assert not schedule.is_transient(BROKEN, 10.5, last_heard_at=10.2), "within the interval"
+    assert not schedule.is_transient(BROKEN, 20.0, last_heard_at=9.0), "no answer in between"
+    assert schedule.is_transient(BROKEN, 20.0, last_heard_at=15.0)
+    assert not schedule.is_transient(
         msgspec.structs.replace(BROKEN, code=429), 20.0, last_heard_at=15.0
     )
-    assert not schedule.is_passing(
+    assert not schedule.is_transient(
         msgspec.structs.replace(BROKEN, retry_after_s=5.0), 20.0, last_heard_at=15.0
     )

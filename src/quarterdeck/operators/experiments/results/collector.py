@@ -102,20 +102,20 @@ class Collector:
         own = outputs.read(experiment.status, declared)
         window = parse_times(experiment.metadata.creation_timestamp or "", run.ended_at)
         places = await self._find_places(run)
-        asked: dict[str, Metric] = {}
+        queried: dict[str, Metric] = {}
         survey = Survey(run, places, window, may_retry=elapsed_s < PATIENCE_S)
         if declared or places:
             for query in queries.list_queries(experiment):
                 if query.name not in own:
-                    asked[query.name] = await survey.ask(query)
-        if not declared and not any(metric.data for metric in asked.values()):
-            asked |= await self._read_nodes(run)
-        names = sorted({metric.source for metric in (*own.values(), *asked.values())} - {""})
+                    queried[query.name] = await survey.run(query)
+        if not declared and not any(metric.data for metric in queried.values()):
+            queried |= await self._read_nodes(run)
+        names = sorted({metric.source for metric in (*own.values(), *queried.values())} - {""})
         return Metrics(
             collected_at=rfc3339.format_time(run.now),
             source=",".join(names),
             time_range=window.describe(),
-            queries={**asked, **own},
+            queries={**queried, **own},
         )
 
     async def _read_nodes(self, run: FinishedRun) -> dict[str, Metric]:

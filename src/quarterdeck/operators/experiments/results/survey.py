@@ -45,7 +45,7 @@ class Survey:
         done = before.current_iteration if before is not None else 0
         self._duration = format_duration(query_duration_s(window.seconds, done))
 
-    async def ask(self, query: MetricsQuery) -> Metric:
+    async def run(self, query: MetricsQuery) -> Metric:
         """Query the stores of all targets, and the hub's only if they have no points.
 
         Raises:
@@ -60,7 +60,7 @@ class Survey:
             if place.name == HUB and found:
                 break
             try:
-                points = await self._ask_place(query, place)
+                points = await self._query_place(query, place)
             except (QueryError, MetricsUnavailable) as error:
                 errors.append(f"{place.name}: {error}")
             else:
@@ -77,7 +77,7 @@ class Survey:
             data=limit_points(found),
         )
 
-    async def _ask_place(self, query: MetricsQuery, place: Place) -> list[Point]:
+    async def _query_place(self, query: MetricsQuery, place: Place) -> list[Point]:
         if (message := self._silent.get(place.name)) is not None:
             raise MetricsUnavailable(message)
         text = queries.expand(

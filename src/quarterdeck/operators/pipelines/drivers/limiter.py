@@ -11,7 +11,7 @@ from quarterdeck.operators.pipelines.ports import Paused
 
 
 class Bucket:
-    """A token bucket; `now` may be of any clock, always the same."""
+    """A token bucket; `now` may come from any clock, as long as it is always the same one."""
 
     def __init__(self, rate: float, burst: int, *, now: float) -> None:
         if rate <= 0 or burst < 1:

@@ -77,7 +77,7 @@ class UserPolicies(msgspec.Struct, frozen=True, kw_only=True):
     retrieved_at: str
 
 
-class Farewell(msgspec.Struct, frozen=True, kw_only=True):
+class Logout(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the proxy's logout."""
 
     message: str
@@ -188,7 +188,7 @@ class AuthEndpoints:
         wanted = call.parameters(ExplainParameters)
         viewer = call.viewer
         own = viewer.principal
-        call.audit_note = _describe_question(wanted, own)
+        call.audit_note = _describe_request(wanted, own)
         if (wanted.user and wanted.user != own.username) or wanted.group:
             if not own.is_master:
                 raise AccessDenied("only members of system:masters may ask about other users")
@@ -211,10 +211,10 @@ class AuthEndpoints:
         found = await self._audit.read(day)
         return slice_page([each for each in found if wanted.user in ("", each.user)], wanted)
 
-    async def logout(self, call: Call) -> Farewell:
+    async def logout(self, call: Call) -> Logout:
         """The address of the proxy's logout, to which the page redirects."""
         assert call.viewer is not None
-        return Farewell(message="Logged out", redirect=SIGN_OUT)
+        return Logout(message="Logged out", redirect=SIGN_OUT)
 
     async def clear_cache(self, call: Call) -> CacheCleared:
         """Read policies again, and verify tokens again."""
@@ -234,8 +234,8 @@ def user_of(principal: Principal) -> User:
     return User(username=principal.username, email=principal.email, groups=principal.groups)
 
 
-def _describe_question(wanted: ExplainParameters, own: Principal) -> str:
-    """Describe an explain request for the audit log."""
+def _describe_request(wanted: ExplainParameters, own: Principal) -> str:
+    """Describe a request to explain access, for the audit log."""
     groups = f" in {', '.join(wanted.group)}" if wanted.group else ""
     what = f"{wanted.type} on {wanted.cluster}" if wanted.type else wanted.cluster
     return f"asked what {wanted.user or own.username}{groups} may see of {what}"

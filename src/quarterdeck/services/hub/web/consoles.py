@@ -31,7 +31,7 @@ SHOWN_BYTES = 64 * 1024
 """Bytes from the end of the console that are sent first."""
 CHECK_S = 30.0
 """Seconds between two checks of the viewer's right to a console that is streamed."""
-_LOOK_S = 0.5
+_CHECK_INTERVAL_S = 0.5
 _CLAIMS = ("hypervisor.hyperfleet.io", "machineclaims")
 _REVIEWS = ResourcePath("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
@@ -112,7 +112,7 @@ class Consoles:
         with contextlib.suppress(PeerGone, FileNotFoundError):
             while not writer.closing.is_set():
                 await writer.write(await asyncio.to_thread(tail.read))
-                await self._clock.sleep(_LOOK_S)
+                await self._clock.sleep(_CHECK_INTERVAL_S)
                 if self._clock.monotonic() - checked >= CHECK_S:
                     if not await may_read():
                         return

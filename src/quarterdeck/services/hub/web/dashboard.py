@@ -96,7 +96,7 @@ class Dashboard:
         try:
             self._check_site(request)
             if _is_below(path, _HUB):
-                return await self._ask_hub(request)
+                return await self._call_hub(request)
             match path:
                 case "/login":
                     return self._redeem(request)
@@ -155,7 +155,7 @@ class Dashboard:
         session = self._sessions.find(request)
         if session is not None:
             return _view_session(session)
-        me = await self._ask_who(request)
+        me = await self._find_user(request)
         if me is None or not me["username"]:
             return None
         identity = json.encode([me["username"], me["groups"]])
@@ -167,8 +167,8 @@ class Dashboard:
             groups=tuple(me["groups"]),
         )
 
-    async def _ask_who(self, request: Request, token: str = "") -> dict[str, Any] | None:
-        """Ask the hub for the user of a token, or of headers of a trusted proxy."""
+    async def _find_user(self, request: Request, token: str = "") -> dict[str, Any] | None:
+        """Ask the hub for the user of a token or of a trusted proxy's headers; None if unknown."""
         headers = [each for each in request.headers.items() if each[0] != "authorization"]
         if token:
             headers.append(("authorization", f"Bearer {token}"))
@@ -179,7 +179,7 @@ class Dashboard:
         found: dict[str, Any] = json.decode(answer.body)
         return None if found.get("username") == "system:anonymous" else found
 
-    async def _ask_hub(self, request: Request) -> Answer:
+    async def _call_hub(self, request: Request) -> Answer:
         """Call the hub API with the token of the session."""
         viewer = await self._require(request)
         return await self._hub(_authorize(request, viewer))
@@ -231,7 +231,7 @@ class Dashboard:
     async def _show_session(self, request: Request) -> Response:
         viewer = await self._find_viewer(request)
         token = viewer.token.reveal() if viewer and viewer.token else ""
-        me = await self._ask_who(request, token) if viewer else None
+        me = await self._find_user(request, token) if viewer else None
         if viewer is None or me is None:
             issuer = self._oidc.label if self._oidc else ""
             shown = {"error": "not logged in", "hint": self._hint, "issuer": issuer}
@@ -247,7 +247,7 @@ class Dashboard:
             raise BadRequest("send the token as JSON: {token: …}") from error
         if not isinstance(token, str) or not token.strip().isascii():
             raise BadRequest("the token must be text")
-        me = await self._ask_who(request, token.strip()) if token.strip() else None
+        me = await self._find_user(request, token.strip()) if token.strip() else None
         if me is None:
             return _answer(401, {"error": "the token is not valid", "hint": self._hint})
         value = self._sessions.open(token.strip(), user=me["username"])

@@ -92,7 +92,7 @@ def fail(error: ApiError) -> Response:
 
 
 def split_reveal(target: str) -> tuple[str, bool]:
-    """Remove `reveal` from the query of a target; returns also whether it was `true`."""
+    """Remove `reveal` from the query of a target; also returns whether it was `true`."""
     path, _, query = target.partition("?")
     pairs = parse_qsl(query, keep_blank_values=True)
     kept = [each for each in pairs if each[0] != "reveal"]

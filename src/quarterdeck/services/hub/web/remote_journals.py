@@ -44,7 +44,7 @@ class RemoteJournals:
         """
         path = "/".join(quote(each, safe="") for each in (kind, key.namespace, key.name) if each)
         headers = [("Authorization", await self._authorize())]
-        asked = [self._ask(url, f"/explain/{path}", headers) for url in self._urls]
+        asked = [self._read_replicas(url, f"/explain/{path}", headers) for url in self._urls]
         found = [each for answers in await asyncio.gather(*asked) for each in answers]
         problems = [each for each in found if isinstance(each, str)]
         answers = [each for each in found if not isinstance(each, str)]
@@ -54,7 +54,7 @@ class RemoteJournals:
             )
         return merge_controllers(each for answer in answers for each in answer)
 
-    async def _ask(
+    async def _read_replicas(
         self, url: str, path: str, headers: list[tuple[str, str]]
     ) -> list[list[dict[str, Any]] | str]:
         """The answer of every replica behind an address, or why there is none."""

@@ -41,7 +41,7 @@ class Transports:
         self._open: OrderedDict[str, Transport] = OrderedDict()
 
     async def get(self, viewer: Viewer) -> Transport:
-        """The connections of a viewer; too many close those that were used longest ago."""
+        """The connections of a viewer; beyond the limit, those used longest ago are closed."""
         found = self._open.get(viewer.identifier)
         if found is None:
             found = Transport(build_config(self._config, viewer), clock=self._clock)

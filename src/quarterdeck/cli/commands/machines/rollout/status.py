@@ -12,7 +12,7 @@ from quarterdeck.cli.parameters import Argument, Option
 if TYPE_CHECKING:
     from quarterdeck.apis.hypervisor.fleet import Fleet
 
-_LOOK_S = 0.5
+_CHECK_INTERVAL_S = 0.5
 
 
 async def status(
@@ -43,7 +43,7 @@ async def status(
                 return OK if is_done else FAILED
             if clock.monotonic() >= deadline:
                 raise CommandError(f"fleet {name} is not complete after {timeout} s")
-            await clock.sleep(_LOOK_S)
+            await clock.sleep(_CHECK_INTERVAL_S)
 
 
 COMMAND = Command(status)
