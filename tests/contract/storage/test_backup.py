@@ -1,10 +1,14 @@
 """A snapshot of a database, and a database from a snapshot."""
 
 import asyncio
+import os
+import subprocess
 from pathlib import Path
 
+import pytest
+
 from quarterdeck.storage import StoreKey, open_sqlite
-from quarterdeck.storage.sqlite.backup import restore, snapshot
+from quarterdeck.storage.sqlite.backup import restore, snapshot, verify
 
 KEY = StoreKey("pods", "a", "x")
 
@@ -46,3 +50,30 @@ async def test_a_restore_keeps_the_database_that_it_replaces(
         entry = again.get(KEY)
         assert entry is not None and entry.value == value
         await again.close()
+
+
+async def test_a_snapshot_on_a_read_only_file_system_is_restored(
+    database: Path, tmp_path: Path
+) -> None:
+    store = open_sqlite(database)
+    await store.put(KEY, lambda _: b"before")
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    await asyncio.to_thread(snapshot, database, folder / "copy.db")
+    await store.close()
+    folder.chmod(0o500)
+    is_mounted = False
+    if os.access(folder, os.W_OK):  # root may write anyway
+        mount = ["mount", "--bind", "-o", "ro", str(folder), str(folder)]
+        is_mounted = subprocess.run(mount, capture_output=True).returncode == 0
+    try:
+        if os.access(folder, os.W_OK):
+            pytest.skip("this user may write everywhere")
+        assert (await asyncio.to_thread(verify, folder / "copy.db")).problems == ""
+        place = tmp_path / "new" / "state.db"
+        assert (await asyncio.to_thread(restore, folder / "copy.db", place)).objects == 1
+        assert [each.name for each in folder.iterdir()] == ["copy.db"]
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", str(folder)], check=True)
+        folder.chmod(0o700)

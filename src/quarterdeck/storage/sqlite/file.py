@@ -146,8 +146,15 @@ def connect(path: Path, durability: Durability, *, max_bytes: int | None) -> sql
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """A connection that leaves the file as it is."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    """A connection that leaves the file as it is, also on a read-only file system.
+
+    SQLite creates files beside a database with a write-ahead log, even to read it. Where it cannot,
+    and no log exists, nobody writes, so that the file alone is read.
+    """
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    is_fixed = not has_log and not os.access(path.parent, os.W_OK)
+    options = "mode=ro&immutable=1" if is_fixed else "mode=ro"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, isolation_level=None)
 
 
 def sync(path: Path) -> None:
