@@ -44,6 +44,22 @@ def test_fleet_at_rest_does_nothing() -> None:
     assert (plan.create, plan.remove, plan.check_s) == (0, (), None)
 
 
+@pytest.mark.parametrize(
+    ("min_ready_s", "check_s"),
+    [
+        pytest.param(0.0, None, id="no minimum time"),
+        pytest.param(30.0, 3630.0, id="minimum time"),
+    ],
+)
+def test_machine_that_was_ready_after_the_clock_is_available_without_minimum(
+    min_ready_s: float, check_s: float | None
+) -> None:
+    members = [member("m", ready_s=-3600.0)]
+    plan = plan_fleet(members, DesiredFleet(1, "a", min_ready_s=min_ready_s))
+    assert (plan.create, plan.remove, plan.check_s) == (0, (), check_s)
+    assert plan.available == (1 if check_s is None else 0)
+
+
 def test_scale_down_takes_those_not_ready_first_then_marked_then_oldest() -> None:
     members = [
         member("old", age_s=500.0),

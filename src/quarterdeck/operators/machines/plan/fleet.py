@@ -21,6 +21,7 @@ from quarterdeck.operators.machines.plan.fleet_removal import (
 from quarterdeck.operators.machines.plan.fleet_state import (
     DesiredFleet,
     Member,
+    compute_unavailable_s,
     is_available,
     is_outdated,
     is_rolling,
@@ -147,8 +148,8 @@ def _compute_check_s(live: Sequence[Member], desired: DesiredFleet, wait_s: floa
     """Seconds until time alone changes the plan: by backoff, minimum ready time or expiry."""
     times = [wait_s] if wait_s > 0 else []
     for each in live:
-        if each.ready_s is not None and each.ready_s < desired.min_ready_s:
-            times.append(desired.min_ready_s - each.ready_s)
+        if each.ready_s is not None and (left_s := compute_unavailable_s(each.ready_s, desired)):
+            times.append(left_s)
         if each.expires_s is not None and each.expires_s > 0:
             times.append(each.expires_s)
     return max(0.05, min(times)) if times else None

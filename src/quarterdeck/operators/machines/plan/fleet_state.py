@@ -66,8 +66,16 @@ def is_available(member: Member, desired: DesiredFleet) -> bool:
         not member.is_deleting
         and not member.is_broken
         and member.ready_s is not None
-        and member.ready_s >= desired.min_ready_s
+        and compute_unavailable_s(member.ready_s, desired) == 0
     )
+
+
+def compute_unavailable_s(ready_s: float, desired: DesiredFleet) -> float:
+    """Seconds until a ready machine is available.
+
+    0 if no minimum time is set, even if the clock was set back to before the machine was ready.
+    """
+    return max(0.0, desired.min_ready_s - ready_s) if desired.min_ready_s else 0.0
 
 
 def is_outdated(member: Member, desired: DesiredFleet) -> bool:
