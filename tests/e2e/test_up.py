@@ -123,6 +123,23 @@ def until_running(up: Up, path: str) -> dict[str, Any]:
     raise AssertionError(f"{path} did not become Running")
 
 
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_printed_command_applies_the_samples_without_a_warning(start: Start) -> None:
+    up = start()
+    found = re.search(r"^    (.* \| kubectl apply .*)$", up.ready(), re.MULTILINE)
+    assert found is not None
+    done = subprocess.run(
+        found[1],
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "KUBECONFIG": up.kubeconfig},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "application.cloudnative.elide.dev/my-app" in done.stdout
+
+
 def test_start_screen_names_every_listener_and_three_commands(start: Start) -> None:
     up = start()
     screen = up.ready()

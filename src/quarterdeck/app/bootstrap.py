@@ -197,7 +197,8 @@ async def attach(host: Host) -> None:
                 get_logger("bootstrap").error("bootstrap service cannot start", detail=str(error))
                 return
             if not port and host.print_line is not None:
-                host.print_line(f"bootstrap service on {listener.url}")
+                now = host.clock.now()
+                host.print_line(f"  {now:%H:%M:%S}  bootstrap service on {listener.url}")
             await asyncio.Event().wait()  # until the manager stops
 
     host.manager.add_runnable("bootstrap", run)

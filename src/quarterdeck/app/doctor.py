@@ -73,6 +73,8 @@ def _format_value(name: str, value: object, origin: str) -> str:
         return "-"
     if origin != DEFAULT and any(word in name for word in _SECRET_WORDS):
         return "***"
+    if isinstance(value, bool):
+        return str(value).lower()
     return redact(",".join(value) if isinstance(value, tuple) else str(value))
 
 

@@ -36,7 +36,11 @@ def print_summary(
             data=data,
             commands=[
                 # --demo has applied them
-                *([] if settings.demo else [f"{command} manifests --samples | kubectl apply -f -"]),
+                *(
+                    []
+                    if settings.demo
+                    else [f"{command} manifests --samples | kubectl apply --server-side -f -"]
+                ),
                 _suggest_command(parts),
                 *([f"curl -N {facade}/watch"] if facade else ["kubectl get events -w"]),
             ],

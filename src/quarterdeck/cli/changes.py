@@ -62,7 +62,7 @@ def summarize(document: dict[str, Any]) -> str:
     if desired is not None:
         parts.append(f"{status.get('readyReplicas', 0)}/{desired} ready")
     parts += [
-        f"({condition.get('reason', '')}: {condition.get('message', '')})"
+        f"({': '.join(filter(None, map(condition.get, ('reason', 'message'))))})"
         for condition in status.get("conditions") or ()
         if condition.get("type") == "Ready" and condition.get("status") != "True"
     ]

@@ -10,7 +10,7 @@ from free_ports import FREE_SETTINGS
 from quarterdeck.app import doctor
 from quarterdeck.app.certificates import RENEWED, Certificates
 from quarterdeck.app.cluster import DATABASE
-from quarterdeck.app.doctor import Finding, Health, check, list_certificates
+from quarterdeck.app.doctor import Finding, Health, check, explain, list_certificates
 from quarterdeck.app.resolution import resolve
 from quarterdeck.app.settings import Settings
 from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
@@ -134,3 +134,9 @@ async def test_what_this_machine_lacks_is_named_with_the_fix(
     assert found["data"].text == (
         f"cannot write to {tmp_path}: choose another folder with --data-dir, or use --in-memory"
     )
+
+
+def test_settings_are_shown_as_they_are_written() -> None:
+    found = resolve(command="doctor", flags={}, environment={})
+    shown = {each.name: each.value for each in explain(found, "up")}
+    assert (shown["in_memory"], shown["port"], shown["kubeconfig"]) == ("false", "6443", "-")

@@ -44,6 +44,15 @@ def test_cells_of_a_table_without_a_value_say_so() -> None:
             "Failed (Gone: lost)",
         ),
         ({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ""),
+        (
+            {
+                "status": {
+                    "phase": "Succeeded",
+                    "conditions": [{"type": "Ready", "status": "False", "reason": "PodCompleted"}],
+                }
+            },
+            "Succeeded (PodCompleted)",
+        ),
     ],
 )
 def test_status_is_summarized(document: dict[str, Any], text: str) -> None:
