@@ -5,10 +5,11 @@ What differs from run to run is masked; what differs for a reason is listed, wit
 """
 
 import difflib
+import itertools
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,25 @@ MASKS = [
         (r"  +", "  "),
     )
 ]
+RESOURCE_ERROR = re.compile(r"(\* .*\.(?:limits|requests))\[(\w+)\]: ")
 
 
 def masked(text: str) -> list[str]:
     for pattern, mask in MASKS:
         text = pattern.sub(mask, text)
-    return [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [each for _, group in itertools.groupby(lines, field_of) for each in sort_errors(group)]
+
+
+def field_of(line: str) -> str:
+    """The list of resources that an error line is about; empty for all other lines."""
+    found = RESOURCE_ERROR.match(line)
+    return found[1] if found else ""
+
+
+def sort_errors(lines: Iterable[str]) -> list[str]:
+    """Sort errors by the name of the resource: Kubernetes checks resources in random order."""
+    return sorted(lines, key=lambda line: found[2] if (found := RESOURCE_ERROR.match(line)) else "")
 
 
 @pytest.fixture
