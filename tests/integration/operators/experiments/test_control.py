@@ -47,7 +47,9 @@ async def test_manual_mode_waits_for_a_person(suspend: bool) -> None:
 async def test_the_end_of_time_ends_a_lesson_well() -> None:
     async with running() as world:
         await world.template("smoke")
-        await world.create(experiment("lesson", workflow=MANUAL, ttlSecondsActive=2))
+        found = await world.create(experiment("lesson", workflow=MANUAL))
+        await world.until("lesson", lambda each: each.status.reason == "AwaitingResume")
+        await world.client.patch(found, {"spec": {"ttlSecondsActive": 1}})
         done = await world.cleaned("lesson")
         assert done.status.phase == "Complete"
 
