@@ -11,7 +11,7 @@ from quarterdeck.kit.certificate import Certificate, CertificateRequest, issue_c
 def _issue(folder: Path, name: str, issuer: Certificate | None) -> Certificate:
     hosts = ("localhost", "127.0.0.1")
     request = CertificateRequest(
-        name, datetime.timedelta(hours=1), hosts, is_authority=issuer is None
+        name, datetime.timedelta(days=1), hosts, is_authority=issuer is None
     )
     issued = issue_certificate(request, now=datetime.datetime.now(datetime.UTC), issuer=issuer)
     pem = issued.encode_certificate()
