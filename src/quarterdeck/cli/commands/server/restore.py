@@ -14,7 +14,7 @@ def restore(
     data_dir: DataDir = ".quarterdeck",
     json: Json = False,
 ) -> None:
-    """Replace the database by a snapshot, which is kept as state.db.replaced.
+    """Replace the database by a snapshot; the old one is kept as state.db.replaced.
 
     The server must be stopped. Clients that watched before list again.
     """
