@@ -5,6 +5,7 @@ from collections.abc import Callable
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.event import Change, Event
+from quarterdeck.runtime.cache.snapshot import Snapshot
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.reconcile.journal import Cause
@@ -34,7 +35,7 @@ class WaitList:
                 object=str(key),
             )
             return
-        if wait.until is not None and wait.until(informer.cache.get(wait.key)):
+        if wait.until is not None and self._is_met(key, wait, informer.cache.snapshot(wait.key)):
             self._enqueue(key, "condition already met")
             return
         self._waits.setdefault((wait.kind, wait.key), {})[key] = wait
@@ -55,8 +56,22 @@ class WaitList:
         waiting = self._waits.get((event.kind, event.key))
         if not waiting or event.is_initial:
             return
-        obj = None if event.change is Change.DELETED else event.new.typed(event.kind)
+        state = None if event.change is Change.DELETED else event.new
         for key, wait in tuple(waiting.items()):
-            if wait.until is None or wait.until(obj):
+            if wait.until is None or self._is_met(key, wait, state):
                 del waiting[key]
                 self._enqueue(key, Cause.of(event, "WaitFor"))
+
+    def _is_met(self, key: Key, wait: WaitFor, state: Snapshot | None) -> bool:
+        """Whether the condition holds; one that raises is logged and does not hold."""
+        assert wait.until is not None
+        try:
+            return wait.until(state.typed(wait.kind) if state is not None else None)
+        except Exception as error:
+            self._log.error(
+                "condition of WaitFor failed; waiting for the next change or its timeout",
+                error=error,
+                object=str(key),
+                awaited=f"{wait.kind.__name__} {wait.key}",
+            )
+            return False
