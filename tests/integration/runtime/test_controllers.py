@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from widget_world import CRDS, Widget, WidgetSpec, World, is_served, reason, world
 
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.app.cluster import Cluster
@@ -14,10 +14,9 @@ from quarterdeck.client import Client, load_config
 from quarterdeck.client.interfaces import PatchType
 from quarterdeck.kit import http, json
 from quarterdeck.meta import crd
-from quarterdeck.meta.conditions import FALSE, TRUE, Conditions, find
+from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.meta.identity import GVR, Key
-from quarterdeck.meta.kinds import KindInfo
-from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace, with_metadata
+from quarterdeck.meta.objects import ObjectMeta, replace, with_metadata
 from quarterdeck.operators.experiments.foreign import ArgoApplication
 from quarterdeck.runtime import (
     BindAddress,
@@ -36,77 +35,6 @@ from quarterdeck.testing.poll import eventually
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import Conflict, NotFound
-
-CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-
-
-class WidgetSpec(Struct, frozen=True, kw_only=True):
-    size: int = 1
-    parts: tuple[str, ...] = ()
-
-
-class WidgetStatus(Struct, frozen=True, kw_only=True):
-    seen: int = 0
-    observed_generation: int = 0
-    conditions: Conditions = ()
-
-
-class Widget(Object, frozen=True, kw_only=True):
-    KIND = KindInfo(group="example.com", version="v1", kind="Widget", plural="widgets")
-    spec: WidgetSpec = WidgetSpec()
-    status: WidgetStatus = WidgetStatus()
-
-
-class World:
-    """A cluster with the Widget kind, a client and a namespace."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
-    def manager(self, controller: Controller[Any] | None = None, **options: Any) -> Manager:
-        manager = Manager(self.client, name="test", **options)
-        if controller is not None:
-            manager.add(controller)
-        return manager
-
-    async def create(self, name: str = "a", **spec: Any) -> Widget:
-        metadata = ObjectMeta(name=name, namespace="default")
-        return await self.client.create(Widget(metadata=metadata, spec=WidgetSpec(**spec)))
-
-    async def get(self, name: str = "a") -> Widget:
-        return await self.client.get(Widget, name, "default")
-
-    async def resize(self, size: int, name: str = "a") -> Widget:
-        widget = await self.get(name)
-        return await self.client.update(replace(widget, spec=WidgetSpec(size=size)))
-
-    async def becomes(self, test: Callable[[Widget], bool], name: str = "a") -> Widget:
-        found: list[Widget] = []
-
-        async def holds() -> bool:
-            found[:] = [await self.get(name)]
-            return test(found[0])
-
-        await eventually(holds)
-        return found[0]
-
-
-@contextlib.asynccontextmanager
-async def world() -> AsyncIterator[World]:
-    async with Cluster() as cluster, Client(load_config(cluster.kubeconfig)) as client:
-        await client.resource(CRDS).create(crd.build_manifest([Widget]))
-        await eventually(lambda: _served(client))
-        yield World(client)
-
-
-async def _served(client: Client) -> bool:
-    await client.list(Widget, "default")
-    return True
-
-
-def reason(widget: Widget, type_: str = "Ready") -> str:
-    found = find(widget.status.conditions, type_)
-    return found.reason if found is not None else ""
 
 
 async def count_size(widget: Widget, ctx: Context[Widget]) -> None:
@@ -438,7 +366,7 @@ async def test_a_kind_whose_definition_comes_later_is_picked_up() -> None:
         async with manager.running():  # does not wait for what is absent
             at = World(client)
             await client.resource(CRDS).create(crd.build_manifest([Widget]))
-            await eventually(lambda: _served(client))
+            await eventually(lambda: is_served(client))
             await at.create(size=5)
             await at.becomes(lambda w: w.status.seen == 5)
             await client.resource(CRDS).delete("widgets.example.com")
@@ -461,7 +389,7 @@ async def test_a_missing_definition_is_named_in_log_and_readiness_until_it_appea
             assert status == 500
             assert told["reason"] in body
             await client.resource(CRDS).create(crd.build_manifest([Widget]))
-            await eventually(lambda: _served(client))
+            await eventually(lambda: is_served(client))
             at = World(client)
             await at.create(size=5)
             await at.becomes(lambda w: w.status.seen == 5)
@@ -474,7 +402,7 @@ async def test_a_missing_foreign_kind_is_named_in_log_and_verbose_readiness(
 ) -> None:
     async with Cluster() as cluster, Client(load_config(cluster.kubeconfig)) as client:
         await client.resource(CRDS).create(crd.build_manifest([Widget]))
-        await eventually(lambda: _served(client))
+        await eventually(lambda: is_served(client))
         manager = Manager(client, name="early", health=BindAddress())
         manager.add(Controller(reconcile=count_size, for_=Widget, owns=(ArgoApplication,)))
         async with manager.running():

@@ -16,14 +16,12 @@ from quarterdeck.runtime.observability.tracing import Tracer
 from quarterdeck.runtime.reconcile import finalizer
 from quarterdeck.runtime.reconcile.context import Context
 from quarterdeck.runtime.reconcile.outcome import (
-    AwaitingObject,
     Conflicted,
     Deferred,
     Failed,
+    Failure,
     Outcome,
-    Requeued,
     StalledOutcome,
-    Succeeded,
     TimedOut,
     classify_error,
     classify_result,
@@ -77,9 +75,9 @@ class AttemptRunner(Generic[T]):
                     result = await self._controller.reconcile(ctx.obj, ctx)
                 outcome = classify_result(result)
         except Exception as error:
-            outcome = classify_error(error, is_timeout=limit.expired)
+            outcome = failure = classify_error(error, is_timeout=limit.expired)
             self._call_on_error(ctx, error)
-            self._log_failure(ctx, error, outcome)
+            self._log_failure(ctx, error, failure)
         if is_final:
             return outcome
         try:
@@ -89,9 +87,10 @@ class AttemptRunner(Generic[T]):
         except NotFound:
             pass  # deleted meanwhile: there is no status to write
         except Exception as error:
+            failure = classify_error(error)
+            self._log_failure(ctx, error, failure)
             if outcome.RESULT != "error":
-                outcome = classify_error(error)
-            self._log_failure(ctx, error, outcome)
+                outcome = failure
         return outcome
 
     async def _run_steps(self, ctx: Context[T]) -> tuple[Result | None, bool]:
@@ -100,7 +99,12 @@ class AttemptRunner(Generic[T]):
             return await self._finalize(ctx)
         needs = self._controller.needs_finalizers
         if self._finalizers and (needs is None or needs(ctx.obj)):
-            ctx.obj = await finalizer.ensure(ctx.obj, ctx.api, self._finalizers)
+            held = await finalizer.ensure(ctx.obj, ctx.api, self._finalizers)
+            if held is None:
+                return None, True
+            ctx.obj = held
+            if held.is_deleting:
+                return await self._finalize(ctx)
         return await self._controller.reconcile(ctx.obj, ctx), False
 
     async def _finalize(self, ctx: Context[T]) -> tuple[Result | None, bool]:
@@ -120,8 +124,8 @@ class AttemptRunner(Generic[T]):
             except Exception as second:
                 self._log.error("on_error failed", error=second, object=str(ctx.key))
 
-    def _log_failure(self, ctx: Context[T], error: Exception, outcome: Outcome) -> None:
-        match outcome:
+    def _log_failure(self, ctx: Context[T], error: Exception, failure: Failure) -> None:
+        match failure:
             case Deferred(reason, message) | Conflicted(reason, message):
                 ctx.log.debug("reconcile will run again", reason=reason, detail=message)
             case StalledOutcome(reason, message):
@@ -133,7 +137,5 @@ class AttemptRunner(Generic[T]):
                 ctx.log.error("reconcile failed", error=error, reason=reason, detail=message)
             case TimedOut(reason, message) | Failed(reason, message):
                 ctx.log.warning("reconcile failed", reason=reason, detail=message)
-            case Succeeded() | Requeued() | AwaitingObject():
-                pass  # only what was raised becomes a failure
             case _:
-                assert_never(outcome)
+                assert_never(failure)

@@ -30,41 +30,46 @@ class Finalizer(NamedTuple, Generic[T]):
     """`async def run(obj, ctx)`; must be idempotent."""
 
 
-async def ensure(obj: T, api: ReconcileClient, names: Sequence[str]) -> T:
-    """Add our finalizers before anything is done that needs a clean-up."""
-    missing = [name for name in names if name not in obj.metadata.finalizers]
-    if not missing:
-        return obj
-    return await _write(obj, api, lambda finalizers: [*finalizers, *missing])
+async def ensure(obj: T, api: ReconcileClient, names: Sequence[str]) -> T | None:
+    """Add our finalizers before anything is done that needs a clean-up.
+
+    An object whose deletion has begun meanwhile is returned without them: the server refuses them.
+    Returns None if it was deleted meanwhile.
+    """
+
+    def add(newest: T) -> Sequence[str]:
+        present = newest.metadata.finalizers
+        missing = () if newest.is_deleting else [name for name in names if name not in present]
+        return (*present, *missing)
+
+    return await _write(obj, api, add)
 
 
 async def remove(obj: T, api: ReconcileClient, name: str) -> T | None:
-    """Remove a finalizer; None when that deleted the object."""
+    """Remove a finalizer; None if the object was deleted meanwhile."""
+    return await _write(
+        obj, api, lambda newest: [each for each in newest.metadata.finalizers if each != name]
+    )
+
+
+async def _write(obj: T, api: ReconcileClient, change: Callable[[T], Sequence[str]]) -> T | None:
+    """Change the list under a version precondition; read the object again on a conflict."""
+    kind, key, uid = type(obj), obj.key, obj.metadata.uid
     try:
-        return await _write(obj, api, lambda finalizers: [f for f in finalizers if f != name])
+        for _ in range(_TRIES - 1):
+            try:
+                return await _patch(obj, api, change)
+            except (Conflict, Invalid):
+                obj = await api.get_live(kind, key)
+                if obj.metadata.uid != uid:
+                    return None
+        return await _patch(obj, api, change)
     except NotFound:
         return None
 
 
-async def _write(
-    obj: T, api: ReconcileClient, change: Callable[[Sequence[str]], Sequence[str]]
-) -> T:
-    """Change the list under a version precondition; read the object again on a conflict."""
-    kind, key, uid = type(obj), obj.key, obj.metadata.uid
-    for _ in range(_TRIES - 1):
-        try:
-            return await _patch(obj, api, change)
-        except (Conflict, Invalid):
-            obj = await api.get_live(kind, key)
-            if obj.metadata.uid != uid:
-                raise NotFound.of(kind.KIND.plural, key.name, group=kind.KIND.group) from None
-    return await _patch(obj, api, change)
-
-
-async def _patch(
-    obj: T, api: ReconcileClient, change: Callable[[Sequence[str]], Sequence[str]]
-) -> T:
-    finalizers = list(change(obj.metadata.finalizers))
+async def _patch(obj: T, api: ReconcileClient, change: Callable[[T], Sequence[str]]) -> T:
+    finalizers = list(change(obj))
     if finalizers == list(obj.metadata.finalizers):
         return obj
     patch = {"metadata": {"finalizers": finalizers or None}}

@@ -119,7 +119,9 @@ class Failed(_Explained, frozen=True, gc=False):
 
 Retried = Conflicted | TimedOut | Failed
 """The outcomes that are tried again with the delay of the rate limiter."""
-Outcome = Succeeded | Requeued | AwaitingObject | Deferred | StalledOutcome | Retried
+Failure = Deferred | StalledOutcome | Retried
+"""The outcomes of a reconcile that raised."""
+Outcome = Succeeded | Requeued | AwaitingObject | Failure
 
 _SUCCEEDED = Succeeded()
 
@@ -141,7 +143,7 @@ def classify_result(result: Result | None) -> Outcome:
     )
 
 
-def classify_error(error: Exception, *, is_timeout: bool = False) -> Outcome:
+def classify_error(error: Exception, *, is_timeout: bool = False) -> Failure:
     """The outcome of a reconcile that raised."""
     message = redact(str(error))
     match error:
