@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from quarterdeck.client.interfaces import Api, PatchType
+from quarterdeck.client.interfaces import Api, ApiResource, PatchType
 from quarterdeck.meta.identity import GVK, Key
 from quarterdeck.meta.objects import Object, decode, get_raw, to_builtins, to_document
 from quarterdeck.runtime.cache.cache import Cache
@@ -275,8 +275,7 @@ class ReconcileClient:
         self, manifest: Mapping[str, Any], *, force: bool = True
     ) -> dict[str, Any]:
         """Apply an object of a kind without a type; discovery finds its resource."""
-        gvk = GVK.of(manifest["apiVersion"], manifest["kind"])
-        resource = await self._shared.api.resource(gvk)
+        gvk, resource = await self._find_resource(manifest)
         key = _get_key(manifest)
         path = ResourcePath(*resource.gvr, key.namespace if resource.namespaced else "", key.name)
         body = msgspec.json.encode(manifest)
@@ -288,6 +287,15 @@ class ReconcileClient:
         self.writes.append(Write("apply", gvk.kind, key, version, shown))
         stored: dict[str, Any] = msgspec.json.decode(answer)
         return stored
+
+    async def is_namespaced(self, manifest: Mapping[str, Any]) -> bool:
+        """Whether objects of a kind without a type have a namespace."""
+        _, resource = await self._find_resource(manifest)
+        return resource.namespaced
+
+    async def _find_resource(self, manifest: Mapping[str, Any]) -> tuple[GVK, ApiResource]:
+        gvk = GVK.of(manifest["apiVersion"], manifest["kind"])
+        return gvk, await self._shared.api.resource(gvk)
 
     async def _send(
         self,

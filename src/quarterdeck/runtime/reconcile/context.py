@@ -141,6 +141,11 @@ class Context(Generic[T]):
         """
         if isinstance(child, Mapping):
             manifest = place_manifest(child, self.obj, owned=owned)
+            if owned:
+                metadata = manifest["metadata"]
+                is_namespaced = await self.api.is_namespaced(manifest)
+                namespace = metadata.get("namespace", "") if is_namespaced else ""
+                _check_owner(self.obj, manifest["kind"], metadata["name"], namespace)
             return await self.api.apply_document(manifest, force=force)
         return await self.api.apply(
             type(child), self._build_desired(child, owned=owned), force=force
@@ -222,7 +227,8 @@ def place_manifest(manifest: Mapping[str, Any], owner: Object, *, owned: bool) -
     metadata = dict(manifest.get("metadata") or {})
     for name in ("apiVersion", "kind"):
         if not manifest.get(name):
-            raise ValueError(f"cannot apply a manifest without {name}: {dict(manifest)!r:.200}")
+            known = f"its metadata.name is {metadata.get('name', '')!r}"
+            raise ValueError(f"cannot apply a manifest without {name}; {known}")
     if not metadata.get("name"):
         raise ValueError(f"cannot apply a {manifest['kind']} without metadata.name")
     if owner.KIND.is_namespaced:
@@ -240,13 +246,18 @@ def _place_child(child: K, owner: Object, *, owned: bool) -> K:
     if child.KIND.is_namespaced and not namespace:
         namespace = changes["namespace"] = owner.metadata.namespace
     if owned:
-        if owner.KIND.is_namespaced and namespace != owner.metadata.namespace:
-            raise ValueError(
-                f"{owner.KIND.kind} {owner.key} cannot own {child.KIND.kind} "
-                f"{child.metadata.name} in {namespace or 'no namespace'}: an owner must be in the "
-                "same namespace or cluster-scoped; pass owned=False and delete it in a finalizer"
-            )
+        _check_owner(owner, child.KIND.kind, child.metadata.name, namespace)
         reference = build_owner_reference(owner)
         others = [ref for ref in child.metadata.owner_references if ref.uid != reference.uid]
         changes["owner_references"] = (*others, reference)
     return with_metadata(child, **changes) if changes else child
+
+
+def _check_owner(owner: Object, kind: str, name: str, namespace: str) -> None:
+    """Refuse an owner that Kubernetes does not find: its garbage collector deletes the child."""
+    if owner.KIND.is_namespaced and namespace != owner.metadata.namespace:
+        raise ValueError(
+            f"{owner.KIND.kind} {owner.key} cannot own {kind} "
+            f"{name} in {namespace or 'no namespace'}: an owner must be in the "
+            "same namespace or cluster-scoped; pass owned=False and delete it in a finalizer"
+        )
