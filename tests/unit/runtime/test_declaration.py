@@ -107,3 +107,18 @@ def test_a_wrong_result_names_the_right_ones() -> None:
     wrong: Any = True
     with pytest.raises(TypeError, match=r"reconcile returned True: return None, Done\(\)"):
         classify_result(wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"workers": 0}, "workers must be at least 1, got 0"),
+        ({"time_limit_s": 0.0}, "time_limit_s must be positive, got 0.0"),
+        ({"resync_s": 0.0}, "resync_s must be positive or None, got 0.0"),
+    ],
+)
+def test_numbers_that_would_stop_or_flood_a_controller_are_refused(
+    given: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=f"controller configmap: {words}"):
+        Controller(reconcile=good, for_=ConfigMap, **given)

@@ -101,6 +101,10 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
             raise ValueError(
                 f"controller {self.label}: time_limit_s must be positive, got {self.time_limit_s}"
             )
+        if self.resync_s is not None and self.resync_s <= 0:
+            raise ValueError(
+                f"controller {self.label}: resync_s must be positive or None, got {self.resync_s}"
+            )
 
     @property
     def label(self) -> str:
