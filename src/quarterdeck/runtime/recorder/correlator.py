@@ -128,12 +128,6 @@ class Correlator:
             return None
         return Send(message, seen.count, seen.first_at, seen.name, is_update)
 
-    def forget(self, note: Note, name: str) -> None:
-        """Drop an event that the server has deleted: the next one is created again."""
-        for key, seen in tuple(self._seen.items()):
-            if seen.name == name:
-                del self._seen[key]
-
     def _aggregate(
         self, note: Note, group: tuple[str, ...], now: float
     ) -> tuple[str, tuple[str, ...]]:

@@ -126,3 +126,21 @@ def test_a_long_series_is_refreshed_every_half_hour() -> None:
             patches.append(minute)
         patches += [minute for _ in tracker.tick(now)]
     assert patches == [0, 1, 32, 63]
+
+
+def test_only_the_latest_objects_are_remembered() -> None:
+    subject = correlator(Limits(cache_size=2))
+    for name in ("a", "b", "a", "c"):
+        subject.correlate(note(name=name), 0)
+    kept, dropped = subject.correlate(note(name="a"), 1), subject.correlate(note(name="b"), 1)
+    assert kept is not None and dropped is not None
+    assert (kept.times, dropped.times) == (3, 1)
+
+
+def test_only_the_latest_series_are_remembered() -> None:
+    tracker = SeriesTracker(lambda each: each.name, size=2)
+    for name in ("a", "b", "c"):
+        tracker.observe(note(name=name), 0)
+    again, known = tracker.observe(note(name="a"), 1), tracker.observe(note(name="c"), 1)
+    assert again is not None and known is not None
+    assert (again.times, known.times) == (1, 2)

@@ -5,6 +5,7 @@ import random
 from typing import Any
 
 import msgspec
+import pytest
 
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.client.errors import ConnectionFailed
@@ -136,3 +137,30 @@ def test_a_full_queue_drops_and_counts() -> None:
     for number in range(1100):
         note(subject, str(number))
     assert subject.dropped == 100
+
+
+async def test_an_event_is_given_up_after_two_minutes_and_counted() -> None:
+    clock, sink = VirtualClock(), Sink(*[ConnectionFailed("no")] * 12)
+    subject = recorder(sink, clock)
+    note(subject, "lost")
+    note(subject, "kept")
+    flushing = asyncio.ensure_future(subject.flush())
+    await clock.advance(120)
+    await flushing
+    assert (subject.dropped, subject.sent) == (1, 1)
+    assert [body["message"] for _, body in sink.requests] == ["kept"]
+
+
+async def test_a_flood_about_one_object_is_not_sent() -> None:
+    clock, sink = VirtualClock(), Sink()
+    subject = recorder(sink, clock)
+    for number in range(40):
+        note(subject, f"m{number % 3}")
+    await subject.flush()
+    assert len(sink.requests) == 25, "the burst of one object"
+
+
+def test_an_unknown_type_of_event_is_refused() -> None:
+    subject = recorder(Sink(), VirtualClock())
+    with pytest.raises(ValueError, match="must be Normal or Warning, got 'Error'"):
+        subject.record(SUBJECT, type_="Error", reason="Made", message="m")
