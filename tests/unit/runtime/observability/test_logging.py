@@ -44,3 +44,16 @@ def test_console_logs_are_one_line_for_people() -> None:
     record.fields = {"a": 1, "b": "two words"}
     line = logging.ConsoleFormatter().format(record)
     assert line.endswith('info    hello  a=1 b="two words"')
+
+
+def test_logs_configured_again_go_to_the_new_stream_alone(logs: io.StringIO) -> None:
+    second = io.StringIO()
+    logging.configure("info", form="console", stream=second)
+    logging.get_logger("x").info("once")
+    assert logs.getvalue() == ""
+    assert second.getvalue().count("once") == 1
+
+
+def test_an_unknown_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="invalid LOG_FORMAT 'xml': must be one of json, console"):
+        logging.configure(form="xml")

@@ -42,3 +42,27 @@ def test_traces_are_off_unless_asked_for() -> None:
     assert not tracing.is_enabled({"OTEL_TRACES_EXPORTER": "none"})
     assert tracing.is_enabled({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})
     assert tracing.create_tracer("x", {"OTEL_SDK_DISABLED": "true"}) is None
+
+
+def test_without_a_tracer_spans_and_ids_cost_nothing() -> None:
+    with tracing.span("call", {"a": 1}):
+        assert tracing.get_log_fields() == {}
+
+
+def test_calls_of_outside_systems_join_the_running_span() -> None:
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = tracing.Tracer(provider.get_tracer("test"))
+    try:
+        assert tracing.get_log_fields() == {}, "no span is running"
+        with tracer.start("outer", {}), tracing.span("create vm", {"host": "pve1"}):
+            pass
+    finally:
+        tracing._active.clear()
+    inner, outer = exporter.get_finished_spans()
+    assert inner.parent.span_id == outer.context.span_id
+    assert dict(inner.attributes) == {"host": "pve1"}

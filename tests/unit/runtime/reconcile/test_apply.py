@@ -99,3 +99,57 @@ def test_fields_owned_in_another_version_are_sent() -> None:
     current = {**desired, "metadata": {"name": "a", "managedFields": [owned]}}
     assert not is_apply_redundant(desired, current, manager="me")
     assert not is_apply_redundant({**desired, "spec": {"size": 1}}, current, manager="me")
+
+
+def owning(fields: dict[str, Any], **members: Any) -> dict[str, Any]:
+    metadata = {"name": "a", "managedFields": managed(fields)}
+    return {"apiVersion": "v1", "kind": "Thing", "metadata": metadata, **members}
+
+
+def wanting(**members: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}, **members}
+
+
+@pytest.mark.parametrize(
+    ("desired", "current"),
+    [
+        pytest.param(
+            wanting(spec={"size": 1}),
+            owning({"f:spec": {"f:size": {}}}, spec="x"),
+            id="an object that became a value",
+        ),
+        pytest.param(
+            wanting(spec=["one"]),
+            owning({"f:spec": {'v:"one"': {}}}, spec={"one": 1}),
+            id="a list that became an object",
+        ),
+        pytest.param(
+            wanting(spec=["one"]),
+            owning({"f:spec": {'v:"one"': {}}}, spec=["two"]),
+            id="a set member that others removed",
+        ),
+        pytest.param(
+            wanting(spec=["one"]),
+            owning({"f:spec": {"i:0": {}}}, spec=["one"]),
+            id="owned by position, which servers write no more",
+        ),
+        pytest.param(
+            wanting(spec=[{"port": 80}]),
+            owning({"f:spec": {'k:{"port":80}': {"f:port": {}}}}, spec=[{"port": 81}]),
+            id="a list item that others removed",
+        ),
+        pytest.param(
+            wanting(spec=["x"]),
+            owning({"f:spec": {'k:{"port":80}': {"f:port": {}}}}, spec=[{"port": 80}]),
+            id="a value in the place of an item",
+        ),
+    ],
+)
+def test_in_doubt_the_apply_is_sent(desired: dict[str, Any], current: dict[str, Any]) -> None:
+    assert not is_apply_redundant(desired, current, manager="me")
+
+
+def test_a_configuration_without_metadata_is_compared_by_its_fields() -> None:
+    current = owning({"f:spec": {"f:size": {}}}, spec={"size": 1, "foreign": 2})
+    desired = {"apiVersion": "v1", "kind": "Thing", "spec": {"size": 1}}
+    assert is_apply_redundant(desired, current, manager="me")

@@ -53,3 +53,35 @@ def test_predicates_combine() -> None:
     assert predicate.any_of(predicate.generation_changed, predicate.labels_changed)(event)
     assert not predicate.annotations_changed(event)
     assert not predicate.finalizers_changed(event)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        predicate.generation_changed,
+        predicate.labels_changed,
+        predicate.annotations_changed,
+        predicate.finalizers_changed,
+        predicate.resource_version_changed,
+        predicate.desired_state_changed,
+    ],
+)
+def test_additions_and_deletions_always_matter(check: predicate.Predicate) -> None:
+    state = snapshot(2)
+    assert check(Event(Change.ADDED, None, state, Thing))
+    assert check(Event(Change.DELETED, state, state, Thing))
+
+
+def test_the_generation_predicate_sees_deletion_and_kinds_without_a_generation() -> None:
+    assert not predicate.generation_changed(modified(snapshot(1), snapshot(2)))
+    assert predicate.generation_changed(modified(snapshot(1), snapshot(2, generation=2)))
+    without = modified(snapshot(1, generation=0), snapshot(2, generation=0))
+    assert predicate.generation_changed(without)
+    deleting = snapshot(2, deletionTimestamp="2026-01-01T00:00:00Z")
+    assert predicate.generation_changed(modified(snapshot(1), deleting))
+    assert not predicate.generation_changed(modified(deleting, deleting))
+
+
+def test_a_selector_matches_what_has_the_label_now() -> None:
+    assert predicate.matches("app=x")(modified(snapshot(1), snapshot(2, labels={"app": "x"})))
+    assert not predicate.matches("app=x")(Event(Change.ADDED, None, snapshot(1), Thing))
