@@ -1,5 +1,6 @@
 """The request parser against h11: same requests from any split, and no crash from any bytes."""
 
+import re
 from collections.abc import Iterable
 
 import h11
@@ -118,6 +119,15 @@ def test_requests_are_those_h11_sees_however_the_stream_is_split(
     assert Recorder().feed(split(stream, cuts)) == parse_with_h11(stream)
 
 
+def collapse_spaces(message: bytes) -> bytes:
+    """Leave one space between the words of the request line.
+
+    RFC 9112, section 3, allows several, which our parser takes and h11 refuses.
+    """
+    line, end, rest = message.partition(b"\r\n")
+    return re.sub(b" +", b" ", line) + end + rest
+
+
 @settings(max_examples=count_examples(400))
 @given(
     requests(),
@@ -127,6 +137,11 @@ def test_requests_are_those_h11_sees_however_the_stream_is_split(
 @example(
     message=b"OPTIONS / HTTP/1.1\r\nHost: example\r\nContent-Length: 1\r\n\r\n\n",
     edits=[(380, b"   ")],
+    cuts=[],
+)
+@example(
+    message=b"PATCH /aaa HTTP/1.1\r\nHost: example\r\n\r\n",
+    edits=[(9, b" ")],
     cuts=[],
 )
 def test_damaged_requests_are_refused_or_read_as_h11_reads_them(
@@ -143,7 +158,7 @@ def test_damaged_requests_are_refused_or_read_as_h11_reads_them(
         return
     theirs: list[Parsed] = []
     try:
-        parse_with_h11(message, theirs)
+        parse_with_h11(collapse_spaces(message), theirs)
     except h11.RemoteProtocolError:
         pass  # what h11 had read before it gave up counts
     assert ours == theirs[: len(ours)]
