@@ -45,13 +45,13 @@ class Budget:
 
     def settle(self, share: Share, size: int) -> None:
         """Record the bytes of a holder; evict the largest holders while the limit is exceeded."""
-        self._note(share, size)
+        self._record(share, size)
         while self.held > self._limit:
             largest = max(self._holders, key=_get_size)
-            self._note(largest, 0)
+            self._record(largest, 0)
             largest.evict()
 
-    def _note(self, share: Share, size: int) -> None:
+    def _record(self, share: Share, size: int) -> None:
         self.held += size - share.size
         share.size = size
         if size:

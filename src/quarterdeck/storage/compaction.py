@@ -32,7 +32,7 @@ class Compactor:
         self.target = compacted
         """Nothing before this revision may be read any more."""
 
-    def note_growth(self, revision: int) -> None:
+    def compact_if_due(self, revision: int) -> None:
         """Start compaction if enough history beyond `retain` has accumulated."""
         retain = self._retain
         if retain is not None and revision - self.target > retain + retain // SLACK:

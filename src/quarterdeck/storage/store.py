@@ -236,7 +236,7 @@ class Store:
                 # The write is durable: a listener must not undo it or stop the others.
                 context = {"message": "a storage subscriber failed", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
-        self._compactor.note_growth(self._revision)
+        self._compactor.compact_if_due(self._revision)
 
     def _forget(self, before: int) -> None:
         self._history.forget(before)

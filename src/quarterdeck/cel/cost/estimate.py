@@ -82,7 +82,7 @@ class _Estimator:
     def estimate_call(self, node: Call) -> Range:
         costs = [self.visit(part) for part in node.args]
         if node.function == "dyn" and has_feature("NewerExpressions"):
-            self.follow_dyn(node)
+            self.record_dyn_size(node)
         target = self.visit(node.target) if node.target is not None else ZERO
         prices = [self.estimate_overload(node, overload, costs) for overload in node.overloads]
         made = [each.size for each in prices if each.size is not None]
@@ -90,7 +90,7 @@ class _Estimator:
             self.sizes.record(node, reduce(Range.union, made))
         return target.add(reduce(Range.union, [each.cost for each in prices]))
 
-    def follow_dyn(self, node: Call) -> None:
+    def record_dyn_size(self, node: Call) -> None:
         """Record that the result of `dyn` has the size of its argument."""
         if (size := self.sizes.find_exact(node.args[0])) is not None:
             self.sizes.record(node, size)
@@ -104,11 +104,11 @@ class _Estimator:
                 size = self.sizes.of(node.args[1]).union(self.sizes.of(node.args[2]))
                 return Price(costs[0].add(costs[1].union(costs[2])), size)
             case "index_list" | "index_map":
-                self.follow(node)
+                self.declare_index(node)
         found = price(self.sizes, node, overload)
         return Price(found.cost.add(_sum(costs)), found.size)
 
-    def follow(self, node: Call) -> None:
+    def declare_index(self, node: Call) -> None:
         """Record the declared type of the elements as that of an index expression."""
         declared = self.sizes.find_declaration(node.args[0])
         if declared is not None and declared.params:

@@ -20,14 +20,14 @@ class Sizes:
     type. `cap` limits every size; it is set if the size of the data is known.
     """
 
-    __slots__ = ("_cap", "_declared", "_made", "root", "scopes")
+    __slots__ = ("_cap", "_declared", "_recorded", "root", "scopes")
 
     def __init__(self, root: Type | None, cap: int | None) -> None:
         self.root = root
         self.scopes: list[dict[str, Type | None]] = []
         """The declared types of the variables of macros, innermost macro last."""
         self._cap = cap
-        self._made: dict[int, Range] = {}
+        self._recorded: dict[int, Range] = {}
         self._declared: dict[int, Type | None] = {}
 
     def of(self, node: Expr) -> Range:
@@ -44,7 +44,7 @@ class Sizes:
 
     def find_exact(self, node: Expr) -> Range | None:
         """The size of a literal, or the recorded size of a result; None for any other node."""
-        if (made := self._made.get(id(node))) is not None:
+        if (made := self._recorded.get(id(node))) is not None:
             return made
         match node:
             case Literal_():
@@ -68,7 +68,7 @@ class Sizes:
 
     def record(self, node: Expr, size: Range) -> None:
         """Note the size of a result."""
-        self._made[id(node)] = size
+        self._recorded[id(node)] = size
 
     def find_declaration(self, node: Expr) -> Type | None:
         """The declared type that was recorded for a node; None if there is none."""

@@ -84,7 +84,7 @@ class Acceptor:
             host = str(address[0]) if isinstance(address, tuple) else ""
             task = loop.create_task(self._open(connected, host), name="http-open")
             self._opening[task] = _Opening(host, loop.time())
-            task.add_done_callback(self._forget)
+            task.add_done_callback(self._remove_task)
 
     async def _wait_for_room(self) -> None:
         """Wait until one more connection fits, closing the longest idle one if need be."""
@@ -120,7 +120,7 @@ class Acceptor:
         self._given_up.add(task)
         self._state.handshake_failures_total += 1
 
-    def _forget(self, task: "asyncio.Task[None]") -> None:
+    def _remove_task(self, task: "asyncio.Task[None]") -> None:
         self._opening.pop(task, None)
         self._given_up.discard(task)
 

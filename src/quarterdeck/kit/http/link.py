@@ -71,7 +71,7 @@ class Link:
             size if self.cut_after is None else max(0, min(size, self.cut_after - self.delivered))
         )
 
-    def note_closed(self) -> None:
+    def on_end_closed(self) -> None:
         """One end has closed; if both have, report that the link is closed."""
         if self._client.is_lost and self._server.is_lost:
             self._on_closed(self)
@@ -241,7 +241,7 @@ class MemoryTransport(asyncio.Transport):
         for task in self._late:
             task.cancel()
         self.protocol.connection_lost(error)
-        self._link.note_closed()
+        self._link.on_end_closed()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Information about the connection, such as the peer."""

@@ -60,7 +60,7 @@ class MemoryNetwork:
         if server is None:
             raise ConnectError(f"cannot connect to {host}: no server is registered under this name")
         link = Link(
-            protocol, server.connect(), peer=peer, clock=self._clock, on_closed=self._forget
+            protocol, server.connect(), peer=peer, clock=self._clock, on_closed=self._remove_link
         )
         self.links.append(link)
         if self.on_connect is not None:
@@ -68,7 +68,7 @@ class MemoryNetwork:
         link.open()
         return link
 
-    def _forget(self, link: Link) -> None:
+    def _remove_link(self, link: Link) -> None:
         if link in self.links:
             self.links.remove(link)
 

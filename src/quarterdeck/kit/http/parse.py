@@ -199,7 +199,7 @@ class RequestReader:
         if request.method == "POST" and request.has_body:
             self._newest = (request, raw_target)
         if "upgrade" in index or request.method == "CONNECT":
-            self._note_upgrade(request)
+            self._record_upgrade(request)
         self._sink.on_request(request)
 
     def on_body(self, data: bytes) -> None:
@@ -257,7 +257,7 @@ class RequestReader:
             self._names[name] = lower
         return lower
 
-    def _note_upgrade(self, request: Request) -> None:
+    def _record_upgrade(self, request: Request) -> None:
         """Record a request to upgrade: llhttp skips its body, which is then read separately."""
         if self._parser.should_upgrade():
             self._upgrade = request

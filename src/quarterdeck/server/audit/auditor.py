@@ -101,7 +101,7 @@ class Auditor:
             event["annotations"] = found
         if record.subject.verb == "watch" and isinstance(response, http.StreamResponse):
             await self._add_objects(record, b"", stage="ResponseStarted")
-            response.run = self._follow(record, response.run)
+            response.run = self._wrap_stream(record, response.run)
         else:
             body = response.body if isinstance(response, http.Response) else b""
             await self._add_objects(record, body, stage="ResponseComplete")
@@ -127,7 +127,7 @@ class Auditor:
         finally:
             self._write(record, stage, line)
 
-    def _follow(self, record: Record, run: "_Run") -> "_Run":
+    def _wrap_stream(self, record: Record, run: "_Run") -> "_Run":
         """Wrap the stream of a response, so that its end is logged even if it fails."""
 
         async def run_audited(body: http.BodyWriter) -> None:

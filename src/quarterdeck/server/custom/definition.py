@@ -146,7 +146,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             "acceptedNames": {"plural": "", "kind": ""},
             "storedVersions": [],
         }
-        _note_storage_version(value)
+        _add_storage_version(value)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         """Keep the spec on `/status`; keep the status otherwise, and add the storage version."""
@@ -154,7 +154,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             value["spec"] = old["spec"]
             return
         value[STATUS] = msgspec.json.decode(msgspec.json.encode(old.get(STATUS) or {}))
-        _note_storage_version(value)
+        _add_storage_version(value)
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
         """Check the spec, and the name against the spec."""
@@ -244,7 +244,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Do nothing: definitions have no scale."""
 
 
-def _note_storage_version(definition: Object) -> None:
+def _add_storage_version(definition: Object) -> None:
     stored = definition[STATUS].setdefault("storedVersions", [])
     for version in (definition.get("spec") or {}).get("versions") or ():
         if version.get("storage"):

@@ -44,7 +44,7 @@ class EstablishingController:
         entries = list(self._store.snapshot().range(DEFINITIONS))
         for entry in entries:
             status = kit_json.decode(entry.value).get("status") or {}
-            self._note(entry.key.name, status.get("acceptedNames") or {})
+            self._record_names(entry.key.name, status.get("acceptedNames") or {})
         self._store.subscribe(self._apply_events)
         for entry in entries:
             self._update_status(entry)
@@ -70,7 +70,7 @@ class EstablishingController:
         before: Object = kit_json.decode(entry.value)
         after: Object = {**before, "status": copy_value(before.get("status") or {})}
         accepted_names.update_status(after, self._collect_taken_names(entry.key.name), self._now())
-        self._note(entry.key.name, after["status"]["acceptedNames"])
+        self._record_names(entry.key.name, after["status"]["acceptedNames"])
         if after["status"] == before.get("status"):
             return
         value = self._track(before, after)
@@ -79,7 +79,7 @@ class EstablishingController:
         except StorageError:
             return  # the store is closing or full; the next start finishes this
 
-    def _note(self, name: str, accepted: Mapping[str, Any]) -> None:
+    def _record_names(self, name: str, accepted: Mapping[str, Any]) -> None:
         self._accepted.setdefault(_group(name), {})[name] = accepted
 
     def _collect_taken_names(self, name: str) -> accepted_names.TakenNames:

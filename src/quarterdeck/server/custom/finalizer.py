@@ -54,7 +54,7 @@ class DefinitionFinalizer:
         self._registry = registry
         self._context = context
         self._track = track
-        self._going: dict[str, Cursor | None] = {}
+        self._terminating: dict[str, Cursor | None] = {}
         """Terminating definitions by name, with the last object whose deletion was started."""
 
     def start(self) -> None:
@@ -62,7 +62,7 @@ class DefinitionFinalizer:
         for entry in self._store.snapshot().range(DEFINITIONS):
             self._track_terminating(entry)
         self._store.subscribe(self._apply_events)
-        for name in tuple(self._going):
+        for name in tuple(self._terminating):
             self._begin(name)
             self._delete_next_page(name)
 
@@ -71,21 +71,21 @@ class DefinitionFinalizer:
         for event in events:
             if event.key.resource == DEFINITIONS:
                 if event.after is None or not self._track_terminating(event.after):
-                    self._going.pop(event.key.name, None)
+                    self._terminating.pop(event.key.name, None)
                 else:
                     self._begin(event.key.name)
                     touched[event.key.name] = None
-            elif event.key.resource in self._going:
+            elif event.key.resource in self._terminating:
                 if event.before is None:  # server-side apply may still create objects
-                    self._going[event.key.resource] = None
+                    self._terminating[event.key.resource] = None
                 touched[event.key.resource] = None
-        for name in touched.keys() & self._going.keys():
+        for name in touched.keys() & self._terminating.keys():
             self._delete_next_page(name)
 
     def _track_terminating(self, entry: Entry) -> bool:
         if not _is_terminating(entry):
             return False
-        self._going.setdefault(entry.key.name, None)
+        self._terminating.setdefault(entry.key.name, None)
         return True
 
     def _begin(self, name: str) -> None:
@@ -116,10 +116,12 @@ class DefinitionFinalizer:
                 return
             wrote = False
             while not wrote:
-                page = _take_page(snapshot.range(name, after=self._going[name], limit=PAGE_SIZE))
+                page = _take_page(
+                    snapshot.range(name, after=self._terminating[name], limit=PAGE_SIZE)
+                )
                 if not page:
                     return
-                self._going[name] = (page[-1].key.namespace, page[-1].key.name)
+                self._terminating[name] = (page[-1].key.namespace, page[-1].key.name)
                 wrote = sum(self._delete_object(entry, name) for entry in page) > 0
         except StorageError:
             return  # the next event tries again

@@ -121,7 +121,7 @@ class Fairness:
         try:
             await self._wait(flow)
         except BaseException:
-            self._forget(user, flow)
+            self._remove_request(user, flow)
             raise
         return flow
 
@@ -129,9 +129,9 @@ class Fairness:
         """End a request: the next one of the user may run."""
         flow.running -= 1
         flow.start_next()
-        self._forget(user, flow)
+        self._remove_request(user, flow)
 
-    def _forget(self, user: User, flow: _Flow) -> None:
+    def _remove_request(self, user: User, flow: _Flow) -> None:
         """Stop counting a request, and drop the flow of a user without further requests."""
         self._sum -= 1
         if not flow.size:

@@ -22,7 +22,7 @@ _MOST_CONDITIONS = 8
 
 
 def _prepare_create(value: Object, context: Context) -> None:
-    _note_time(value, context)
+    _set_time_added(value, context)
 
 
 def _prepare_update(value: Object, old: Object, context: Context) -> None:
@@ -33,10 +33,10 @@ def _prepare_update(value: Object, old: Object, context: Context) -> None:
     is_other = taint.get("effect") != before.get("effect")
     if is_other and taint.get("timeAdded") == before.get("timeAdded"):
         taint.pop("timeAdded", None)
-    _note_time(value, context)
+    _set_time_added(value, context)
 
 
-def _note_time(value: Object, context: Context) -> None:
+def _set_time_added(value: Object, context: Context) -> None:
     taint = value.setdefault("spec", {}).setdefault("taint", {})
     set_defaults(taint, timeAdded=f"{context.now:%Y-%m-%dT%H:%M:%SZ}")
 

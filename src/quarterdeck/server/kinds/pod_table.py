@@ -133,7 +133,7 @@ class _Summary:
         total = len(get_items(spec, "initContainers"))
         for index, each in enumerate(get_items(status, "initContainerStatuses")):
             self.restarts += each.get("restartCount") or 0
-            self._note_restart(each)
+            self._record_restart(each)
             state = each.get("state") or {}
             terminated, waiting = state.get("terminated"), state.get("waiting") or {}
             if terminated is not None and terminated.get("exitCode") == 0:
@@ -155,7 +155,7 @@ class _Summary:
         running = False
         for each in reversed(get_items(status, "containerStatuses")):
             self.restarts += each.get("restartCount") or 0
-            self._note_restart(each)
+            self._record_restart(each)
             state = each.get("state") or {}
             terminated, waiting = state.get("terminated"), state.get("waiting") or {}
             if waiting.get("reason"):
@@ -176,7 +176,7 @@ class _Summary:
             lost = status.get("reason") == "NodeLost"
             self.reason = "Unknown" if lost else "Terminating"
 
-    def _note_restart(self, container: Mapping[str, Any]) -> None:
+    def _record_restart(self, container: Mapping[str, Any]) -> None:
         finished = ((container.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
         if finished:
             when = rfc3339.parse(finished)

@@ -57,11 +57,11 @@ def reconcile(core: Core) -> list[Ticket]:
     own = [_build(core, each, _ON_START) for each in _list_versions(core, is_custom=False)]
     tickets = create_missing(core, API_SERVICES, own)
     _update_custom(core)
-    core.store.subscribe(lambda events: _follow(core, events))
+    core.store.subscribe(lambda events: _apply_events(core, events))
     return tickets
 
 
-def _follow(core: Core, events: Sequence[StoreEvent]) -> None:
+def _apply_events(core: Core, events: Sequence[StoreEvent]) -> None:
     if any(each.key.resource == _DEFINITIONS for each in events):
         _update_custom(core)
 

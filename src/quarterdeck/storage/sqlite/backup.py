@@ -68,7 +68,7 @@ def snapshot(path: Path, target: Path) -> Report:
         raise OpenFailed(f"{path} does not exist: nothing to copy")
     if target.exists():
         raise OpenFailed(f"{target} already exists: choose another name for the snapshot")
-    draft = _make_draft(target)
+    draft = _create_draft(target)
     try:
         with translate_open_errors(path):
             file.check_header(path)
@@ -112,7 +112,7 @@ def restore(source: Path, path: Path) -> Report:
 
 
 def _replace(source: Path, path: Path, report: Report) -> Report:
-    draft = _make_draft(path)
+    draft = _create_draft(path)
     try:
         _copy(source, draft)
         revision = max(report.revision, _find_newest(path)) + 1
@@ -173,7 +173,7 @@ def _copy(source: Path, draft: Path) -> None:
     file.sync(draft)
 
 
-def _make_draft(path: Path) -> Path:
+def _create_draft(path: Path) -> Path:
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     with translate_open_errors(path):
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)

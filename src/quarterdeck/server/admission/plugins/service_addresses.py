@@ -113,7 +113,7 @@ class ServiceAddresses(MutatingPlugin):
         service = attributes.value
         if service is None or attributes.verb not in ("create", "update"):
             return
-        self._follow()
+        self._subscribe()
         spec = service.setdefault("spec", {})
         before = get_mapping(attributes.old or {}, "spec")
         holder = (
@@ -124,13 +124,13 @@ class ServiceAddresses(MutatingPlugin):
             if errors := init_families(spec, before, (f"IPv{self._network.version}",)):
                 raise Invalid.of("Service", attributes.name, errors)
             if not before.get("clusterIP"):
-                self._give_address(spec, holder, attributes)
+                self._set_address(spec, holder, attributes)
         if spec.get("type") in ("NodePort", "LoadBalancer"):
-            self._give_ports(spec, before, holder)
+            self._set_ports(spec, before, holder)
 
     # addresses -----------------------------------------------------------------------------------
 
-    def _give_address(self, spec: Object, holder: Holder, attributes: AdmissionAttributes) -> None:
+    def _set_address(self, spec: Object, holder: Holder, attributes: AdmissionAttributes) -> None:
         wanted = spec.get("clusterIP") or ""
         if wanted and wanted != "None":
             self._check(wanted, holder, attributes)
@@ -167,7 +167,7 @@ class ServiceAddresses(MutatingPlugin):
 
     # node ports ----------------------------------------------------------------------------------
 
-    def _give_ports(self, spec: Object, before: Object, holder: Holder) -> None:
+    def _set_ports(self, spec: Object, before: Object, holder: Holder) -> None:
         kept = {
             (each.get("port"), each.get("protocol")): each.get("nodePort")
             for each in get_items(before, "ports")
@@ -201,16 +201,16 @@ class ServiceAddresses(MutatingPlugin):
 
     # what is taken -------------------------------------------------------------------------------
 
-    def _follow(self) -> None:
+    def _subscribe(self) -> None:
         """Read the allocated addresses once, then follow the store."""
         if self._follows:
             return
         self._follows = True
         for entry in self._store.snapshot().range("services", None, after=None, limit=None):
             self._hold((entry.key.namespace, entry.key.name), entry.value)
-        self._store.subscribe(self._note)
+        self._store.subscribe(self._apply_events)
 
-    def _note(self, events: Sequence[StoreEvent]) -> None:
+    def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         for event in events:
             if event.key.resource != "services":
                 continue

@@ -83,7 +83,7 @@ class BoundPolicies(Generic[P]):
             for entry in snapshot.range(resource):
                 self._put(entry.key, entry.value)
         self._bind()
-        self._store.subscribe(self._follow)
+        self._store.subscribe(self._apply_events)
 
     def find_invocations(
         self, policy: P, bindings: "Sequence[Binding]", attributes: AdmissionAttributes
@@ -149,7 +149,7 @@ class BoundPolicies(Generic[P]):
             return None
         return seen_as
 
-    def _follow(self, events: Sequence[StoreEvent]) -> None:
+    def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         changed = [event for event in events if event.key.resource in self._source]
         for event in changed:
             if event.after is None:

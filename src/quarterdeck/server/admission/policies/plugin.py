@@ -110,7 +110,7 @@ class ValidatingPolicies(ValidatingPlugin):
             outcome, duration_s = await self._evaluate(policy, each, write, computation)
             if outcome.decisions:
                 self._observe(policy, each.binding, outcome, duration_s)
-            denials += _act(policy, each.binding, outcome, attributes=attributes)
+            denials += _enforce(policy, each.binding, outcome, attributes=attributes)
             for key, value in outcome.annotations.items():
                 if value not in collected.setdefault(key, []):
                     collected[key].append(value)
@@ -204,7 +204,7 @@ def _refuse_configuration(
         yield _Denial(policy, binding, Decision(-1, text))
 
 
-def _act(
+def _enforce(
     policy: "Policy", binding: "Binding", outcome: "Outcome", *, attributes: AdmissionAttributes
 ) -> Iterator[_Denial]:
     """Carry out the actions of the binding for each decision, and yield the denials."""

@@ -32,7 +32,7 @@ class ResourceQuota:
         """The quotas of each namespace; a write to a namespace without quotas costs one look-up."""
         for entry in store.snapshot().range(QUOTAS, None):
             self._keys.setdefault(entry.key.namespace, set()).add(entry.key)
-        store.subscribe(self._follow)
+        store.subscribe(self._apply_events)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Do nothing; quotas are checked in `validate`, with the final object."""
@@ -74,7 +74,7 @@ class ResourceQuota:
             value = self._track(charge.quota, value)
         self._store.put(key, build_encoder(value), expected=int(metadata["resourceVersion"]))
 
-    def _follow(self, events: Sequence[StoreEvent]) -> None:
+    def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         for event in events:
             if event.key.resource != QUOTAS:
                 continue

@@ -106,7 +106,7 @@ class WebhookCaller:
         if client is None:
             if len(self._clients) >= _KEPT_CLIENTS:
                 self._retired.add(self._clients.pop(next(iter(self._clients))))
-            client = http.Client(tls=_make_tls(ca_bundle), server_name=server_name or None)
+            client = http.Client(tls=_build_tls_context(ca_bundle), server_name=server_name or None)
             self._clients[key] = client
         return client
 
@@ -131,7 +131,7 @@ async def _post(
     return response, answer
 
 
-def _make_tls(ca_bundle: bytes) -> ssl.SSLContext:
+def _build_tls_context(ca_bundle: bytes) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if ca_bundle:
         try:

@@ -79,7 +79,7 @@ class WebhookDispatcher:
         for entry in self._store.snapshot().range(resource):
             self._put(entry.key, entry.value)
         self._sort()
-        self._store.subscribe(lambda events: self._follow(resource, events))
+        self._store.subscribe(lambda events: self._apply_events(resource, events))
 
     def find_candidates(self, attributes: AdmissionAttributes) -> Sequence[tuple[int, Webhook]]:
         """Return the webhooks whose rules may match a write, each with its index among all."""
@@ -176,7 +176,7 @@ class WebhookDispatcher:
                 return False
             raise build_refusal(attributes, str(error)) from error
 
-    def _follow(self, resource: str, events: Sequence[StoreEvent]) -> None:
+    def _apply_events(self, resource: str, events: Sequence[StoreEvent]) -> None:
         changed = [event for event in events if event.key.resource == resource]
         for event in changed:
             if event.after is None:

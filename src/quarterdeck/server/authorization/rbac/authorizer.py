@@ -26,7 +26,7 @@ class RbacAuthorizer:
         for stored_name, source in _SOURCES.items():
             for entry in snapshot.range(stored_name):
                 self.grants.put(source, kit_json.decode(entry.value))
-        self._store.subscribe(self._follow)
+        self._store.subscribe(self._apply_events)
 
     def allows(self, user: User, attributes: Attributes) -> bool:
         """Whether a rule of the user, in the namespace or cluster-wide, allows the request."""
@@ -53,7 +53,7 @@ class RbacAuthorizer:
         """Return the permissions of a user in a namespace; cluster-wide ones if it is empty."""
         return self.grants.permissions(user.name, user.groups, namespace)
 
-    def _follow(self, events: Sequence[StoreEvent]) -> None:
+    def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         for event in events:
             source = _SOURCES.get(event.key.resource)
             if source is None:

@@ -94,7 +94,7 @@ class Index:
     def apply(self, event: StoreEvent) -> None:
         """Update the indexes with one committed write."""
         if event.before is not None:
-            self._forget(event.before)
+            self._remove(event.before)
         if event.after is not None:
             self.add(event.after)
         elif event.before is not None:
@@ -174,7 +174,7 @@ class Index:
         if len(self._gone) > MAX_DELETED:
             del self._gone[next(iter(self._gone))]
 
-    def _forget(self, entry: Entry) -> None:
+    def _remove(self, entry: Entry) -> None:
         if not is_linked(entry):
             return
         key, object_meta = entry.key, get_object_meta(entry)

@@ -14,7 +14,7 @@ class Addresses:
         self._addresses: dict[StoreKey, str] = {}
         self._last = 1
 
-    def note(self, key: StoreKey, address: str) -> None:
+    def record(self, key: StoreKey, address: str) -> None:
         """Record the address of an existing pod."""
         if address:
             self._owners[address] = key
@@ -29,7 +29,7 @@ class Addresses:
             address = f"{_NETWORK}.{self._last // 256}.{self._last % 256}"
             if address not in self._owners:
                 break
-        self.note(key, address)
+        self.record(key, address)
         return address
 
     def release(self, key: StoreKey) -> None:

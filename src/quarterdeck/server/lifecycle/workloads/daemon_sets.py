@@ -129,7 +129,7 @@ class _Sync:
                     yield from delete_pod(self.daemons, pod, _COMPONENT)
             active = [pod for pod in pods if not is_finished(pod)]
             if not active:
-                yield from self._make(node)
+                yield from self._create_pod(node)
             for pod in sorted(active, key=_get_age_key)[1:]:
                 if not is_deleting(pod):
                     yield from delete_pod(self.daemons, pod, _COMPONENT)
@@ -139,7 +139,7 @@ class _Sync:
                     if not is_deleting(pod):
                         yield from delete_pod(self.daemons, pod, _COMPONENT)
 
-    def _make(self, node: str) -> Iterator[Action]:
+    def _create_pod(self, node: str) -> Iterator[Action]:
         template = get_spec(self.daemons).get("template") or {}
         prefix = f"{get_name(self.daemons)}-"
         pod_name = generate_name(prefix, self.view.random)

@@ -66,7 +66,7 @@ class Kubelet:
             return
         if event.before is None:
             pod = _decode(event.after.value)
-            self._addresses.note(event.key, pod.status.pod_ip)
+            self._addresses.record(event.key, pod.status.pod_ip)
             if not pod.spec.node_name:
                 return
         yield event.key

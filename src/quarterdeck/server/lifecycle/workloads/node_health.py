@@ -108,13 +108,13 @@ class NodeHealth:
             return ()
         conditions: list[Object] = get_status(node).get("conditions") or []
         has_reported = get_condition(conditions, "Ready") is not None
-        noticed = self._note_heartbeat(view, key, node)
+        noticed = self._record_heartbeat(view, key, node)
         left = noticed + (_MONITOR_GRACE if has_reported else _STARTUP_GRACE) - view.now
         if left <= timedelta():
             return list(_update_node(view, node, _mark_unknown(node, conditions, view.now)))
         return [*_update_node(view, node, conditions), Requeue(left.total_seconds())]
 
-    def _note_heartbeat(self, view: View, key: StoreKey, node: Object) -> datetime:
+    def _record_heartbeat(self, view: View, key: StoreKey, node: Object) -> datetime:
         """Record the heartbeat times of a node; return when they last changed."""
         ready = get_condition(get_status(node).get("conditions"), "Ready")
         reported = None if ready is None else ready.get("lastHeartbeatTime") or ""

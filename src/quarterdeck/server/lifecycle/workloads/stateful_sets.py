@@ -103,7 +103,7 @@ class _Sync:
         for ordinal in ordinals:
             pod = self.pods.get(ordinal)
             if pod is None:
-                yield from self._make(ordinal)
+                yield from self._create_pod(ordinal)
             elif is_finished(pod) and not is_deleting(pod):
                 yield from delete_pod(self.stateful, pod, _COMPONENT)
             elif self._is_healthy(pod):
@@ -146,13 +146,13 @@ class _Sync:
     def _is_new(self, pod: Object) -> bool:
         return _get_revision(pod) == self.target
 
-    def _make(self, ordinal: int) -> Iterator[Action]:
+    def _create_pod(self, ordinal: int) -> Iterator[Action]:
         revision = self.target
         if self.is_rolling and ordinal < self.start + self.partition:
             revision = self.current
         pod_name = f"{get_name(self.stateful)}-{ordinal}"
         for template in get_spec(self.stateful).get("volumeClaimTemplates") or ():
-            yield from self._make_claim(template, pod_name)
+            yield from self._create_claim(template, pod_name)
         template = self.history.get_template(revision) or {}
         yield from create_pod(
             self.stateful, self._build_pod(template, pod_name, ordinal, revision), _COMPONENT
@@ -189,7 +189,7 @@ class _Sync:
             pod["spec"]["volumes"] = volumes
         return pod
 
-    def _make_claim(self, template: Object, pod_name: str) -> Iterator[Action]:
+    def _create_claim(self, template: Object, pod_name: str) -> Iterator[Action]:
         claim_name = f"{get_name(template)}-{pod_name}"
         home = get_namespace(self.stateful)
         if self.view.get_object_meta(StoreKey(CLAIMS, home, claim_name)) is not None:
