@@ -133,6 +133,7 @@ class Reason(enum.StrEnum):
     IMAGE_FOUND = "ImageFound"
     IMAGE_NOT_FOUND = "ImageNotFound"
     INVALID_SELECTOR = "InvalidSelector"
+    INVALID_LABELS = "InvalidLabels"
     SCALED_UP = "ScaledUp"
     SCALED_DOWN = "ScaledDown"
     MINIMUM_AVAILABLE = "MinimumReplicasAvailable"

@@ -18,6 +18,7 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines import fleet_report
+from quarterdeck.operators.machines.claim_metadata import check_labels, generate_name
 from quarterdeck.operators.machines.conditions import IMAGE_RESOLVED, Reason
 from quarterdeck.operators.machines.desired_fleet import build_desired_fleet
 from quarterdeck.operators.machines.features import Features
@@ -46,7 +47,6 @@ from quarterdeck.runtime.observability.tracing import span
 
 EASE_S = 0.25
 """Shortest time between two reconciles of one spec: combines simultaneous changes."""
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _JITTER = 0.1
 
 
@@ -133,7 +133,9 @@ class Fleets:
         text = f"machines are created from template {resolved.name}"
         set_condition(ctx, IMAGE_RESOLVED, TRUE, Reason.IMAGE_FOUND, text)
         for template in found:
-            check_selector(fleet, build_claim_labels(fleet, template, ""))
+            labels = build_claim_labels(fleet, template, "")
+            check_selector(fleet, labels)
+            check_labels(labels)
         return resolved
 
     def _observe(self, claim: MachineClaim, fleet: Fleet, now: datetime) -> Member:
@@ -199,7 +201,7 @@ class Fleets:
 
     def _generate_name(self, fleet: str, taken: set[str]) -> str:
         while True:
-            name = f"{fleet[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
+            name = generate_name(fleet, self._random)
             if name not in taken:
                 return name
 

@@ -16,6 +16,7 @@ from quarterdeck.meta.conditions import FALSE, TRUE, Condition
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import ObjectMeta, with_metadata
 from quarterdeck.operators.machines.claim_deletion import KILL_JOB
+from quarterdeck.operators.machines.claim_metadata import check_labels, generate_name
 from quarterdeck.operators.machines.conditions import READY, SCALING, Reason
 from quarterdeck.operators.machines.features import Features
 from quarterdeck.operators.machines.held_machines import find_held
@@ -42,7 +43,6 @@ from quarterdeck.runtime import Context, RequeueAfter
 
 CORDON = "hyperfleet.io/cordon"
 """Annotation of a runner chosen for removal; it is removed if still idle at the next check."""
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _EVENTS = {
     "LifetimeExceeded": Reason.LIFETIME_EXCEEDED,
     "JobTimeout": Reason.JOB_TIMEOUT,
@@ -63,6 +63,7 @@ class Pools:
         """Create and remove runners, and report how many there are."""
         unusable = await _find_unusable_secret(pool, ctx)
         report_unsupported(ctx, [*find_unsupported_of_pool(pool), *unusable])
+        check_labels(_build_labels(pool))
         record = await ctx.find(ConfigRecord, name_record(pool.metadata.name))
         jobs = [
             job for job in read_jobs(record.data if record else {}) if job.status != "completed"
@@ -145,7 +146,7 @@ class Pools:
                 await self._uncordon(claim, going, ctx)
         now = rfc3339.format_time(ctx.now())
         for _ in range(plan.create):
-            name = f"{pool.metadata.name[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
+            name = generate_name(pool.metadata.name, self._random)
             await ctx.apply(build_runner(pool, name))
         if plan.create:
             ctx.event(Reason.SCALED_UP, f"created {_count(plan.create)}")
@@ -276,10 +277,7 @@ def build_runner(pool: RunnerPool, name: str) -> MachineClaim:
         metadata=ObjectMeta(
             name=name,
             namespace=pool.metadata.namespace,
-            labels={
-                POOL_LABEL: pool.metadata.name,
-                TEMPLATE_LABEL: pool.spec.template_ref.name,
-            },
+            labels=_build_labels(pool),
             finalizers=(CLAIM_FINALIZER,),  # the claim would get it first of all
         ),
         spec=MachineClaimSpec(
@@ -288,6 +286,10 @@ def build_runner(pool: RunnerPool, name: str) -> MachineClaim:
             workload_config=pool.spec.workload,
         ),
     )
+
+
+def _build_labels(pool: RunnerPool) -> dict[str, str]:
+    return {POOL_LABEL: pool.metadata.name, TEMPLATE_LABEL: pool.spec.template_ref.name}
 
 
 def _count(number: int) -> str:

@@ -409,6 +409,24 @@ async def test_selector_cannot_be_changed(before: dict[str, Any], after: dict[st
             )
 
 
+async def test_name_that_is_too_long_for_a_label_stalls_the_fleet() -> None:
+    name = "web-" + "x" * 60
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        spec = {"replicas": 1, "image": "small", "selector": {"app": "web"}}
+        await world.create(Fleet, name, spec)
+
+        async def holds() -> str:
+            fleet = await world.get(Fleet, name)
+            found = [each for each in fleet.status.conditions if each.type == "Progressing"]
+            return found[0].message if found and found[0].reason == "InvalidLabels" else ""
+
+        assert await world.until(holds, within_s=60.0) == (
+            f"machines cannot get the label hyperfleet.io/fleet={name}: "
+            "must be no more than 63 characters"
+        )
+
+
 async def test_selector_that_names_no_label_stalls_the_fleet() -> None:
     async with open_world() as world, world.operator():
         await make(world, 1, selector={"app": 5})
