@@ -67,6 +67,24 @@ def test_views_fit_on_a_phone(open_browser: Open, administrator: object, demo: D
     expect(page.get_by_role("heading", level=1)).to_have_text("Machines")
 
 
+def test_a_long_name_leaves_room_for_the_other_columns(page: Page, demo: Demo) -> None:
+    name = "long-" + "x" * 240
+    path = "/apis/cloudnative.elide.dev/v1/namespaces/default/applications"
+    application = {
+        "apiVersion": "cloudnative.elide.dev/v1",
+        "kind": "Application",
+        "metadata": {"name": name},
+        "spec": {"image": "nginx:1.27", "replicas": 0},
+    }
+    demo.call("POST", path, application)
+    try:
+        visit(page, demo, "/applications", "Applications", name)
+        table = page.get_by_role("region", name="Applications")
+        assert table.evaluate("each => each.scrollWidth - each.clientWidth") == 0
+    finally:
+        demo.call("DELETE", f"{path}/{name}")
+
+
 def test_missing_object_offers_nothing_to_do(page: Page, demo: Demo) -> None:
     visit(page, demo, "/applications/default/missing", "missing", "Application missing not found")
     expect(page.get_by_role("main").get_by_role("link", name="YAML")).to_have_count(0)
