@@ -43,6 +43,7 @@ _ON_SINCE = {
     "UserNamespacesSupport": (1, 33),
     "VolumeAttributesClass": (1, 34),
     # without a gate
+    "AbsentObjectsAreNotFound": (1, 36),
     "ChangesAreCheckedOnce": (1, 36),
     "ClassesAreImmutable": (1, 36),
     "ComparisonOperatorsAreNamed": (1, 35),

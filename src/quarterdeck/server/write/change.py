@@ -5,6 +5,7 @@ import functools
 import msgspec
 
 from quarterdeck.meta.field import Bare, invalid, quote
+from quarterdeck.meta.release import has_feature
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry.codec import build_encoder, decode_stored
@@ -172,9 +173,15 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
 def check_absent_uid(call: Call, metadata: Object) -> None:
     """Refuse an update with a uid if the object does not exist.
 
+    Newer releases check this only for kinds that an update may create; objects of other kinds are
+    not found.
+
     Raises:
         Conflict: naming the uid.
     """
+    may_create = call.resource.strategy.allow_create_on_update
+    if has_feature("AbsentObjectsAreNotFound") and not may_create:
+        return
     if uid := metadata.get("uid"):
         raise _build_uid_conflict(call, uid, "")
 
