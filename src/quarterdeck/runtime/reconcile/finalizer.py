@@ -36,6 +36,8 @@ async def ensure(obj: T, api: ReconcileClient, names: Sequence[str]) -> T | None
     An object whose deletion has begun meanwhile is returned without them: the server refuses them.
     Returns None if it was deleted meanwhile.
     """
+    if all(name in obj.metadata.finalizers for name in names):
+        return obj
 
     def add(newest: T) -> Sequence[str]:
         present = newest.metadata.finalizers
