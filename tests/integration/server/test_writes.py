@@ -18,6 +18,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/stable.example.com/v1/namespaces/default/widgets"
 MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 
@@ -316,3 +317,36 @@ async def test_a_patch_of_anything_but_metadata_answers_as_one_that_names_it(
         assert status.body["metadata"]["generation"] == 2
         stored = await api("GET", f"{WIDGETS}/w")
         assert stored.body == status.body
+
+
+@pytest.mark.parametrize("entries", [[], [{}]], ids=["no entry", "an empty entry"])
+@pytest.mark.parametrize("media", [MERGE, STRATEGIC, JSON_PATCH, ""])
+async def test_empty_managed_fields_reset_all_owners(
+    serving: Any, media: str, entries: list[Any]
+) -> None:
+    async with serving() as api:
+        made = (await api.make("a", data={"v": "1"})).body
+        assert made["metadata"]["managedFields"]
+        if media == JSON_PATCH:
+            body: Any = [{"op": "replace", "path": "/metadata/managedFields", "value": entries}]
+        else:
+            body = {"metadata": {"managedFields": entries}, "data": {"v": "2"}}
+        if media:
+            answer = await api("PATCH", f"{MAPS}/a", body, media=media)
+        else:
+            body["metadata"]["name"] = "a"
+            answer = await api("PUT", f"{MAPS}/a", body)
+        assert answer.status == 200
+        assert "managedFields" not in answer.body["metadata"]
+
+
+async def test_custom_objects_keep_owners_without_an_empty_entry(serving: Any) -> None:
+    async with serving() as api:
+        await api("POST", DEFINITIONS, definition())
+        await api("POST", WIDGETS, widget("a", spec={"size": 1}))
+        sent: list[list[Any]] = [[], [{}]]
+        for entries in sent:
+            body = {"metadata": {"managedFields": entries}}
+            answer = await api("PATCH", f"{WIDGETS}/a", body, media=MERGE)
+            assert answer.status == 200
+            assert ("managedFields" in answer.body["metadata"]) == (entries == [])

@@ -170,6 +170,8 @@ def shape_object(
         BadRequest: for unknown and duplicate fields if validation is strict.
     """
     check_metadata(value, gvk)
+    sent = value.get("metadata")
+    is_reset = isinstance(sent, dict) and sent.get("managedFields") == []
     normalized = call.resource.strategy.normalise(value)
     shaped, unknown = normalized.value, normalized.unknown
     if call.verb == "patch":
@@ -186,6 +188,8 @@ def shape_object(
     metadata = shaped.get("metadata")
     if metadata and "ownerReferences" in metadata:
         _merge_duplicate_owners(call, metadata)
+    if metadata and is_reset and not call.resource.is_custom:
+        metadata["managedFields"] = []  # resets all owners; Kubernetes drops it in custom objects
     return _order_members(call, shaped)
 
 
