@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from quarterdeck.kit import http
+from quarterdeck.kit import base64url, http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.telemetry.alloy import parser
@@ -101,7 +101,7 @@ class CollectorSim:
 
     async def _get(self, operation: str, message: dict[str, Any]) -> dict[str, Any]:
         data = protobuf.encode(f"{operation}Request", message)
-        text = base64.urlsafe_b64encode(data).decode().rstrip("=")
+        text = base64url.encode(data)
         query = urlencode({"base64": 1, "connect": "v1", "encoding": "proto", "message": text})
         body = await self._send("GET", f"{self._url}/{operation}?{query}")
         return protobuf.decode(f"{operation}Response", body)

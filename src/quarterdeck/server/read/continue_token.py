@@ -7,6 +7,7 @@ import base64
 import binascii
 from typing import Any, NamedTuple
 
+from quarterdeck.kit import base64url
 from quarterdeck.kit import json as kit_json
 from quarterdeck.wire.json_errors import find_syntax_error
 from quarterdeck.wire.status import BadRequest
@@ -28,7 +29,7 @@ def encode(position: Position, namespace: str | None) -> str:
     home, name = position.after
     start = name if namespace is not None or not home else f"{home}/{name}"
     document = {"v": _VERSION, "rv": position.revision, "start": f"{start}\0"}
-    return base64.urlsafe_b64encode(kit_json.encode(document)).rstrip(b"=").decode()
+    return base64url.encode(kit_json.encode(document))
 
 
 def decode(token: str, namespace: str | None) -> Position:

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from quarterdeck.kit import http, json
+from quarterdeck.kit import base64url, http, json
 from quarterdeck.services.bootstrap import errors
 from quarterdeck.services.bootstrap.errors import CallError
 from quarterdeck.services.bootstrap.refusal import Refused, Why
@@ -52,9 +52,6 @@ def describe_root(certificate: x509.Certificate) -> dict[str, object]:
     key = certificate.public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     numbers = key.public_numbers()
-    x, y = (
-        base64.urlsafe_b64encode(each.to_bytes(32, "big")).rstrip(b"=").decode()
-        for each in (numbers.x, numbers.y)
-    )
+    x, y = (base64url.encode(each.to_bytes(32, "big")) for each in (numbers.x, numbers.y))
     encoded = base64.b64encode(certificate.public_bytes(Encoding.DER)).decode()
     return {"use": "x509-svid", "kty": "EC", "crv": "P-256", "x": x, "y": y, "x5c": [encoded]}
