@@ -10,6 +10,7 @@ from pathlib import Path
 from quarterdeck.testing import programs
 
 EK_HANDLE = "0x81010001"
+ECC_EK_HANDLE = "0x81010002"
 EK_CERTIFICATE = "0x01c00002"
 PCRS = (0, 1, 2, 3, 4, 7)
 _LOCAL_CA = """statedir = {0}
@@ -50,6 +51,12 @@ class SoftwareTpm:
         self.run("tpm2_nvread", EK_CERTIFICATE, "-o", "ek.der")
         return self.read("ek.pub"), self.read("ek.der")
 
+    def create_ecc_endorsement_key(self) -> bytes:
+        """A second endorsement key, of elliptic curves, as TPM2B_PUBLIC; it has no certificate."""
+        self.run("tpm2_createek", "-G", "ecc", "-c", ECC_EK_HANDLE, "-u", "ek-ecc.tss", "-f", "tss")
+        self._flush()
+        return self.read("ek-ecc.tss")
+
     def create_attestation_key(self, name: str = "ak", *, algorithm: str = "rsa") -> bytes:
         """A new attestation key as TPM2B_PUBLIC."""
         scheme = "rsassa" if algorithm == "rsa" else "ecdsa"
@@ -60,14 +67,16 @@ class SoftwareTpm:
         self._flush()
         return self.read(f"{name}.pub")
 
-    def activate(self, credential: bytes, name: str = "ak") -> bytes:
+    def activate(
+        self, credential: bytes, name: str = "ak", *, endorsement: str = EK_HANDLE
+    ) -> bytes:
         """Open a credential; fails for one that is for another key."""
         (self.folder / "credential.blob").write_bytes(credential)
         self.run("tpm2_startauthsession", "--policy-session", "-S", "session.ctx")
         try:
             self.run("tpm2_policysecret", "-S", "session.ctx", "-c", "e")
             self.run(
-                *("tpm2_activatecredential", "-c", f"{name}.ctx", "-C", EK_HANDLE),
+                *("tpm2_activatecredential", "-c", f"{name}.ctx", "-C", endorsement),
                 *("-i", "credential.blob", "-o", "secret.bin", "-P", "session:session.ctx"),
             )
         finally:

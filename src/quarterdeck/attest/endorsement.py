@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from quarterdeck.attest.errors import MalformedStructure, UntrustedKey
@@ -19,6 +19,15 @@ from quarterdeck.attest.public_area import PublicArea, PublicKey
 
 _EK_USAGE = x509.ObjectIdentifier("2.23.133.8.1")
 _MAX_PATH = 6
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What the library raises for certificates that it cannot read or does not support."""
 
 
 class EndorsementPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +103,7 @@ def _find_issuer(
             continue
         try:
             certificate.verify_directly_issued_by(candidate)
-        except (ValueError, TypeError, InvalidSignature):
+        except (*_UNREADABLE, InvalidSignature):
             continue
         return candidate
     return None
@@ -128,13 +137,18 @@ def _check_validity(certificate: x509.Certificate, now: datetime) -> None:
 
 
 def _parse(certificate: bytes) -> x509.Certificate:
-    """Read DER; makers pad the storage of the TPM behind it."""
+    """Read DER; makers pad the storage of the TPM behind it.
+
+    The library parses names, extensions and the key when they are first used, so each is used here.
+    """
     try:
-        return x509.load_der_x509_certificate(_strip_padding(certificate))
-    except ValueError as error:
+        parsed = x509.load_der_x509_certificate(_strip_padding(certificate))
+        _ = parsed.subject, parsed.issuer, parsed.extensions, parsed.public_key()
+    except _UNREADABLE as error:
         raise MalformedStructure(
             f"the endorsement certificate cannot be parsed: {error}"
         ) from error
+    return parsed
 
 
 def _strip_padding(data: bytes) -> bytes:

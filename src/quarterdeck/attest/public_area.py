@@ -14,7 +14,8 @@ from quarterdeck.attest.reader import Reader
 
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 
-_RSA, _ECC, _NULL = 0x0001, 0x0023, 0x0010
+_RSA, _ECC, _AES, _NULL = 0x0001, 0x0023, 0x0006, 0x0010
+_AES_BITS = frozenset({128, 192, 256})
 _HASHES = {0x000B: "sha256", 0x000C: "sha384", 0x000D: "sha512"}
 _CURVES: dict[int, type[ec.EllipticCurve]] = {
     0x0003: ec.SECP256R1,
@@ -137,6 +138,11 @@ def _read_symmetric(reader: Reader) -> int:
     if algorithm == _NULL:
         return 0
     bits = reader.read_u16()
+    if algorithm != _AES or bits not in _AES_BITS:
+        raise MalformedStructure(
+            f"symmetric cipher {algorithm:#06x} of {bits} bits is not supported;"
+            " expected AES of 128, 192 or 256 bits"
+        )
     reader.read_u16()  # the mode
     return bits
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from software_tpm import PCRS, SoftwareTpm, software_tpm
+from software_tpm import ECC_EK_HANDLE, PCRS, SoftwareTpm, software_tpm
 
 from quarterdeck.attest.credential import make_credential
 from quarterdeck.attest.endorsement import EndorsementPolicy, check_endorsement
@@ -61,6 +61,13 @@ def test_tpm_opens_what_is_for_it_and_quotes(tpm: SoftwareTpm, algorithm: str) -
             pcrs=pcrs,
             required=frozenset(PCRS),
         )
+
+
+def test_tpm_opens_what_is_for_its_endorsement_key_of_elliptic_curves(tpm: SoftwareTpm) -> None:
+    endorsement = parse_sized_public(tpm.create_ecc_endorsement_key())
+    key = parse_sized_public(tpm.create_attestation_key())
+    credential = make_credential(endorsement, key.name, SECRET)
+    assert tpm.activate(credential.to_tool_file(), endorsement=ECC_EK_HANDLE) == SECRET
 
 
 def test_credential_for_another_key_stays_closed(tpm: SoftwareTpm) -> None:

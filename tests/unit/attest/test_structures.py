@@ -1,19 +1,16 @@
 """TPM structures made by hand: what is read, and what is refused."""
 
 import hashlib
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.attest.endorsement import EndorsementPolicy, check_endorsement, hash_key
+from quarterdeck.attest.credential import make_credential
 from quarterdeck.attest.errors import (
     AttestationError,
     InvalidQuote,
@@ -31,7 +28,6 @@ from quarterdeck.attest.public_area import (
 from quarterdeck.attest.quote import bind_nonce, parse_quote, verify_quote, verify_signature
 from quarterdeck.attest.reader import write_sized
 
-NOW = datetime(2026, 11, 15, tzinfo=UTC)
 NONCE = b"n" * 20
 PCRS = {0: b"\0" * 32, 7: b"\7" * 32}
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -41,32 +37,38 @@ def number(value: int, size: int) -> bytes:
     return value.to_bytes(size, "big")
 
 
-def ecc_area(key: ec.EllipticCurvePrivateKey = KEY, attributes: int = AK_REQUIRED) -> bytes:
-    numbers = key.public_key().public_numbers()
+def ecc_area(
+    *,
+    attributes: int = AK_REQUIRED,
+    name_hash: int = 0x000B,
+    scheme: bytes = b"\x00\x18\x00\x0b",
+    derivation: bytes = b"\x00\x10",
+) -> bytes:
+    numbers = KEY.public_key().public_numbers()
     return (
         number(0x0023, 2)
-        + number(0x000B, 2)
+        + number(name_hash, 2)
         + number(attributes, 4)
         + write_sized(b"")
         + number(0x0010, 2)
-        + number(0x0018, 2)
-        + number(0x000B, 2)
+        + scheme
         + number(0x0003, 2)
-        + number(0x0010, 2)
+        + derivation
         + write_sized(number(numbers.x, 32))
         + write_sized(number(numbers.y, 32))
     )
 
 
-def rsa_area(bits: int = 2048) -> bytes:
+def rsa_area(*, cipher: int = 0x0006, cipher_bits: int = 128) -> bytes:
+    bits = 2048
     numbers = rsa.generate_private_key(65537, bits).public_key().public_numbers()
     return (
         number(0x0001, 2)
         + number(0x000B, 2)
         + number(0x000300B2, 4)
         + write_sized(b"p" * 32)
-        + number(0x0006, 2)
-        + number(128, 2)
+        + number(cipher, 2)
+        + number(cipher_bits, 2)
         + number(0x0043, 2)
         + number(0x0010, 2)
         + number(bits, 2)
@@ -76,7 +78,12 @@ def rsa_area(bits: int = 2048) -> bytes:
 
 
 def quote(
-    nonce: bytes = NONCE, *, magic: int = 0xFF544347, kind: int = 0x8018, bank: int = 0x000B
+    nonce: bytes = NONCE,
+    *,
+    magic: int = 0xFF544347,
+    kind: int = 0x8018,
+    banks: int = 1,
+    bank: int = 0x000B,
 ) -> bytes:
     digest = hashlib.sha256(PCRS[0] + PCRS[7]).digest()
     return (
@@ -85,7 +92,7 @@ def quote(
         + write_sized(b"signer")
         + write_sized(nonce)
         + bytes(17 + 8)
-        + number(1, 4)
+        + number(banks, 4)
         + number(bank, 2)
         + b"\3\x81\0\0"
         + write_sized(digest)
@@ -110,6 +117,43 @@ def test_rsa_storage_key_names_its_cipher() -> None:
     assert (area.symmetric_bits, area.key.key_size) == (128, 2048)
 
 
+@pytest.mark.parametrize(
+    ("cipher", "bits"),
+    [
+        pytest.param(0x0006, 7, id="a size that AES does not have"),
+        pytest.param(0x0026, 128, id="Camellia"),
+    ],
+)
+def test_storage_key_whose_cipher_is_not_supported_is_refused(cipher: int, bits: int) -> None:
+    with pytest.raises(MalformedStructure, match=f"{cipher:#06x} of {bits} bits is not supported"):
+        parse_public(rsa_area(cipher=cipher, cipher_bits=bits))
+
+
+def test_no_credential_is_made_for_a_key_without_a_cipher() -> None:
+    area = parse_public(ecc_area())
+    with pytest.raises(UntrustedKey, match="expected a storage key"):
+        make_credential(area, area.name, b"secret")
+
+
+def test_parameters_of_schemes_are_skipped() -> None:
+    ecdaa = parse_public(ecc_area(scheme=b"\x00\x1a\x00\x0b\x00\x01"))
+    derived = parse_public(ecc_area(derivation=b"\x00\x20\x00\x0b"))
+    without = parse_public(ecc_area(scheme=b"\x00\x10"))
+    for area in (ecdaa, derived, without):
+        assert area.key.public_numbers() == KEY.public_key().public_numbers()
+
+
+def test_curve_that_is_not_supported_is_named() -> None:
+    area = ecc_area().replace(b"\x00\x03\x00\x10", b"\x00\x20\x00\x10")
+    with pytest.raises(MalformedStructure, match="curve 0x0020 is not supported"):
+        parse_public(area)
+
+
+def test_bytes_behind_a_structure_are_refused() -> None:
+    with pytest.raises(MalformedStructure, match="has 2 unexpected bytes at its end"):
+        parse_sized_public(write_sized(ecc_area()) + b"??")
+
+
 @pytest.mark.parametrize("missing", [each for each in Attribute if each & AK_REQUIRED])
 def test_attestation_key_without_a_guarantee_is_refused(missing: Attribute) -> None:
     area = parse_public(ecc_area(attributes=AK_REQUIRED & ~missing))
@@ -122,6 +166,11 @@ def test_attestation_key_that_decrypts_is_refused() -> None:
     with pytest.raises(UntrustedKey, match="has the attribute decrypt"):
         check_attestation_key(area)
     check_attestation_key(parse_public(ecc_area(attributes=AK_REQUIRED | Attribute.NO_DA)))
+
+
+def test_attestation_key_named_by_another_hash_is_refused() -> None:
+    with pytest.raises(UntrustedKey, match="is sha384; expected sha256"):
+        check_attestation_key(parse_public(ecc_area(name_hash=0x000C)))
 
 
 @given(st.binary(max_size=300))
@@ -199,6 +248,35 @@ def test_signature_of_another_scheme_is_refused() -> None:
         verify_signature(KEY.public_key(), quote(), signature)
 
 
+def test_signature_by_an_unsupported_hash_is_refused() -> None:
+    signature = number(0x0018, 2) + number(0x0004, 2)
+    with pytest.raises(MalformedStructure, match="signature hash 0x0004 is not supported"):
+        verify_signature(KEY.public_key(), quote(), signature)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "chosen"),
+    [
+        pytest.param(0x0014, padding.PKCS1v15(), id="RSASSA"),
+        pytest.param(0x0016, padding.PSS(padding.MGF1(hashes.SHA256()), 32), id="RSAPSS"),
+    ],
+)
+def test_rsa_signatures_are_verified_by_their_own_scheme(
+    scheme: int, chosen: padding.AsymmetricPadding
+) -> None:
+    key = rsa.generate_private_key(65537, 2048)
+    signed = write_sized(key.sign(quote(), chosen, hashes.SHA256()))
+    verify_signature(key.public_key(), quote(), number(scheme, 2) + number(0x000B, 2) + signed)
+    other = 0x0014 + 0x0016 - scheme
+    with pytest.raises(InvalidQuote, match="not made by the attestation key"):
+        verify_signature(key.public_key(), quote(), number(other, 2) + number(0x000B, 2) + signed)
+
+
+def test_quote_of_too_many_banks_is_refused() -> None:
+    with pytest.raises(MalformedStructure, match="has 17 PCR banks; at most 16"):
+        verify(quote(banks=17))
+
+
 def test_nonce_is_bound_to_the_request() -> None:
     assert bind_nonce(NONCE, b"csr one") != bind_nonce(NONCE, b"csr two")
 
@@ -213,105 +291,3 @@ def test_pcr_values_are_checked_by_the_policy() -> None:
         check_pcrs(PcrPolicy(mode="exact", values={4: (b"\1" * 32,)}), PCRS)
     with pytest.raises(InvalidQuote, match="has 3 bytes"):
         check_pcrs(PcrPolicy(), {0: b"abc"})
-
-
-# --- endorsement certificates
-
-
-def issue(
-    subject: str,
-    key: ec.EllipticCurvePrivateKey,
-    *,
-    issuer: tuple[str, ec.EllipticCurvePrivateKey] | None = None,
-    is_authority: bool = False,
-    days: int = 30,
-    usage: str = "",
-) -> x509.Certificate:
-    signer = issuer or (subject, key)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
-        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, signer[0])]))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(NOW - timedelta(days=60))
-        .not_valid_after(NOW + timedelta(days=days))
-        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-    )
-    if usage:
-        oids = [x509.ObjectIdentifier(usage)]
-        builder = builder.add_extension(x509.ExtendedKeyUsage(oids), critical=False)
-    return builder.sign(signer[1], hashes.SHA256())
-
-
-ROOT_KEY, MIDDLE_KEY = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-ROOT = issue("root", ROOT_KEY, is_authority=True)
-MIDDLE = issue("middle", MIDDLE_KEY, issuer=("root", ROOT_KEY), is_authority=True)
-AREA = parse_public(ecc_area())
-POLICY = EndorsementPolicy(roots=(ROOT,), intermediates=(MIDDLE,))
-
-
-def der(certificate: x509.Certificate) -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    return certificate.public_bytes(Encoding.DER)
-
-
-def test_certificate_of_a_known_maker_is_accepted() -> None:
-    leaf = issue("ek", KEY, issuer=("middle", MIDDLE_KEY), usage="2.23.133.8.1")
-    assert check_endorsement(POLICY, AREA, der(leaf), now=NOW) == hash_key(AREA.key)
-    padded = der(leaf) + b"\xff" * 64
-    assert check_endorsement(POLICY, AREA, padded, now=NOW) == hash_key(AREA.key)
-
-
-OTHER = ec.generate_private_key(ec.SECP256R1())
-
-
-@pytest.mark.parametrize(
-    ("certificate", "message"),
-    [
-        pytest.param(issue("ek", KEY), "does not chain to a trusted root", id="signed by itself"),
-        pytest.param(
-            issue("ek", KEY, issuer=("root", OTHER)),
-            "does not chain to a trusted root",
-            id="wrong authority",
-        ),
-        pytest.param(
-            issue("ek", OTHER, issuer=("middle", MIDDLE_KEY)), "does not belong to", id="stolen"
-        ),
-        pytest.param(
-            issue("ek", KEY, issuer=("middle", MIDDLE_KEY), days=-1), "has expired", id="expired"
-        ),
-        pytest.param(
-            issue("ek", KEY, issuer=("middle", MIDDLE_KEY), usage="1.3.6.1.5.5.7.3.2"),
-            "lacks the extended key usage",
-            id="another purpose",
-        ),
-        pytest.param(
-            issue("ek", KEY, issuer=("middle", MIDDLE_KEY), is_authority=True),
-            "is a CA certificate",
-            id="authority",
-        ),
-    ],
-)
-def test_other_certificates_are_refused(certificate: x509.Certificate, message: str) -> None:
-    with pytest.raises(UntrustedKey, match=message):
-        check_endorsement(POLICY, AREA, der(certificate), now=NOW)
-
-
-def test_a_certificate_issued_by_a_leaf_certificate_is_refused() -> None:
-    plain = issue("middle", MIDDLE_KEY, issuer=("root", ROOT_KEY))
-    leaf = issue("ek", KEY, issuer=("middle", MIDDLE_KEY))
-    policy = EndorsementPolicy(roots=(ROOT,), intermediates=(plain,))
-    with pytest.raises(UntrustedKey, match="does not chain to a trusted root"):
-        check_endorsement(policy, AREA, der(leaf), now=NOW)
-
-
-def test_tpm_without_a_certificate_must_be_known() -> None:
-    known = EndorsementPolicy(hashes=frozenset({hash_key(AREA.key)}))
-    assert check_endorsement(known, AREA, None, now=NOW)
-    with pytest.raises(UntrustedKey, match="not in the list"):
-        check_endorsement(POLICY, AREA, None, now=NOW)
-    strict = EndorsementPolicy(hashes=known.hashes, requires_certificate=True)
-    with pytest.raises(UntrustedKey, match="requires one"):
-        check_endorsement(strict, AREA, None, now=NOW)

@@ -156,6 +156,30 @@ async def test_attestation_key_with_wrong_attributes_is_refused(
         assert last_reason(caplog) == "UntrustedTpm"
 
 
+async def test_unreadable_certificate_and_odd_cipher_are_refused_not_an_error(
+    tpm: SoftwareTpm, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bootstrap_world() as world:
+        await trust_maker(world, tpm)
+        replica = await world.start_replica()
+        claim = await world.add_claim("vm", "tpm", tpm=MAKER)
+        request = build_request(tpm, claim, Machine().csr)
+        public, certificate = tpm.endorse()
+        of_rsa, of_nothing = (
+            bytes.fromhex("2a864886f70d010101"),
+            bytes.fromhex("2a864886f70d01017f"),
+        )
+        aes, of_7_bits = bytes.fromhex("000600800043"), bytes.fromhex("000600070043")
+        assert of_rsa in certificate
+        assert aes in public
+        for change in (
+            {"ekCertificate": encode(certificate.replace(of_rsa, of_nothing))},
+            {"ekPublic": encode(public[2:].replace(aes, of_7_bits))},
+        ):
+            assert (await replica.call("POST", CHALLENGE, request | change)).status == 401
+            assert last_reason(caplog) == "UntrustedTpm"
+
+
 async def test_answers_that_prove_nothing_are_refused(
     tpm: SoftwareTpm, caplog: pytest.LogCaptureFixture
 ) -> None:
