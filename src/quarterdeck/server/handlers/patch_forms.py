@@ -161,7 +161,7 @@ class StrategicPatch:
 
         self._rest = copy_value(self._changes)
         try:
-            return _check_object(strategic.consume(value, self._rest, self._node))
+            return _check_object(strategic.apply_and_strip(value, self._rest, self._node))
         except strategic.StrategicMergeError as error:
             raise _build_merge_error(error.code, str(error)) from error
 

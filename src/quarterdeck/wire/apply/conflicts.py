@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from quarterdeck.meta.field import quote
 from quarterdeck.wire.apply.fieldset import Trie, iterate_paths, subtract_tries
 from quarterdeck.wire.apply.identity import UPDATE, Identity
-from quarterdeck.wire.apply.updater import Disagreement
+from quarterdeck.wire.apply.updater import FieldConflict
 from quarterdeck.wire.status import Cause, Conflict, Details
 
 
-def build_conflict(disagreement: Disagreement) -> Conflict:
+def build_conflict(error: FieldConflict) -> Conflict:
     """Build the 409 that lists every conflicting field and its manager."""
     disputed = [
-        (format_manager(key), list(iterate_paths(disagreement.conflicts[key])))
-        for key in sorted(disagreement.conflicts, key=Identity.key)
+        (format_manager(key), list(iterate_paths(error.conflicts[key])))
+        for key in sorted(error.conflicts, key=Identity.key)
     ]
     causes = tuple(
         Cause(reason="FieldManagerConflict", message=f"conflict with {manager}", field=path)

@@ -110,7 +110,7 @@ def _write_map(source: Source, kind: Type, name: str) -> None:
         source.refuse()
         return
     source.add(f"add(tuple({name}))")
-    parts = [(key, child) for key in members if (child := kind.declared(key)) is not None]
+    parts = [(key, child) for key in members if (child := kind.find_declared_type(key)) is not None]
     for key, child in parts:
         if _has_parts(child):
             with source.member(name, key) as member:

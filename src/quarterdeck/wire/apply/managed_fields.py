@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from quarterdeck.wire.apply.fieldset import Trie, read_fields, sort_fields
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
-from quarterdeck.wire.apply.updater import Managers, Owned
+from quarterdeck.wire.apply.updater import Managers, VersionedFields
 
 _FIELDS_TYPE = "FieldsV1"
 
@@ -41,7 +41,7 @@ def decode(entries: Sequence[Mapping[str, Any]]) -> Managed:
             fields = read_fields(entry.get("fieldsV1") or {})
         except (ValueError, AttributeError) as error:
             raise ManagedFieldsError(f"error decoding set of entry {index}: {error}") from None
-        managed.owners[key] = Owned(fields, version, applied=operation == APPLY)
+        managed.owners[key] = VersionedFields(fields, version, applied=operation == APPLY)
         if entry.get("time"):
             managed.times[key] = entry["time"]
     return managed
@@ -70,11 +70,11 @@ def encode(managed: Managed) -> list[dict[str, Any]]:
     return sorted(entries, key=_build_sort_key)
 
 
-def _sort_fields(owned: Owned) -> Owned:
-    return Owned(sort_fields(owned.fields), owned.api_version, applied=owned.applied)
+def _sort_fields(owned: VersionedFields) -> VersionedFields:
+    return VersionedFields(sort_fields(owned.fields), owned.api_version, applied=owned.applied)
 
 
-def build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]:
+def build_entry(identity: Identity, owned: VersionedFields, time: str | None) -> dict[str, Any]:
     """Build one entry of managedFields; its fields must be sorted."""
     entry: dict[str, Any] = {
         "manager": identity.manager,

@@ -33,9 +33,9 @@ from quarterdeck.wire.apply.typed_objects import (
 from quarterdeck.wire.apply.updater import (
     ConversionFailed,
     Convert,
-    Disagreement,
-    Owned,
+    FieldConflict,
     Updater,
+    VersionedFields,
 )
 from quarterdeck.wire.status import ApiError
 
@@ -170,7 +170,7 @@ class FieldManager:
             previous = owners.get(key)
             if previous is not None:
                 fields = merge_tries(mine.fields, previous.fields)
-                mine = Owned(fields, mine.api_version, applied=mine.applied)
+                mine = VersionedFields(fields, mine.api_version, applied=mine.applied)
             owners[key] = mine
             times[key] = now
         return merge_oldest_managers(Managed(owners, times))
@@ -207,7 +207,7 @@ class FieldManager:
             merged, managed = self._apply_allowing_kubectl(
                 before, dict(config), managed, _Applier(manager, force, now)
             )
-        except Disagreement as error:
+        except FieldConflict as error:
             raise build_conflict(error) from None
         except ConversionFailed as error:
             raise ApiError(str(error)) from None
@@ -227,12 +227,12 @@ class FieldManager:
         """Apply; kubectl may take over fields that it set by client-side apply before."""
         try:
             return self._apply(live, config, managed, applier)
-        except Disagreement as error:
+        except FieldConflict as error:
             allowed = self._find_allowed_conflicts(live) if applier.name == _KUBECTL else None
             if allowed is None:
                 raise
             if rest := drop_allowed(error.conflicts, allowed):
-                raise Disagreement(rest) from None
+                raise FieldConflict(rest) from None
         return self._apply(live, config, managed, applier._replace(force=True))
 
     def _find_allowed_conflicts(self, live: dict[str, Any]) -> Trie | None:
@@ -292,8 +292,8 @@ def _with_entries(value: dict[str, Any], managed: Managed) -> dict[str, Any]:
     return {**value, "metadata": metadata}
 
 
-def _strip_fields(owned: Owned | None) -> Owned | None:
+def _strip_fields(owned: VersionedFields | None) -> VersionedFields | None:
     if owned is None:
         return None
     fields = subtract_tries(owned.fields, UNOWNED)
-    return Owned(fields, owned.api_version, applied=owned.applied) if fields else None
+    return VersionedFields(fields, owned.api_version, applied=owned.applied) if fields else None

@@ -3,7 +3,7 @@
 from quarterdeck.wire.apply.fieldset import merge_tries
 from quarterdeck.wire.apply.identity import UPDATE, Identity
 from quarterdeck.wire.apply.managed_fields import Managed
-from quarterdeck.wire.apply.updater import Owned
+from quarterdeck.wire.apply.updater import VersionedFields
 
 MAX_UPDATE_MANAGERS = 10
 _ANCIENT = "ancient-changes"
@@ -28,7 +28,7 @@ def merge_oldest_managers(managed: Managed) -> Managed:
         bucket = Identity(_ANCIENT, UPDATE, owned.api_version)
         if bucket not in owners:
             owners[bucket] = owners.pop(first[owned.api_version])
-        owners[bucket] = Owned(
+        owners[bucket] = VersionedFields(
             merge_tries(owned.fields, owners[bucket].fields), owned.api_version, applied=False
         )
         del owners[key]

@@ -23,7 +23,7 @@ def merge(live: Mapping[str, Any], config: Mapping[str, Any], kind: Type) -> dic
     """
     result = dict(live)
     for name, part in config.items():
-        child = kind.field(name)
+        child = kind.find_member_type(name)
         if child is not None:
             result[name] = _merge_part(live.get(name, _MISSING), part, child)
     return result
@@ -51,7 +51,7 @@ def _merge_lists(live: list[Any], config: list[Any], kind: Type) -> list[Any]:
     Items that only the object has stay after the same neighbour. An item that occurs twice in the
     object is replaced by that of the configuration, not merged with it.
     """
-    ours = [kind.path_element(item) for item in live]
+    ours = [kind.build_path_element(item) for item in live]
     theirs = _index_items(config, kind)
     before: dict[str, Any] = {}
     for element, item in zip(ours, live, strict=True):
@@ -100,7 +100,7 @@ def _merge_item(live: Any, config: Any, kind: Type) -> Any:
 def _index_items(config: list[Any], kind: Type) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in config:
-        element = kind.path_element(item)
+        element = kind.build_path_element(item)
         if element in found:
             raise ItemError(f"duplicate entries for key {format_element(element)}")
         found[element] = item
@@ -119,7 +119,7 @@ def _remove_from_map(value: Mapping[str, Any], fields: Trie, kind: Type) -> dict
         if node is None:
             result[name] = part
         elif not is_member(node):
-            result[name] = _remove_from(part, node, kind.field(name))
+            result[name] = _remove_from(part, node, kind.find_member_type(name))
     return result
 
 
@@ -139,7 +139,7 @@ def _remove_from(value: Any, fields: Trie, kind: Type | None) -> Any:
 def _remove_from_list(value: list[Any], fields: Trie, kind: Type) -> list[Any] | None:
     result: list[Any] = []
     for item in value:
-        node = fields.get(kind.path_element(item))
+        node = fields.get(kind.build_path_element(item))
         if node is None:
             result.append(item)
         elif not is_member(node):
@@ -155,7 +155,7 @@ def with_named_fields(fields: Trie, kind: Type | None) -> Trie:
             result[element] = LEAF
             continue
         is_field = element.startswith("f:")
-        declared = kind.declared(element[2:]) if is_field and kind is not None else None
+        declared = kind.find_declared_type(element[2:]) if is_field and kind is not None else None
         child = declared or _find_child_type(kind, element)
         inner = with_named_fields(node, child)
         if declared is not None and SELF not in inner:

@@ -39,7 +39,7 @@ def list_new_fields(value: Mapping[str, Any], kind: Type) -> Trie:
     """
     fields: Trie = {}
     for name in sorted(value):
-        if name in _IDENTITY or (child := kind.field(name)) is None:
+        if name in _IDENTITY or (child := kind.find_member_type(name)) is None:
             continue
         if name != "metadata":
             fields[f"f:{name}"] = list_all_parts(value[name], child)

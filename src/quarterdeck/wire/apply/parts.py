@@ -45,7 +45,9 @@ def _list_members(value: dict[str, Any], kind: Type) -> Trie:
 
 
 def _build_shape(names: tuple[str, ...], kind: Type) -> Shape:
-    children = {name: child for name in sorted(names) if (child := kind.field(name)) is not None}
+    children = {
+        name: child for name in sorted(names) if (child := kind.find_member_type(name)) is not None
+    }
     shape = Shape(
         build_node({f"f:{name}": LEAF for name in children}, member=True),
         tuple(
@@ -61,7 +63,7 @@ def _build_shape(names: tuple[str, ...], kind: Type) -> Shape:
 
 def _list_items(value: list[Any], kind: Type) -> Trie:
     items: Trie = {}
-    inner, build_element = kind.item, kind.path_element
+    inner, build_element = kind.item, kind.build_path_element
     name = kind.keys[0] if len(kind.keys) == 1 else ""
     for item in value:
         text = item.get(name) if name and type(item) is dict else None

@@ -119,7 +119,7 @@ class Type:
 
     def _find_element(self, node: Node) -> "Type | None":
         if isinstance(node.additional, Node):
-            return type_of(node.additional, preserve=self._preserve)
+            return build_type(node.additional, preserve=self._preserve)
         if node.additional is True or (
             node.additional is None and (self._preserve or not node.properties)
         ):
@@ -131,7 +131,7 @@ class Type:
         """The type of a list's items."""
         if self._item is None:
             items = self._node.items if self._node is not None else None
-            self._item = UNTYPED if items is None else type_of(items, preserve=self._preserve)
+            self._item = UNTYPED if items is None else build_type(items, preserve=self._preserve)
         return self._item
 
     @property
@@ -139,8 +139,8 @@ class Type:
         """The names of the declared members."""
         return tuple(self._get_declared())
 
-    def declared(self, name: str) -> "Type | None":
-        """The type of a declared member."""
+    def find_declared_type(self, name: str) -> "Type | None":
+        """Return the type of a declared member; None if there is no such member."""
         if (found := self._fields.get(name)) is not None:
             return found
         node = self._get_declared().get(name)
@@ -148,17 +148,17 @@ class Type:
             return None
         # unknown fields are kept in what a definition declares, not in Kubernetes' own types
         preserve = self._preserve and not node.type_name
-        self._fields[name] = found = type_of(node, preserve=preserve)
+        self._fields[name] = found = build_type(node, preserve=preserve)
         return found
 
     def _get_declared(self) -> Mapping[str, Node]:
         return self._node.properties if self._node is not None else {}
 
-    def field(self, name: str) -> "Type | None":
+    def find_member_type(self, name: str) -> "Type | None":
         """Return the type of a member, declared or not; None if it is not allowed."""
-        return self._fields.get(name) or self.declared(name) or self.element
+        return self._fields.get(name) or self.find_declared_type(name) or self.element
 
-    def default_of(self, key: str) -> Any:
+    def get_key_default(self, key: str) -> Any:
         """Return the default of a key of list items, or `UNSET`; Go's zero value is a default."""
         if key not in self._defaults:
             self._defaults[key] = self._find_default(key)
@@ -175,8 +175,8 @@ class Type:
             return {"string": "", "integer": 0, "boolean": False}.get(node.type, msgspec.UNSET)
         return msgspec.UNSET
 
-    def path_element(self, item: Any) -> str:
-        """The path element of an item of this list.
+    def build_path_element(self, item: Any) -> str:
+        """Build the path element of an item of this list.
 
         Raises:
             ItemError: if the item has no identity.
@@ -204,7 +204,7 @@ class Type:
         for name in self.keys:
             value = item.get(name, msgspec.UNSET)
             if value is msgspec.UNSET:
-                value = self.default_of(name)
+                value = self.get_key_default(name)
             if value is msgspec.UNSET and has_feature("ListKeysMayBeAbsent"):
                 continue  # an item that has the key is another one
             if value is msgspec.UNSET:
@@ -222,8 +222,8 @@ class Type:
         return build_key_element(key)
 
 
-def type_of(node: Node, *, preserve: bool = False) -> Type:
-    """The type of a schema node."""
+def build_type(node: Node, *, preserve: bool = False) -> Type:
+    """Build the type of a schema node."""
     if node.type_name in _UNTYPED_NAMES:
         return UNTYPED
     if node.embedded_resource:

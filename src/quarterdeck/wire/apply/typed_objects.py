@@ -1,4 +1,4 @@
-"""Checks objects against the schema of their kind, and normalises merged objects.
+"""Checks objects against the schema of their kind, and normalizes merged objects.
 
 The types of built-in kinds are Go's: decoding a request checked them already, and every member has
 a zero value. Objects of custom kinds are checked against their schema.

@@ -30,7 +30,7 @@ from quarterdeck.wire.apply.walk import (
 )
 
 
-class Owned(msgspec.Struct, frozen=True):
+class VersionedFields(msgspec.Struct, frozen=True):
     """The fields that one manager owns, in the version in which it wrote them."""
 
     fields: Trie
@@ -38,12 +38,12 @@ class Owned(msgspec.Struct, frozen=True):
     applied: bool
 
 
-Managers = dict[Identity, Owned]
+Managers = dict[Identity, VersionedFields]
 Convert = Callable[[dict[str, Any], str], dict[str, Any] | None]
 """Converts an object to a version; None if there is no such version."""
 
 
-class Disagreement(Exception):
+class FieldConflict(Exception):
     """Raised when an apply would change fields of other managers; has the fields by manager."""
 
     def __init__(self, conflicts: Mapping[Identity, Trie]) -> None:
@@ -89,7 +89,7 @@ class Updater:
         fields = subtract_tries_recursively(fields, self._ignored)
         managers.pop(manager, None)
         if fields:
-            managers[manager] = Owned(fields, self._version, applied=False)
+            managers[manager] = VersionedFields(fields, self._version, applied=False)
         return managers
 
     def apply(
@@ -104,13 +104,13 @@ class Updater:
         """Merge a configuration; the object is None if it does not change.
 
         Raises:
-            Disagreement: if other managers own fields that would change, and `force` is not set.
+            FieldConflict: if other managers own fields that would change, and `force` is not set.
         """
         managers = self._reconcile_managers(live, managers)
         merged = merge(live, config, self.type)
         last = managers.get(manager)
         fields = subtract_tries_recursively(list_fields(config, self.type), self._ignored)
-        managers[manager] = Owned(fields, self._version, applied=True)
+        managers[manager] = VersionedFields(fields, self._version, applied=True)
         if last is not None and last.fields and last.fields != fields:
             merged = self._prune(merged, managers, last)
         if len(managers) > 1 or not fields:
@@ -144,7 +144,7 @@ class Updater:
                 conflicts[name] = taken
             result[name] = _subtract_fields(_subtract_fields(owned, taken), change.removed)
         if conflicts and not force:
-            raise Disagreement(conflicts)
+            raise FieldConflict(conflicts)
         return {name: owned for name, owned in result.items() if owned.fields}, own
 
     def _filter_ignored(self, change: Comparison) -> Comparison:
@@ -180,7 +180,9 @@ class Updater:
             return value
         return self._convert(value, self._version) or value
 
-    def _prune(self, merged: dict[str, Any], managers: Managers, last: Owned) -> dict[str, Any]:
+    def _prune(
+        self, merged: dict[str, Any], managers: Managers, last: VersionedFields
+    ) -> dict[str, Any]:
         """Remove fields that the manager no longer applies and no other manager owns."""
         version = last.api_version
         failure = (
@@ -236,7 +238,7 @@ class Updater:
             result[name] = (
                 owned
                 if fields is owned.fields
-                else Owned(fields, owned.api_version, applied=owned.applied)
+                else VersionedFields(fields, owned.api_version, applied=owned.applied)
             )
         return result
 
@@ -249,13 +251,13 @@ def _group_by_version(managers: Managers) -> dict[str, Trie]:
     return owned
 
 
-def _subtract_fields(owned: Owned, taken: Trie) -> Owned:
+def _subtract_fields(owned: VersionedFields, taken: Trie) -> VersionedFields:
     if not taken:
         return owned
     fields = subtract_tries(owned.fields, taken)
     if fields == owned.fields:
         return owned
-    return Owned(fields, owned.api_version, applied=owned.applied)
+    return VersionedFields(fields, owned.api_version, applied=owned.applied)
 
 
 def _list_named_fields(value: dict[str, Any], kind: Type) -> Trie:
@@ -271,7 +273,7 @@ def _reconcile_map(fields: Trie, kind: Type) -> Trie:
     for element, node in fields.items():
         if not node or element[:2] != "f:":
             continue
-        child = kind.field(element[2:])
+        child = kind.find_member_type(element[2:])
         if child is not None and (inner := _reconcile(node, child)) is not node:
             changed[element] = inner
     return {**fields, **changed} if changed else fields

@@ -32,7 +32,7 @@ def list_fields(value: Mapping[str, Any], kind: Type) -> Trie:
 def _list_map_fields(value: Mapping[str, Any], kind: Type) -> Trie:
     trie: Trie = {}
     for name, part in value.items():
-        declared = kind.declared(name)
+        declared = kind.find_declared_type(name)
         child = declared or kind.element
         if child is None:
             continue
@@ -58,7 +58,7 @@ def _list_item_fields(value: list[Any], kind: Type) -> Trie:
     trie: Trie = {}
     seen: set[str] = set()
     for item in value:
-        element = kind.path_element(item)
+        element = kind.build_path_element(item)
         if element in seen:
             trie[element] = LEAF
             continue
@@ -104,11 +104,11 @@ def _compare_maps(
         other = left.get(name, MISSING)
         if other is part or (type(part) is str and other == part):
             continue
-        child = kind.field(name)
+        child = kind.find_member_type(name)
         if child is not None:
             _compare_parts(f"f:{name}", other, part, child, result)
     for name, part in left.items():
-        if name not in right and (child := kind.field(name)) is not None:
+        if name not in right and (child := kind.find_member_type(name)) is not None:
             result.removed[f"f:{name}"] = list_all_parts(part, child)
 
 
@@ -178,7 +178,7 @@ def _compare_lists(left: list[Any], right: list[Any], kind: Type, result: Compar
 def _index(items: list[Any], kind: Type) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for item in items:
-        found.setdefault(kind.path_element(item), []).append(item)
+        found.setdefault(kind.build_path_element(item), []).append(item)
     return found
 
 
@@ -199,7 +199,7 @@ def find_problems(value: Any, kind: Type, *, unique: bool, path: Path = ()) -> l
     if isinstance(value, dict) and kind.has_map:
         found: list[str] = []
         for name, part in value.items():
-            child = kind.field(name)
+            child = kind.find_member_type(name)
             if child is None:
                 return [*found, _with_path((*path, f"f:{name}"), "field not declared in schema")]
             if part is not None and type(part) not in _FITTING.get(child.scalar, ()):
@@ -234,7 +234,7 @@ def _find_list_problems(value: list[Any], kind: Type, *, unique: bool, path: Pat
         element = f"i:{index}"
         if not kind.list_atomic:
             try:
-                element = kind.path_element(item)
+                element = kind.build_path_element(item)
             except ItemError as error:
                 return [*found, _with_path(path, f"element {index}: {error}")]
             if element in seen and unique:

@@ -2,8 +2,8 @@
 
 `apply` merges a patch as the server does; `create` makes the three-way patch `kubectl apply`
 sends, `diff` the two-way one. Strategies and merge keys come from the schema node
-(`meta.builtins.find_node`). Arguments are not changed, but for the patch of `consume`; results
-share unchanged parts with them.
+(`meta.builtins.find_node`). Only `apply_and_strip` changes an argument, the patch. Results share
+unchanged parts with the arguments.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,14 @@ from quarterdeck.wire.strategic.differ import Part, diff_maps
 from quarterdeck.wire.strategic.errors import PreconditionFailed, StrategicMergeError
 from quarterdeck.wire.strategic.merger import Mode, merge_maps
 
-__all__ = ["PreconditionFailed", "StrategicMergeError", "apply", "consume", "create", "diff"]
+__all__ = [
+    "PreconditionFailed",
+    "StrategicMergeError",
+    "apply",
+    "apply_and_strip",
+    "create",
+    "diff",
+]
 
 
 def apply(original: Mapping[str, Any], patch: Mapping[str, Any], node: Node) -> dict[str, Any]:
@@ -24,10 +31,12 @@ def apply(original: Mapping[str, Any], patch: Mapping[str, Any], node: Node) -> 
     Raises:
         StrategicMergeError: if the patch is malformed for this kind.
     """
-    return consume(original, copy_value(dict(patch)), node)
+    return apply_and_strip(original, copy_value(dict(patch)), node)
 
 
-def consume(original: Mapping[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
+def apply_and_strip(
+    original: Mapping[str, Any], patch: dict[str, Any], node: Node
+) -> dict[str, Any]:
     """Merge a patch into an object, and remove from the patch what Kubernetes removes.
 
     These are directives, ordered lists, and nulls; errors about the result show the rest.

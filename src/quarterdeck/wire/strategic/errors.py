@@ -29,33 +29,33 @@ class PreconditionFailed(StrategicMergeError):
     """Raised when a patch would change apiVersion, kind or name."""
 
 
-def bad_retain_keys() -> StrategicMergeError:
+def build_retain_keys_error() -> StrategicMergeError:
     """Build the error for `$retainKeys` that is invalid or does not list a member of the patch."""
     return StrategicMergeError("invalid patch format of retainKeys", code=400)
 
 
-def bad_element_order() -> StrategicMergeError:
+def build_element_order_error() -> StrategicMergeError:
     """Build the error for a `$setElementOrder` that is invalid or differs from the other patch."""
     return StrategicMergeError("invalid patch format of setElementOrder list", code=400)
 
 
-def bad_primitive_list() -> StrategicMergeError:
+def build_primitive_list_error() -> StrategicMergeError:
     """Build the error for a `$deleteFromPrimitiveList` without the name of a list."""
     return StrategicMergeError("invalid patch format of primitive list", code=400)
 
 
-def list_of_lists() -> StrategicMergeError:
+def build_nested_list_error() -> StrategicMergeError:
     """Build the error for a list of lists, which cannot be merged."""
     return StrategicMergeError("lists of lists are not supported", code=422)
 
 
-def no_merge_key(item: Any, key: str) -> StrategicMergeError:
+def build_missing_merge_key_error(item: Any, key: str) -> StrategicMergeError:
     """Build the error for an item without its merge key."""
     shown = format_go_value(item)
     return StrategicMergeError(f"map: {shown} does not contain declared merge key: {key}")
 
 
-def bad_merge_key(key: Any, item: Any) -> StrategicMergeError:
+def build_merge_key_type_error(key: Any, item: Any) -> StrategicMergeError:
     """Build the error for a merge key that is an object or a list."""
     shown, place = format_go_value(key), format_go_value(item)
     return StrategicMergeError(
@@ -63,13 +63,13 @@ def bad_merge_key(key: Any, item: Any) -> StrategicMergeError:
     )
 
 
-def mixed_types(*lists: Sequence[Any]) -> StrategicMergeError:
+def build_mixed_types_error(*lists: Sequence[Any]) -> StrategicMergeError:
     """Build the error for a merged list with items of several types."""
     shown = format_go_value([list(items) for items in lists])
     return StrategicMergeError(f"list element types are not identical: {shown}")
 
 
-def bad_directive(directive: Any, item: Any) -> StrategicMergeError:
+def build_directive_error(directive: Any, item: Any) -> StrategicMergeError:
     """Build the error for a `$patch` with an unknown value."""
     shown, place = format_go_value(directive), format_go_value(item)
     return StrategicMergeError(f"unknown patch type: {shown} in map: {place}")

@@ -79,7 +79,7 @@ def _take_patch(patch: dict[str, Any]) -> dict[str, Any]:
         case "delete":
             return {}
         case other:
-            raise errors.bad_directive(other, dict(patch))
+            raise errors.build_directive_error(other, dict(patch))
 
 
 def _apply_retain_keys(result: dict[str, Any], patch: dict[str, Any], mode: Mode) -> None:
@@ -89,14 +89,14 @@ def _apply_retain_keys(result: dict[str, Any], patch: dict[str, Any], mode: Mode
     keys = patch.pop(RETAIN_KEYS)
     if mode is Mode.COMBINE:
         if result.setdefault(RETAIN_KEYS, keys) != keys:
-            raise errors.bad_retain_keys()
+            raise errors.build_retain_keys_error()
         return
     if not isinstance(keys, list):
-        raise errors.bad_retain_keys()
+        raise errors.build_retain_keys_error()
     for name, value in patch.items():
         is_directive = name.startswith((DELETE_PRIMITIVES, ELEMENT_ORDER))
         if value is not None and not is_directive and name not in keys:
-            raise errors.bad_retain_keys()
+            raise errors.build_retain_keys_error()
     for name in [name for name in result if name not in keys]:
         del result[name]
 
@@ -107,13 +107,13 @@ def _merge_ordered_list(
     """Merge a list and order it by the `$setElementOrder` beside it."""
     wanted = patch.pop(name)
     if mode is Mode.COMBINE and result.setdefault(name, wanted) != wanted:
-        raise errors.bad_element_order()
+        raise errors.build_element_order_error()
     field = _strip_prefix(name, ELEMENT_ORDER)
     if not isinstance(wanted, list) or not field:
-        raise errors.bad_element_order()
+        raise errors.build_element_order_error()
     live, changes = result.get(field), patch.pop(field, None)
     if not _is_list_or_none(live) or not _is_list_or_none(changes):
-        raise errors.bad_element_order()
+        raise errors.build_element_order_error()
     schema = find_member(node, field)
     key = schema.patch_merge_key if schema is not None else ""
     check_order(changes or [], wanted, key)
@@ -142,7 +142,7 @@ def _delete_primitives(result: dict[str, Any], name: str, value: Any, node: Node
     """Remove scalars from a list; lists of objects are merged instead, as in Kubernetes."""
     field = _strip_prefix(name, DELETE_PRIMITIVES)
     if not field:
-        raise errors.bad_primitive_list()
+        raise errors.build_primitive_list_error()
     if value is None:
         result.pop(field, None)
     live = result.get(field)
@@ -228,7 +228,7 @@ def _apply_item_directives(
                     "merging lists cannot yet be specified in the patch"
                 )
             case other:
-                raise errors.bad_directive(other, item)
+                raise errors.build_directive_error(other, item)
     if replace:
         return plain, []
     return [item for item in live if item.get(key, _DROP) not in gone] if gone else live, plain

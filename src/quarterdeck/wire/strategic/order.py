@@ -11,10 +11,10 @@ from typing import Any
 from quarterdeck.meta.field import format_go_value
 from quarterdeck.wire.strategic.errors import (
     StrategicMergeError,
-    bad_merge_key,
-    list_of_lists,
-    mixed_types,
-    no_merge_key,
+    build_merge_key_type_error,
+    build_missing_merge_key_error,
+    build_mixed_types_error,
+    build_nested_list_error,
 )
 
 DIRECTIVE = "$patch"
@@ -27,9 +27,9 @@ def has_maps(*lists: Sequence[Any]) -> bool:
     """Whether the items are objects; lists of mixed kinds or of lists are refused."""
     kinds = {type(item) for items in lists for item in items}
     if list in kinds:
-        raise list_of_lists()
+        raise build_nested_list_error()
     if len(kinds) > 1:
-        raise mixed_types(*lists)
+        raise build_mixed_types_error(*lists)
     return dict in kinds
 
 
@@ -40,13 +40,13 @@ def get_key(item: Any, merge_key: str) -> Any:
     if not isinstance(item, dict):
         raise StrategicMergeError("expected a map[string]interface {}, but received another value")
     if merge_key not in item:
-        raise no_merge_key(item, merge_key)
+        raise build_missing_merge_key_error(item, merge_key)
     return _require_scalar(item[merge_key], item)
 
 
 def _require_scalar(key: Any, item: Any) -> Any:
     if isinstance(key, list | dict):
-        raise bad_merge_key(key, item)
+        raise build_merge_key_type_error(key, item)
     return key
 
 

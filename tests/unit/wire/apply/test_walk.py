@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.meta.schema import Node, from_openapi
 from quarterdeck.wire.apply.fieldset import FieldSet
 from quarterdeck.wire.apply.merger import merge, remove, with_named_fields
-from quarterdeck.wire.apply.schema_type import DEDUCED, ItemError, Type, type_of
+from quarterdeck.wire.apply.schema_type import DEDUCED, ItemError, Type, build_type
 from quarterdeck.wire.apply.walk import compare, find_problems, is_equal, list_fields
 
 ITEMS = {
@@ -19,7 +19,7 @@ ITEMS = {
         "properties": {"name": {"type": "string"}, "v": {"type": "integer"}},
     },
 }
-TYPE = type_of(
+TYPE = build_type(
     from_openapi(
         {
             "type": "object",
@@ -213,7 +213,7 @@ def test_sets_hold_scalars(value: list[Any], problem: str) -> None:
 def test_values_that_are_not_numbers_are_named_by_go_type(value: object) -> None:
     node = from_openapi({"type": "object", "properties": {"n": {"type": "integer"}}})
     names = {bool: "bool", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
-    found = find_problems({"n": value}, type_of(node), unique=True)
+    found = find_problems({"n": value}, build_type(node), unique=True)
     if type(value) in names:
         assert found == [f".n: expected numeric (int or float), got {names[type(value)]}"]
     else:
@@ -224,8 +224,8 @@ def test_strings_of_a_format_are_any_scalar() -> None:
     node = from_openapi(
         {"type": "object", "properties": {"t": {"type": "string", "format": "date-time"}}}
     )
-    assert find_problems({"t": 1}, type_of(node), unique=True) == []
-    assert find_problems({"t": {}}, type_of(node), unique=True) == [
+    assert find_problems({"t": 1}, build_type(node), unique=True) == []
+    assert find_problems({"t": {}}, build_type(node), unique=True) == [
         ".t: expected any scalar, got &{map[]}"
     ]
 

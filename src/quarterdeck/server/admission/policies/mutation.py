@@ -159,7 +159,7 @@ def _find_atomics(value: Any, kind: "Type", path: str) -> Iterator[str]:
         if kind.map_atomic:
             yield path
         for name, part in value.items():
-            if (member := kind.declared(name)) is not None:
+            if (member := kind.find_declared_type(name)) is not None:
                 yield from _find_atomics(part, member, f"{path}.{name}")
     elif isinstance(value, list) and kind.has_list:
         if kind.list_atomic:
