@@ -23,6 +23,6 @@ class AlwaysAllow:
         """Return no reason: no rule decides, everything is allowed."""
         return ""
 
-    def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
+    def list_rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
         """Everything."""
         return _EVERYTHING

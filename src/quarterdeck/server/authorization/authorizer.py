@@ -32,7 +32,7 @@ class Authorizer(Protocol):
         """Return why a request is allowed, for access reviews; empty if it is not, or unknown."""
         ...
 
-    def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
+    def list_rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
         """Return the rules that a user holds in a namespace, for SelfSubjectRulesReview."""
         ...
 

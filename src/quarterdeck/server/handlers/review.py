@@ -69,7 +69,7 @@ def _review_self_rules(core: Core, call: Call, value: Object) -> None:
     namespace = (value.get("spec") or {}).get("namespace") or ""
     if not namespace:
         raise BadRequest("no namespace on request")
-    rules = core.authorizer.rules(call.user, namespace)
+    rules = core.authorizer.list_rules(call.user, namespace)
     value["spec"] = {}
     value["metadata"].pop("managedFields", None)
     value["status"] = {

@@ -88,7 +88,7 @@ def test_permissions_answer_as_the_rules_do(given_rules: list[PolicyRule]) -> No
     grants = Grants()
     grants.put(Source.CLUSTER_ROLES, role("r", given_rules))
     grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", user("alice")))
-    permissions = grants.permissions("alice", (), "")
+    permissions = grants.get_permissions("alice", (), "")
     for access, name in ACCESSES:
         expected = any(allows(rule, access, name) for rule in given_rules)
         assert permissions.allows(access, name) is expected
@@ -158,9 +158,9 @@ def test_role_binding_grants_in_its_namespace_only() -> None:
     grants.put(
         Source.ROLE_BINDINGS, binding("b", "r", user("alice"), namespace="team", kind="Role")
     )
-    assert grants.permissions("alice", (), "team").allows(GET_PODS, "x")
-    assert not grants.permissions("alice", (), "other").allows(GET_PODS, "x")
-    assert not grants.permissions("alice", (), "").allows(GET_PODS, "x")
+    assert grants.get_permissions("alice", (), "team").allows(GET_PODS, "x")
+    assert not grants.get_permissions("alice", (), "other").allows(GET_PODS, "x")
+    assert not grants.get_permissions("alice", (), "").allows(GET_PODS, "x")
 
 
 def test_service_account_of_the_binding_namespace_is_a_subject() -> None:
@@ -168,29 +168,31 @@ def test_service_account_of_the_binding_namespace_is_a_subject() -> None:
     grants.put(Source.CLUSTER_ROLES, role("r", READ))
     subject = {"kind": "ServiceAccount", "name": "robot"}
     grants.put(Source.ROLE_BINDINGS, binding("b", "r", subject, namespace="team"))
-    assert grants.permissions("system:serviceaccount:team:robot", (), "team").allows(GET_PODS, "")
-    assert not grants.permissions("robot", (), "team").allows(GET_PODS, "")
+    assert grants.get_permissions("system:serviceaccount:team:robot", (), "team").allows(
+        GET_PODS, ""
+    )
+    assert not grants.get_permissions("robot", (), "team").allows(GET_PODS, "")
 
 
 def test_user_named_like_a_group_is_not_the_group() -> None:
     grants = Grants()
     grants.put(Source.CLUSTER_ROLES, role("r", READ))
     grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", {"kind": "Group", "name": "devs"}))
-    assert grants.permissions("alice", ("devs",), "").allows(GET_PODS, "")
-    assert not grants.permissions("devs", (), "").allows(GET_PODS, "")
+    assert grants.get_permissions("alice", ("devs",), "").allows(GET_PODS, "")
+    assert not grants.get_permissions("devs", (), "").allows(GET_PODS, "")
 
 
 def test_changes_take_effect_at_once() -> None:
     grants = Grants()
     grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", user("alice")))
-    assert not grants.permissions("alice", (), "").allows(GET_PODS, "")
+    assert not grants.get_permissions("alice", (), "").allows(GET_PODS, "")
     grants.put(Source.CLUSTER_ROLES, role("r", READ))
-    assert grants.permissions("alice", (), "").allows(GET_PODS, "")
+    assert grants.get_permissions("alice", (), "").allows(GET_PODS, "")
     grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", user("bob")))
-    assert not grants.permissions("alice", (), "").allows(GET_PODS, "")
-    assert grants.permissions("bob", (), "").allows(GET_PODS, "")
+    assert not grants.get_permissions("alice", (), "").allows(GET_PODS, "")
+    assert grants.get_permissions("bob", (), "").allows(GET_PODS, "")
     grants.remove(Source.CLUSTER_ROLE_BINDINGS, "", "b")
-    assert not grants.permissions("bob", (), "").allows(GET_PODS, "")
+    assert not grants.get_permissions("bob", (), "").allows(GET_PODS, "")
 
 
 def test_default_policy_has_the_roles_clients_look_for() -> None:

@@ -32,7 +32,7 @@ class RbacAuthorizer:
         """Whether a rule of the user, in the namespace or cluster-wide, allows the request."""
         if MASTERS_GROUP in user.groups:
             return True
-        return _is_allowed(self.permissions(user, attributes.namespace), attributes)
+        return _is_allowed(self.get_permissions(user, attributes.namespace), attributes)
 
     def explain(self, user: User, attributes: Attributes) -> str:
         """Return which binding allows the request, as access reviews show it."""
@@ -45,13 +45,13 @@ class RbacAuthorizer:
         found = self.grants.explain(user.name, user.groups, attributes.namespace, allows=allows)
         return "" if found is None else str(found)
 
-    def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
+    def list_rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
         """Every rule a user holds in a namespace."""
-        return self.permissions(user, namespace).rules
+        return self.get_permissions(user, namespace).rules
 
-    def permissions(self, user: User, namespace: str) -> Permissions:
+    def get_permissions(self, user: User, namespace: str) -> Permissions:
         """Return the permissions of a user in a namespace; cluster-wide ones if it is empty."""
-        return self.grants.permissions(user.name, user.groups, namespace)
+        return self.grants.get_permissions(user.name, user.groups, namespace)
 
     def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         for event in events:

@@ -38,7 +38,7 @@ def check_role(authorizer: RbacAuthorizer, user: User, resource: str, value: Obj
     )
     if MASTERS_GROUP in user.groups or authorizer.allows(user, asked):
         return
-    held = authorizer.permissions(user, namespace).rules
+    held = authorizer.get_permissions(user, namespace).rules
     if missing := find_missing(held, parse_rules(value.get("rules"))):
         raise Forbidden.of(resource, name, _describe(user, missing), group=GROUP)
     if value.get("aggregationRule") is not None and find_missing(held, _EVERYTHING):
@@ -62,10 +62,10 @@ def check_binding(authorizer: RbacAuthorizer, user: User, resource: str, value: 
     )
     if authorizer.allows(user, asked):
         return
-    rules = authorizer.grants.role(source, home, role)
+    rules = authorizer.grants.get_role_rules(source, home, role)
     if rules is None:
         raise NotFound.of(resource, role, group=GROUP)
-    held = authorizer.permissions(user, namespace).rules
+    held = authorizer.get_permissions(user, namespace).rules
     if missing := find_missing(held, rules):
         raise Forbidden.of(resource, name, _describe(user, missing), group=GROUP)
 

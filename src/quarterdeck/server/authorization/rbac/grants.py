@@ -147,11 +147,13 @@ class Grants:
         else:
             self._unbind(key)
 
-    def role(self, source: Source, namespace: str, name: str) -> tuple[PolicyRule, ...] | None:
+    def get_role_rules(
+        self, source: Source, namespace: str, name: str
+    ) -> tuple[PolicyRule, ...] | None:
         """Return the rules of a role; None if there is no such role."""
         return self._roles.get((source, namespace, name))
 
-    def permissions(self, user: str, groups: tuple[str, ...], namespace: str) -> Permissions:
+    def get_permissions(self, user: str, groups: tuple[str, ...], namespace: str) -> Permissions:
         """Return the permissions of a user in a namespace; cluster-wide ones if it is empty."""
         key = (user, groups, namespace)
         found = self._permissions.get(key)
