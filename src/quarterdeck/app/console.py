@@ -30,7 +30,7 @@ class Started(NamedTuple):
 
 
 def format_started(started: Started) -> list[str]:
-    """The summary, line by line, without colours."""
+    """The summary, line by line, without colors."""
     links = [each for each in started.endpoints if each.name == DASHBOARD]
     others = [each for each in started.endpoints if each.name != DASHBOARD]
     width = max(len(each.url) for each in others)
@@ -64,31 +64,31 @@ def find_program(called_as: str, *, folder: Path, home: Path) -> str:
 
 
 class Console:
-    """Prints lines: with colours on a terminal, without elsewhere."""
+    """Prints lines: with colors on a terminal, without elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._is_closed = False
-        self._is_coloured = stream.isatty() and not os.environ.get("NO_COLOR")
+        self._is_colored = stream.isatty() and not os.environ.get("NO_COLOR")
 
     def print_started(self, started: Started) -> None:
         """Print the summary."""
         first, *rest = format_started(started)
-        self._write("\n".join([self._colour(_BOLD, first), *map(self._decorate, rest)]))
+        self._write("\n".join([self._color(_BOLD, first), *map(self._decorate, rest)]))
 
     def print_line(self, text: str, is_warning: bool = False) -> None:  # noqa: FBT001, FBT002
         """Print one line."""
-        self._write(self._colour(_YELLOW, text) if is_warning else text)
+        self._write(self._color(_YELLOW, text) if is_warning else text)
 
     def _decorate(self, line: str) -> str:
         if line.startswith("    "):
-            return self._colour(_CYAN, line)
+            return self._color(_CYAN, line)
         if line.startswith("  Open"):
-            return self._colour(_BOLD, line)
-        return self._colour(_DIM, line) if line.startswith("  Press") else line
+            return self._color(_BOLD, line)
+        return self._color(_DIM, line) if line.startswith("  Press") else line
 
-    def _colour(self, colour: str, text: str) -> str:
-        return f"{colour}{text}{_OFF}" if self._is_coloured and text else text
+    def _color(self, color: str, text: str) -> str:
+        return f"{color}{text}{_OFF}" if self._is_colored and text else text
 
     def _write(self, text: str) -> None:
         """Print; a closed terminal or one without Unicode must not stop the process."""

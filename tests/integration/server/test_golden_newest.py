@@ -64,7 +64,7 @@ async def _replay(release: str, pairs: list[dict[str, Any]]) -> dict[str, Answer
 @pytest.mark.parametrize("pair", PAIRS, ids=[pair["title"] for pair in PAIRS])
 def test_answer_is_the_recorded_one(pair: dict[str, Any]) -> None:
     status, headers, body = replayed()[pair["title"]]
-    assert (status, normalise(body)) == (pair["status"], normalise(pair["body"]))
+    assert (status, normalize(body)) == (pair["status"], normalize(pair["body"]))
     assert headers == {name: pair["headers"].get(name, "") for name in HEADERS}
 
 
@@ -85,13 +85,13 @@ def stable(pair: dict[str, Any]) -> dict[str, Any]:
 
 def without_old_members(body: Any) -> Any:
     """A normal answer without the members that the beta version of a kind had besides."""
-    body = normalise(body)
+    body = normalize(body)
     for member in ("pkixPublicKey", "proofOfPossession"):
         body.get("spec", {}).pop(member, None)
     return body
 
 
-def normalise(body: Any) -> Any:
+def normalize(body: Any) -> Any:
     """An answer without what differs from run to run, and without descriptions of columns."""
     if isinstance(body, dict) and body.get("kind") == "Table":
         columns = [{**each, "description": ""} for each in body["columnDefinitions"]]

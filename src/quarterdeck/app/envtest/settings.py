@@ -1,6 +1,6 @@
 """Converts the flags of kube-apiserver to settings of our server. Pure, except for file checks.
 
-Flags that name files, users, rights and addresses are honoured. What has no meaning here (caches
+Flags that name files, users, rights and addresses are honored. What has no meaning here (caches
 of the real server) is accepted, so that a suite starts unchanged.
 """
 

@@ -1,6 +1,6 @@
 """Macros, which are written as calls: `has`, comprehensions, `optMap`.
 
-A macro is recognised by its name, its number of arguments, and whether it has a target, before
+A macro is recognized by its name, its number of arguments, and whether it has a target, before
 functions are resolved. So a function of the same name with other arguments can still be called.
 """
 

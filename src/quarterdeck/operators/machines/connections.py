@@ -130,7 +130,7 @@ class Connections:
             await self.close(key)
 
 
-def normalise_endpoint(endpoint: str) -> str:
+def normalize_endpoint(endpoint: str) -> str:
     """The endpoint without the path of the API, which manifests may include."""
     return endpoint.rstrip("/").removesuffix("/api2/json")
 
@@ -190,7 +190,7 @@ async def build_settings(
     tls = cluster.spec.tls
     return ProviderSettings(
         cluster=str(cluster.key),
-        endpoint=normalise_endpoint(cluster.spec.endpoint),
+        endpoint=normalize_endpoint(cluster.spec.endpoint),
         access=access,
         nodes=cluster.spec.nodes,
         storage=cluster.spec.default_storage,

@@ -42,7 +42,7 @@ def shape_object(value: Object, resource: Resource, *, drops_unknown: bool = Tru
         ApiError: if a field has a wrong type, or is unknown and `drops_unknown` is false.
     """
     try:
-        shaped = resource.strategy.normalise(value)
+        shaped = resource.strategy.normalize(value)
     except ApiError as error:
         prefix = f'{resource.kind} in version "{resource.gvr.version}" cannot be handled as a'
         text = error.message

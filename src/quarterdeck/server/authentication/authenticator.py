@@ -1,6 +1,6 @@
 """The port of authenticators, and the function that calls them in order.
 
-The first authenticator that recognises credentials decides. A request without credentials is
+The first authenticator that recognizes credentials decides. A request without credentials is
 anonymous; a request with credentials that no authenticator accepts is refused.
 """
 

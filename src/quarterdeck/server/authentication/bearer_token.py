@@ -61,7 +61,7 @@ class BearerTokens:
         """Find the user of a token.
 
         Raises:
-            Unauthorized: if no authenticator recognises it.
+            Unauthorized: if no authenticator recognizes it.
         """
         user = self._users.get(token)
         if user is not None and (audiences is None or not self._audiences.isdisjoint(audiences)):
@@ -91,7 +91,7 @@ def authenticate_token(
     """Authenticate a bearer token for a TokenReview.
 
     Raises:
-        Unauthorized: if no authenticator recognises it, or it is for other audiences.
+        Unauthorized: if no authenticator recognizes it, or it is for other audiences.
     """
     for authenticator in authenticators:
         if isinstance(authenticator, BearerTokens):

@@ -96,7 +96,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     # shape ---------------------------------------------------------------------------------------
 
-    def normalise(self, value: Object) -> NormalizedObject:
+    def normalize(self, value: Object) -> NormalizedObject:
         """Bring a body into the shape of the kind.
 
         Raises:

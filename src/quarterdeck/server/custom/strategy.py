@@ -78,8 +78,8 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     # shape ---------------------------------------------------------------------------------------
 
-    def normalise(self, value: Object) -> NormalizedObject:
-        """Prune unknown fields, and normalise the metadata.
+    def normalize(self, value: Object) -> NormalizedObject:
+        """Prune unknown fields, and normalize the metadata.
 
         Raises:
             BadRequest: for metadata of a wrong type.

@@ -102,7 +102,7 @@ def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitabl
 
 
 def _add_condition(core: Core, call: Call, entry: Entry, pod: Object) -> None:
-    """Set the condition DisruptionTarget, by which controllers recognise an evicted pod."""
+    """Set the condition DisruptionTarget, by which controllers recognize an evicted pod."""
     conditions = get_items(pod, "status", "conditions")
     if any(_is_disrupted(each) for each in conditions):
         return

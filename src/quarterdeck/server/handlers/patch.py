@@ -149,7 +149,7 @@ def _shape_all_but_metadata(
         )
     except BadRequest:
         value["metadata"] = metadata
-        call.resource.strategy.normalise(value)  # since the error shows the object in shape
+        call.resource.strategy.normalize(value)  # since the error shows the object in shape
         raise
     shaped["metadata"] = metadata
     return shaped

@@ -77,7 +77,7 @@ class BuiltinStrategy:
 
     # shape ---------------------------------------------------------------------------------------
 
-    def normalise(self, value: Object) -> NormalizedObject:
+    def normalize(self, value: Object) -> NormalizedObject:
         """Decode a body by the Go type of the kind.
 
         Raises:

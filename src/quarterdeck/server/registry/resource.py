@@ -3,8 +3,8 @@
 A `Resource` describes what is served under one path. Its `Strategy` has the rules of the kind; the
 verb handlers call its methods in a fixed order, the same for every kind:
 
-    create:  normalise -> default -> prepare_create -> (object metadata filled) -> validate_create
-    update:  normalise -> default -> prepare_update -> generation -> validate_update
+    create:  normalize -> default -> prepare_create -> (object metadata filled) -> validate_create
+    update:  normalize -> default -> prepare_update -> generation -> validate_update
     read:    `to_served` on what is stored, unless `stored_as_served`
 
 Strategies are synchronous and pure: they get dicts, change only those that are documented to be
@@ -122,7 +122,7 @@ class Strategy(Protocol):
 
     # shape ---------------------------------------------------------------------------------------
 
-    def normalise(self, value: Object) -> NormalizedObject:
+    def normalize(self, value: Object) -> NormalizedObject:
         """Drop unknown fields and return their paths; `value` may be changed.
 
         Raises:

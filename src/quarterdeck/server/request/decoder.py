@@ -124,7 +124,7 @@ def _explain_json_error(body: bytes, error: Exception) -> str:
 
 
 def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> Object:
-    """Decode a body as an object of a kind, and normalise it.
+    """Decode a body as an object of a kind, and normalize it.
 
     Raises:
         BadRequest, Invalid, UnsupportedMediaType: with the text of Kubernetes.
@@ -172,7 +172,7 @@ def shape_object(
     check_metadata(value, gvk)
     sent = value.get("metadata")
     is_reset = isinstance(sent, dict) and sent.get("managedFields") == []
-    normalized = call.resource.strategy.normalise(value)
+    normalized = call.resource.strategy.normalize(value)
     shaped, unknown = normalized.value, normalized.unknown
     if call.verb == "patch":
         unknown = tuple(sorted(unknown))  # Go writes a patched object with sorted members

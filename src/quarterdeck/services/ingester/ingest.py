@@ -2,7 +2,7 @@
 
 The history is written first, because writing a sample twice changes nothing. State and mark are
 committed together: a hub that is killed between the two writes stores the batch again when it is
-sent again, and one that is killed after the commit recognises it.
+sent again, and one that is killed after the commit recognizes it.
 """
 
 import asyncio

@@ -50,7 +50,7 @@ def definitions() -> Resource:
 
 
 def made(definitions: Resource, value: Object) -> Object:
-    value = definitions.strategy.normalise(copy.deepcopy(value)).value
+    value = definitions.strategy.normalize(copy.deepcopy(value)).value
     definitions.strategy.default(value)
     definitions.strategy.prepare_create(value, CONTEXT)
     update_status(value, TakenNames(), CONTEXT.now)

@@ -41,7 +41,7 @@ def body(title: str) -> Any:
 def create(resource: Resource, value: Object) -> Object:
     """What the server does with a POST, without storing."""
     strategy = resource.strategy
-    shaped = strategy.normalise(value).value
+    shaped = strategy.normalize(value).value
     strategy.default(shaped)
     metadata = shaped["metadata"]
     if resource.namespaced:
@@ -71,7 +71,7 @@ def define(definitions: Resource, value: Object, *others: Object) -> Object:
 def update(resource: Resource, value: Object, old: Object, subresource: str = "") -> Object:
     """What the server does with a changed object, without storing."""
     strategy, told = resource.strategy, context(subresource=subresource)
-    shaped = strategy.normalise(value).value
+    shaped = strategy.normalize(value).value
     strategy.default(shaped)
     strategy.prepare_update(shaped, old, told)
     if strategy.bumps_generation(shaped, old, told):
@@ -173,19 +173,19 @@ def test_a_bad_object_gets_the_words_of_the_real_server(widgets: Resource, title
 
 
 def test_unknown_fields_are_named(widgets: Resource) -> None:
-    assert widgets.strategy.normalise(body("unknown strict")).unknown == ("spec.foo",)
+    assert widgets.strategy.normalize(body("unknown strict")).unknown == ("spec.foo",)
 
 
 def test_metadata_is_pruned_and_named(widgets: Resource) -> None:
     value = {"metadata": {"name": "a", "foo": 1, "labels": {}, "creationTimestamp": None}}
-    normalized = widgets.strategy.normalise(value)
+    normalized = widgets.strategy.normalize(value)
     assert normalized.value == {"metadata": {"name": "a"}}
     assert normalized.unknown == ("metadata.foo",)
 
 
 def test_metadata_of_a_wrong_type_is_a_bad_request(widgets: Resource) -> None:
     with pytest.raises(ApiError, match=r"Go struct field ObjectMeta.labels of type string"):
-        widgets.strategy.normalise({"metadata": {"labels": {"a": 1}}})
+        widgets.strategy.normalize({"metadata": {"labels": {"a": 1}}})
 
 
 def test_changes_follow_the_real_server(widgets: Resource) -> None:

@@ -77,7 +77,7 @@ class World:
         strategy = resource.strategy
         value.setdefault("kind", resource.kind)
         value.setdefault("apiVersion", resource.api_version)
-        value = strategy.normalise(value).value
+        value = strategy.normalize(value).value
         metadata = value["metadata"]
         if resource.namespaced:
             metadata["namespace"] = namespace
@@ -115,7 +115,7 @@ class World:
             if strategically
             else merge_patch.apply(old, body)
         )
-        value = strategy.normalise(value).value
+        value = strategy.normalize(value).value
         strategy.default(value)
         value["metadata"] = {**old["metadata"], **value["metadata"]}
         strategy.prepare_update(value, old, context)

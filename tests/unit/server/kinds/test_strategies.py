@@ -30,7 +30,7 @@ def made(api_version: str, kind: str, **members: Any) -> Object:
     found = resource(api_version, kind)
     metadata = {"name": "x", **members.pop("metadata", {})}
     body = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **members}
-    value = found.strategy.normalise(json.loads(json.dumps(body))).value
+    value = found.strategy.normalize(json.loads(json.dumps(body))).value
     value["metadata"] |= {"uid": "u", "creationTimestamp": HOUR_AGO}
     if found.namespaced:
         value["metadata"]["namespace"] = "g"

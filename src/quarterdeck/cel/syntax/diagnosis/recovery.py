@@ -106,19 +106,19 @@ class _Recovery:
                 case Call(_, follow, rule, precedence):
                     self.call(rule, follow, precedence)
                 case Choice(_, alternatives, first):
-                    self._synchronise()
+                    self._synchronize()
                     self._walk(alternatives[self._choose(element.state, first)])
                 case Loop():
                     self._repeat(element)
 
     def _repeat(self, loop: Loop) -> None:
-        self._synchronise()
+        self._synchronize()
         if not loop.at_least_once and self._choose(loop.state, loop.first):
             return
         while True:
             self._walk(loop.body)
             self._state = loop.back
-            self._synchronise()
+            self._synchronize()
             decision = loop.back if loop.at_least_once else loop.state
             if self._choose(decision, loop.first):
                 return
@@ -150,7 +150,7 @@ class _Recovery:
         self._is_recovering = False
         self._failed_at, self._failed_states = -1, set()
 
-    def _synchronise(self) -> None:
+    def _synchronize(self) -> None:
         """Handle a token that cannot follow here, before an alternative is chosen by it."""
         if self._is_recovering:
             return

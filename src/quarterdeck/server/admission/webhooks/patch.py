@@ -23,7 +23,7 @@ _MAX_BYTES = 8 * 1024 * 1024
 def apply_patch(
     attributes: AdmissionAttributes, patch: bytes, seen_as: Resource, *, registry: Registry
 ) -> Object:
-    """Apply the patch of a webhook, then normalise and default the object.
+    """Apply the patch of a webhook, then normalize and default the object.
 
     Raises:
         ApiError: if the patch cannot be applied, or the result does not fit the kind.

@@ -54,7 +54,7 @@ class AccountNotFound(CredentialsRefused):
 
 
 class ServiceAccountTokens:
-    """Issues and recognises the tokens of service accounts."""
+    """Issues and recognizes the tokens of service accounts."""
 
     def __init__(
         self,
