@@ -202,13 +202,13 @@ async def test_those_who_trust_a_made_certificate_know_the_next_one_in_time() ->
     page = PageCertificate(None, clock=clock, log=get_logger("test"))
     async with http.Server(_page) as server:
         listener = await server.listen("127.0.0.1", 0, tls=page.context)
-        first = page.made
+        first = page.ca_bundle
         assert await shown(listener.url) == digest(first)
         for days in (244, 244):
-            before = page.made
+            before = page.ca_bundle
             await clock.advance(days * 86_400)
             page.refresh()
-            known = page.made
+            known = page.ca_bundle
             assert known.count(b"BEGIN CERTIFICATE") == 2
             served = await shown(listener.url)
             assert served in list_digests(before), "nothing new is served yet"
@@ -216,7 +216,9 @@ async def test_those_who_trust_a_made_certificate_know_the_next_one_in_time() ->
             assert page.refresh()
             renewed = await shown(listener.url)
             assert renewed != served
-            assert {served, renewed} == set(list_digests(known)) == set(list_digests(page.made))
+            assert (
+                {served, renewed} == set(list_digests(known)) == set(list_digests(page.ca_bundle))
+            )
 
 
 def list_digests(bundle: bytes) -> list[str]:

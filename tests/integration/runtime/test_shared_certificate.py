@@ -77,7 +77,7 @@ async def test_replicas_that_start_together_agree() -> None:
     async with Cluster() as cluster:
         replicas = [share(cluster.client) for _ in range(8)]
         assert all(await asyncio.gather(*(each.refresh() for each in replicas)))
-        assert len({each.made for each in replicas}) == 1
+        assert len({each.ca_bundle for each in replicas}) == 1
 
 
 async def test_replicas_renew_together() -> None:
@@ -86,15 +86,19 @@ async def test_replicas_renew_together() -> None:
         first, second = share(cluster.client, clock), share(cluster.client, clock)
         await first.refresh()
         await second.refresh()
-        old = first.made
+        old = first.ca_bundle
         await clock.advance(RENEW_AFTER.total_seconds())
         assert await first.refresh() is False  # announced, not yet served
         assert await second.refresh() is False
-        assert first.made == second.made and first.made.startswith(old) and first.made != old
+        assert (
+            first.ca_bundle == second.ca_bundle
+            and first.ca_bundle.startswith(old)
+            and first.ca_bundle != old
+        )
         await clock.advance(OVERLAP.total_seconds())
         assert await second.refresh() is True
         assert await first.refresh() is True
-        assert first.made == second.made and old in first.made
+        assert first.ca_bundle == second.ca_bundle and old in first.ca_bundle
 
 
 async def test_a_deleted_secret_is_written_again_as_it_was() -> None:

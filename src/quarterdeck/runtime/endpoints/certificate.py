@@ -39,7 +39,7 @@ class CertificateError(Exception):
 
 
 class PageCertificate:
-    """The TLS of one page; `context` stays the same object while certificates change."""
+    """The certificate of one page; `context` is the same object after each renewal."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class PageCertificate:
         log: Logger,
         hosts: Sequence[str] = (),
     ) -> None:
-        """Load the certificate, or make one for this host and the other names in `hosts`.
+        """Load the certificate, or generate one for this host and the names in `hosts`.
 
         Raises:
             CertificateError: if files were named and cannot be used.
@@ -64,7 +64,7 @@ class PageCertificate:
         self.refresh()
 
     @property
-    def made(self) -> bytes:
+    def ca_bundle(self) -> bytes:
         """The self-signed certificates in PEM that clients must trust: the one that is served, and
         the previous or next one; empty if files were given.
         """

@@ -14,7 +14,7 @@ from quarterdeck.kit import json
 from quarterdeck.meta.objects import DecodeError, Object, decode, to_builtins
 
 PATH = "/convert"
-"""Where controller-runtime serves conversions."""
+"""The path at which controller-runtime serves conversions."""
 _VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
 _KIND = "ConversionReview"
 _CONVERTED_METADATA = ("labels", "annotations")
@@ -24,7 +24,7 @@ S = TypeVar("S", bound=Object)
 
 
 class Spoke(NamedTuple, Generic[S, H]):
-    """A version of a kind, and how its objects become those of the hub and back."""
+    """A version of a kind, with its conversions to the hub and from the hub."""
 
     kind: type[S]
     to_hub: Callable[[S], H]
@@ -70,7 +70,7 @@ class Conversion(Generic[H]):
         return (self.hub.KIND.version, *self._spokes)
 
     def convert(self, value: Mapping[str, Any], target: str) -> dict[str, Any]:
-        """An object, as JSON has it, in another version.
+        """Convert a decoded JSON object to another version.
 
         Raises:
             ConversionError: if that is not possible.
@@ -78,7 +78,7 @@ class Conversion(Generic[H]):
         version = str(value.get("apiVersion")).rpartition("/")[2]
         if version == target:
             return dict(value)
-        converted = self._leave(self._enter(value, version), target)
+        converted = self._convert_from_hub(self._convert_to_hub(value, version), target)
         result: dict[str, Any] = to_builtins(converted)
         info = self.hub.KIND
         api_version = f"{info.group}/{target}" if info.group else target
@@ -89,13 +89,13 @@ class Conversion(Generic[H]):
             "metadata": _merge_metadata(value.get("metadata") or {}, result.get("metadata") or {}),
         }
 
-    def _enter(self, value: Mapping[str, Any], version: str) -> H:
+    def _convert_to_hub(self, value: Mapping[str, Any], version: str) -> H:
         if version == self.hub.KIND.version:
             return _decode(self.hub, value)
         spoke = self._find(version)
         return spoke.to_hub(_decode(spoke.kind, value))
 
-    def _leave(self, hub: H, target: str) -> Object:
+    def _convert_from_hub(self, hub: H, target: str) -> Object:
         return hub if target == self.hub.KIND.version else self._find(target).from_hub(hub)
 
     def _find(self, version: str) -> Spoke[Any, H]:
@@ -124,8 +124,8 @@ class ConversionHook:
             raise ValueError(f"conversions of {info.kind}.{info.group} were added twice")
         self.conversions[(info.group, info.kind)] = conversion
 
-    def answer(self, body: bytes) -> bytes:
-        """Convert all objects of a review, or say why that fails.
+    def handle(self, body: bytes) -> bytes:
+        """Convert all objects of a review; the response has the error of the first that fails.
 
         Raises:
             MalformedConversionError: if the body is not a ConversionReview.

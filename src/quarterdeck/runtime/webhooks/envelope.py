@@ -9,7 +9,7 @@ import msgspec
 
 from quarterdeck.apis.admission import AdmissionRequest
 from quarterdeck.kit import json
-from quarterdeck.runtime.webhooks.answers import Answer
+from quarterdeck.runtime.webhooks.responses import ResponseBody
 
 MAX_BYTES = 7 * 1024 * 1024
 """Room for two objects of etcd's maximum size, and for the rest of the review."""
@@ -60,6 +60,6 @@ def decode(body: bytes) -> DecodedReview:
     return DecodedReview(review.request, review.api_version)
 
 
-def encode(answer: Answer, version: str = _LATEST) -> bytes:
+def encode(response: ResponseBody, version: str = _LATEST) -> bytes:
     """Encode a response."""
-    return json.encode({"kind": _KIND, "apiVersion": version, "response": answer})
+    return json.encode({"kind": _KIND, "apiVersion": version, "response": response})

@@ -15,8 +15,8 @@ from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.markers import is_absent
 from quarterdeck.meta.objects import DecodeError, Object, decode, to_builtins
 from quarterdeck.meta.overlay import apply_overlay
-from quarterdeck.runtime.webhooks import answers
-from quarterdeck.runtime.webhooks.answers import Answer
+from quarterdeck.runtime.webhooks import responses
+from quarterdeck.runtime.webhooks.responses import ResponseBody
 from quarterdeck.runtime.webhooks.review import Denied, Operation, Review
 from quarterdeck.wire import json_patch
 from quarterdeck.wire.status import ApiError
@@ -31,8 +31,8 @@ Patch = Sequence[json_patch.Operation]
 DEFAULT_OPERATIONS = (Operation.CREATE.value, Operation.UPDATE.value)
 
 
-def path_for(purpose: str, kind: KindInfo) -> str:
-    """Where controller-runtime serves a hook: `/validate-apps-v1-deployment`."""
+def build_path(purpose: str, kind: KindInfo) -> str:
+    """Build the path at which controller-runtime serves a hook: `/validate-apps-v1-deployment`."""
     group = kind.group.replace(".", "-")
     return f"/{purpose}-{group}-{kind.version}-{kind.kind.lower()}"
 
@@ -40,7 +40,7 @@ def path_for(purpose: str, kind: KindInfo) -> str:
 class Hook(abc.ABC, Generic[T]):
     """Answers the admission requests of one kind."""
 
-    passes: ClassVar[frozenset[str]]
+    unhandled_operations: ClassVar[frozenset[str]]
     """Operations that are allowed without a call of the handler."""
 
     def __init__(self, kind: type[T]) -> None:
@@ -55,23 +55,23 @@ class Hook(abc.ABC, Generic[T]):
         """The kind it is about."""
         return self._kind.KIND
 
-    async def answer(self, request: AdmissionRequest) -> Answer:
+    async def handle(self, request: AdmissionRequest) -> ResponseBody:
         """Call the handler; an exception is a bug of the handler."""
-        if request.operation in self.passes:
-            return answers.allow(request.uid)
+        if request.operation in self.unhandled_operations:
+            return responses.allow(request.uid)
         try:
             review = _decode_review(request, self._kind)
         except ValueError as error:
             if self.leaves_malformed and isinstance(error, DecodeError):
-                return answers.allow(request.uid)
-            return answers.fail(request.uid, 400, str(error))
+                return responses.allow(request.uid)
+            return responses.fail(request.uid, 400, str(error))
         try:
             patch = await self._decide(review)
         except ApiError as error:
-            return answers.refuse(request.uid, error, warnings=review.warnings)
+            return responses.deny_with_status(request.uid, error, warnings=review.warnings)
         except Denied as error:
-            return answers.deny(request.uid, str(error), warnings=review.warnings)
-        return answers.allow(request.uid, warnings=review.warnings, patch=patch)
+            return responses.deny(request.uid, str(error), warnings=review.warnings)
+        return responses.allow(request.uid, warnings=review.warnings, patch=patch)
 
     @abc.abstractmethod
     async def _decide(self, review: Review[T]) -> Patch:
@@ -81,7 +81,7 @@ class Hook(abc.ABC, Generic[T]):
 class Validation(Hook[T]):
     """Allows or denies writes of one kind."""
 
-    passes = frozenset({Operation.CONNECT})
+    unhandled_operations = frozenset({Operation.CONNECT})
 
     def __init__(self, kind: type[T], check: Validator[T]) -> None:
         super().__init__(kind)
@@ -99,7 +99,7 @@ class Mutation(Hook[T]):
     What the type does not know stays as it is: only what the handler changed goes into the patch.
     """
 
-    passes = frozenset({Operation.CONNECT, Operation.DELETE})
+    unhandled_operations = frozenset({Operation.CONNECT, Operation.DELETE})
 
     def __init__(self, kind: type[T], change: Mutator[T]) -> None:
         super().__init__(kind)

@@ -1,7 +1,7 @@
 """Serves webhooks over HTTPS: paths, certificate, metrics, and errors for bad requests.
 
-They are served by every replica, leader or not, and from before the caches are filled: an API
-server may need the answer to give us what we list.
+Every replica serves them, whether or not it is the leader, and before its caches have synced: the
+API server may call a conversion webhook in order to answer the lists that fill the caches.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from quarterdeck.runtime.webhooks.hooks import (
     Mutator,
     Validation,
     Validator,
-    path_for,
+    build_path,
 )
 from quarterdeck.runtime.webhooks.registration import (
     RegisteredConversion,
@@ -56,8 +56,8 @@ _DRAIN_S = 10.0
 class Webhooks:
     """The webhooks of one operator, each on a path of its own.
 
-    `Manager(webhooks=…)` serves them. Without `certificate`, and without `bind.tls`, a certificate
-    for this host is made; `ca_bundle` is then what an API server must trust.
+    `Manager(webhooks=…)` serves them. Without `certificate` and `bind.tls` a certificate for this
+    host is generated; API servers must then trust `ca_bundle`.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Webhooks:
         certificate: CertificateFiles | None = None,
         registration: Registration | None = None,
     ) -> None:
-        """With `registration` the manager makes the webhooks known to its API server."""
+        """Create them; with `registration` the manager registers them with its API server."""
         self._bind = bind if bind is not None else BindAddress()
         self._files = certificate
         self._registration = registration
@@ -94,19 +94,19 @@ class Webhooks:
         path: str = "",
         operations: Sequence[str] = DEFAULT_OPERATIONS,
     ) -> str:
-        """Have a handler decide about writes of a kind; returns the path.
+        """Add a handler that allows or denies writes of a kind; returns its path.
 
-        `operations` are those it is registered for, if the manager registers it.
+        `operations` are those the manager registers it for.
 
         Raises:
             ValueError: if the path is taken.
         """
         hook = Validation(kind, check)
         hook.operations = tuple(str(each) for each in operations)
-        return self._add(path or path_for("validate", kind.KIND), hook)
+        return self._add(path or build_path("validate", kind.KIND), hook)
 
     def convert(self, hub: type[T], *spokes: Spoke[Any, T]) -> str:
-        """Convert between the versions of a kind by functions; returns the path.
+        """Add functions that convert between the versions of a kind; returns the path.
 
         Raises:
             ValueError: if the kind was added before, or the versions do not fit together.
@@ -121,18 +121,18 @@ class Webhooks:
     def mutate(
         self, kind: type[T], change: Mutator[T], *, path: str = "", leave_malformed: bool = False
     ) -> str:
-        """Have a handler change objects of a kind on their way; returns the path.
+        """Add a handler that changes objects of a kind before they are stored; returns its path.
 
-        An object that does not fit the type is denied. With `leave_malformed` it passes unchanged,
-        and the schema, which is checked later, denies it with field, value and choices: for
-        handlers that only fill in defaults.
+        An object that does not fit the type is denied. With `leave_malformed` it is allowed
+        unchanged, and the API server denies it by the schema, with a better message. Use it for
+        handlers that only set defaults.
 
         Raises:
             ValueError: if the path is taken.
         """
         hook = Mutation(kind, change)
         hook.leaves_malformed = leave_malformed
-        return self._add(path or path_for("mutate", kind.KIND), hook)
+        return self._add(path or build_path("mutate", kind.KIND), hook)
 
     def _add(self, path: str, hook: Hook[Any]) -> str:
         if not path.startswith("/"):
@@ -155,11 +155,11 @@ class Webhooks:
 
     @property
     def ca_bundle(self) -> bytes:
-        """What to trust, in PEM, if the certificate was made here; empty otherwise."""
-        return self._certificate.made if self._certificate is not None else b""
+        """The certificates that API servers must trust, in PEM; empty if files were given."""
+        return self._certificate.ca_bundle if self._certificate is not None else b""
 
     def _read_authority(self) -> bytes:
-        """What an API server must trust: the generated certificate, or the file of the CA."""
+        """Read what an API server must trust: the generated certificate, or the file of the CA."""
         if self._files is None:
             return self.ca_bundle
         named = self._registration.ca_file if self._registration is not None else None
@@ -173,7 +173,7 @@ class Webhooks:
     async def open(
         self, metrics: Metrics, *, clock: Clock, log: Logger, api: Api | None = None
     ) -> None:
-        """Listen; `api` is where a shared certificate is kept.
+        """Listen; a certificate shared by replicas is stored by `api`.
 
         Raises:
             CertificateError: if files or a Secret were named and cannot be used.
@@ -201,7 +201,7 @@ class Webhooks:
         return shared
 
     def _list_hosts(self) -> tuple[str, ...]:
-        """Names a certificate made here must have besides those of the host."""
+        """List the names that a generated certificate needs besides those of the host."""
         service = self._registration.service if self._registration is not None else None
         if service is None:
             return (self._bind.host,) if self._bind.host not in ("", "0.0.0.0", "::") else ()
@@ -209,7 +209,7 @@ class Webhooks:
         return (f"{name}.svc", f"{name}.svc.cluster.local")
 
     async def register(self, api: Api, manager: str) -> None:
-        """Make the webhooks known to an API server; a failure is repaired in the background."""
+        """Register the webhooks with an API server; failures are retried in the background."""
         if self._registration is not None:
             self._registrar = Registrar(api, self._registration, manager)
             await self._register_once()
@@ -247,25 +247,25 @@ class Webhooks:
             await self._register_once()
 
     def start(self, tasks: Supervisor) -> None:
-        """Renew the certificate that was made, or read again the one that was given."""
+        """Start renewing or reloading the certificate, and keep the registration up to date."""
         if self._certificate is not None:
             tasks.spawn(self._certificate.run(), name="webhook-certificate")
         if self._registrar is not None:
             tasks.spawn(self._keep_registered(), name="webhook-registration")
 
     async def close(self) -> None:
-        """Finish the requests under way, and stop."""
+        """Finish requests in flight, and stop serving."""
         if self._server is not None:
             await self._server.drain(_DRAIN_S)
             await self._server.close()
             self._server, self.url = None, ""
 
     def check(self) -> str:
-        """A readiness check: the problem, or an empty string."""
+        """Check readiness: return the problem, or an empty string."""
         return self._problem if self._server is not None else "webhooks are not served yet"
 
     async def handle(self, request: http.Request) -> http.Response:
-        """Answer one request; the status is 200 whether a review allows or denies the write."""
+        """Handle one request; the status is 200 whether the write is allowed or denied."""
         if request.path == PATH and self._conversion.conversions:
             return await self._convert(request)
         route = self._routes.get(request.path)
@@ -276,7 +276,7 @@ class Webhooks:
     async def _convert(self, request: http.Request) -> http.Response:
         try:
             body = await request.read(MAX_CONVERSION_BYTES)
-            return http.Response(200, _JSON, self._conversion.answer(body))
+            return http.Response(200, _JSON, self._conversion.handle(body))
         except http.BodyTooLarge:
             text = f"request entity is too large; limit is {MAX_CONVERSION_BYTES} bytes"
             return http.Response(413, _TEXT, text.encode())

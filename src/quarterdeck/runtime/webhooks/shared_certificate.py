@@ -1,9 +1,9 @@
 """One certificate for all replicas behind a Service, kept in a Secret.
 
-An API server calls any replica and trusts one authority. Whichever replica comes first makes the
-certificate; the others read it. Every replica looks again from time to time, and whichever first
-sees that it is old makes the next one. Writes carry the resourceVersion that was read, so that two
-replicas never both succeed.
+An API server may call any replica and trusts one CA bundle, so all replicas serve the same
+certificate. The first replica creates it and the others read it. Each replica reads the Secret
+periodically and renews a certificate that is due. Writes carry the resourceVersion that was read,
+so that only one of several replicas succeeds.
 """
 
 import ssl
@@ -31,7 +31,7 @@ _TYPE = "kubernetes.io/tls"
 
 
 class SharedCertificate:
-    """The TLS of one replica; `context` stays the same object while certificates change."""
+    """The certificate of one replica; `context` is the same object after each renewal."""
 
     def __init__(
         self, api: Api, secret: Key, *, clock: Clock, log: Logger, hosts: Sequence[str]
@@ -45,8 +45,8 @@ class SharedCertificate:
         self.context: ssl.SSLContext = build_context()
 
     @property
-    def made(self) -> bytes:
-        """What clients must trust, in PEM; empty before the first `refresh`."""
+    def ca_bundle(self) -> bytes:
+        """The certificates that clients must trust, in PEM; empty before the first `refresh`."""
         return self._held.authority if self._held is not None else b""
 
     async def run(self) -> None:
@@ -62,7 +62,7 @@ class SharedCertificate:
                 )
 
     async def refresh(self) -> bool:
-        """Serve the certificate in the Secret, renewed if it is due; True if it is another one.
+        """Load the certificate from the Secret, and renew it if it is due; True if it changed.
 
         Raises:
             CertificateError: if the Secret cannot be used; the served certificate stays in use.
@@ -83,7 +83,7 @@ class SharedCertificate:
     async def _synchronize(self) -> Rotation:
         for _ in range(_ATTEMPTS):
             stored, version = await self._read()
-            known = stored or self._held  # what was deleted is written again: it is still trusted
+            known = stored or self._held  # after a deletion, the one that clients trust
             planned = plan_rotation(known, now=self._clock.now(), hosts=self._hosts)
             wanted = planned or known
             assert wanted is not None

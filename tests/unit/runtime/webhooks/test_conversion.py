@@ -64,7 +64,7 @@ def review(*objects: Any, desired: str = f"{GROUP}/v2", **more: Any) -> bytes:
 def answer(body: bytes) -> dict[str, Any]:
     hook = ConversionHook()
     hook.add(Conversion(LampV2, [SPOKE]))
-    response = json.decode(hook.answer(body))["response"]
+    response = json.decode(hook.handle(body))["response"]
     assert response["uid"] == "u-1"
     return dict(response)
 

@@ -18,7 +18,7 @@ from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.runtime.observability.metrics import Metrics
 from quarterdeck.runtime.webhooks import Denied, Operation, Review, Webhooks
 from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReviewError, decode
-from quarterdeck.runtime.webhooks.hooks import Mutation, path_for
+from quarterdeck.runtime.webhooks.hooks import Mutation, build_path
 from quarterdeck.wire import json_patch
 from quarterdeck.wire.status import Invalid
 
@@ -234,7 +234,7 @@ def test_what_a_patch_makes_is_what_the_handler_returned(
     original = {**box(size=3, color="red"), "unknown": unknown}
     original["metadata"]["labels"] = before
     asked, _ = decode(question(obj=original))
-    answer = asyncio.run(Mutation(Box, relabel).answer(asked))
+    answer = asyncio.run(Mutation(Box, relabel).handle(asked))
     patch = json.decode(base64.b64decode(answer.get("patch", "W10=")))
     patched = json_patch.apply(original, json_patch.parse(patch))
     assert patched["unknown"] == unknown
@@ -326,7 +326,7 @@ async def test_a_review_is_answered_in_its_version() -> None:
 
 def test_paths_are_those_of_controller_runtime_and_unique() -> None:
     core = KindInfo(group="", version="v1", kind="Pod", plural="pods")
-    assert path_for("validate", core) == "/validate--v1-pod"
+    assert build_path("validate", core) == "/validate--v1-pod"
     webhooks = Webhooks()
     assert webhooks.validate(Box, small_only) == VALIDATE
     assert webhooks.mutate(Box, paint) == MUTATE
