@@ -69,7 +69,7 @@ class Reflector:
         self._version = ""
         self.version = 0
         """The resourceVersion up to which everything has been received."""
-        self._ask_newest = False  # the version is of no use: ask for the newest state
+        self._list_newest = False  # the version is of no use: ask for the newest state
         self._pages = self._retention.make_store()
         self._continue = ""
         self._list_version = ""
@@ -108,7 +108,7 @@ class Reflector:
         if self._phase is _Phase.PAGES or not self._may_stream(now):
             return FetchPage(self._build_page_options())
         self._initial, self._lines = self._retention.make_store(), 0
-        version = "" if self._ask_newest else self._version
+        version = "" if self._list_newest else self._version
         return OpenStream(self._build_stream_options(version, initial=True))
 
     def _may_stream(self, now: float) -> bool:
@@ -130,7 +130,7 @@ class Reflector:
     def _build_page_options(self) -> ListOptions:
         if self._continue:
             return ListOptions(limit=self._settings.page_size, continue_=self._continue)
-        version = "" if self._ask_newest else self._version or "0"
+        version = "" if self._list_newest else self._version or "0"
         is_paged = not self._unpaged_once and (version in ("", "0") or self._always_page)
         return ListOptions(
             resource_version=version, limit=self._settings.page_size if is_paged else 0
@@ -140,7 +140,7 @@ class Reflector:
 
     def on_page(self, page: ListPage, now: float) -> Replace | None:
         """A page was received; the last one returns the whole state."""
-        asked_any = not self._continue and not self._ask_newest and not self._version
+        asked_any = not self._continue and not self._list_newest and not self._version
         if asked_any and page.continue_:
             self._always_page = True
         for item in page.items:
@@ -162,7 +162,7 @@ class Reflector:
         self.resets += is_reset
         self._version, self.version = version, new if version else 0
         self._phase = _Phase.WATCH
-        self._ask_newest = self._use_list_once = self._unpaged_once = False
+        self._list_newest = self._use_list_once = self._unpaged_once = False
         self._absences = 0
         self._continue = ""
         self.health, self.trouble = Health.SYNCED, ""
@@ -227,7 +227,7 @@ class Reflector:
     def _advance(self, resource_version: str, version: int) -> None:
         """Record the received version. R1: if it is older than ours, the server lost history."""
         if UNORDERED < version < self.version:
-            self._ask_newest = True
+            self._list_newest = True
             raise StreamBroken(
                 Failure(
                     410,
@@ -268,7 +268,7 @@ class Reflector:
         self._silences += 1
         if self._silences > 1:  # the server may wait for a version it never reaches
             self._silences = 0
-            self._ask_newest = True
+            self._list_newest = True
             self._phase = _Phase.SYNC
 
     def on_failure(self, failure: Failure, now: float) -> Replace | None:
@@ -335,10 +335,10 @@ class Reflector:
             self._retries.delay(failure, now)
 
     def _handle_refused_version(self, failure: Failure, now: float) -> None:
-        """Ask for the newest state at once; if that is refused too, wait (R8)."""
-        if self._ask_newest:
+        """List the newest state at once; if that fails too, wait (R8)."""
+        if self._list_newest:
             self._retries.delay(failure, now)
-        self._ask_newest = True
+        self._list_newest = True
         self._phase = _Phase.SYNC
 
     def _handle_absence(self, failure: Failure, now: float) -> Replace | None:
@@ -350,7 +350,7 @@ class Reflector:
         self._initial = None
         self._pages, self._continue = self._retention.make_store(), ""
         self._phase = _Phase.SYNC
-        self._ask_newest = True
+        self._list_newest = True
         self._absences += 1
         self._retries.delay(failure, now, cap_s=self._settings.absent_cap_s)
         return Replace((), self.version, is_reset=True) if self._absences == 2 else None

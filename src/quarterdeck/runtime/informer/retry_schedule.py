@@ -57,7 +57,7 @@ class RetrySchedule:
         self.retry_now(now)
 
     def delay(self, failure: Failure, now: float, *, cap_s: float = float("inf")) -> None:
-        """Wait longer after each failure, and at least as long as the server said (R4)."""
+        """Wait longer after each failure, and at least as long as Retry-After says (R4)."""
         self._note_failure(now)
         self._ready_at = now + max(min(self._backoff.next(), cap_s), failure.retry_after_s)
 

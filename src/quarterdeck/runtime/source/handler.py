@@ -1,7 +1,7 @@
 """Event handlers: they map an event to the keys that have to be reconciled.
 
-A mapping sees the old and the new state, so that an object with a new owner wakes both owners. All
-are synchronous: they run on the watch path.
+A handler is called with the old and the new state, so that both owners are reconciled when an
+object changes its owner. Handlers are synchronous, because they run for every watch event.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,14 +18,14 @@ from quarterdeck.runtime.source.predicate import Predicate
 T = TypeVar("T", bound=Object)
 
 MapEvent = Callable[[Event], Iterable[Key]]
-"""From an event to the keys of the reconciled kind it concerns."""
+"""Maps an event to keys of the reconciled kind."""
 
 
 class Lookup(Protocol):
-    """Synchronous reads from the caches, for mappings."""
+    """Synchronous reads from the caches, for functions that map objects to keys."""
 
     def get(self, kind: type[T], key: Key) -> T | None:
-        """The newest known state; None if absent. The kind must be watched."""
+        """Return the object from the cache; None if it is absent. The kind must be watched."""
         ...
 
     def list(
@@ -36,71 +36,71 @@ class Lookup(Protocol):
         labels: str = "",
         index: tuple[str, str] | None = None,
     ) -> list[T]:
-        """Objects from the cache. The kind must be watched."""
+        """List objects from the cache. The kind must be watched."""
         ...
 
 
 class Owns(msgspec.Struct, frozen=True):
-    """A kind whose objects the reconciled object owns: their changes wake the owner."""
+    """A kind of owned objects: when one changes, its owner is reconciled."""
 
     kind: type[Object]
     predicates: tuple[Predicate, ...] = ()
     only_controller: bool = True
-    """Look at the managing owner reference alone."""
+    """Whether only the owner reference with `controller: true` counts."""
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """Any other kind whose changes concern the reconciled one."""
+    """Another kind whose changes cause reconciles, mapped to keys by a function."""
 
     kind: type[Object]
     to: Callable[[Any, Lookup], Iterable[Key]]
-    """From an object (old and new are both asked) to keys of the reconciled kind."""
+    """Maps an object to keys of the reconciled kind; called with the old and the new object."""
     predicates: tuple[Predicate, ...] = ()
 
 
 def enqueue_object(event: Event) -> Iterable[Key]:
-    """The key of the object itself."""
+    """Enqueue the key of the object itself."""
     return (event.key,)
 
 
 def enqueue_owner(owner: GroupKind, *, is_namespaced: bool, only_controller: bool) -> MapEvent:
-    """The owners of a kind that the object names; its group and kind count, not its version."""
+    """Enqueue the owners of an object that are of one group and kind, in any version."""
 
-    def owners(metadata: Metadata) -> Iterable[Key]:
+    def list_owners(metadata: Metadata) -> Iterable[Key]:
         for reference in metadata.owner_references or ():
             if only_controller and not reference.controller:
                 continue
             if reference.kind == owner.kind and reference.group_kind == owner:
                 yield Key(metadata.namespace if is_namespaced else "", reference.name)
 
-    def mapping(event: Event) -> Iterable[Key]:
-        keys = dict.fromkeys(owners(event.metadata))
+    def map_event(event: Event) -> Iterable[Key]:
+        keys = dict.fromkeys(list_owners(event.metadata))
         if event.old is not None and event.change is Change.MODIFIED:
-            keys |= dict.fromkeys(owners(event.old.metadata))
+            keys |= dict.fromkeys(list_owners(event.old.metadata))
         return keys
 
-    return mapping
+    return map_event
 
 
 def enqueue_mapped(
     function: Callable[[Any, Lookup], Iterable[Key]], kind: type[Object], lookup: Lookup
 ) -> MapEvent:
-    """The keys that a function returns for the new and the old state.
+    """Enqueue the keys that a function returns for the new and the old state.
 
-    A state that cannot be decoded maps to no keys.
+    A state that cannot be decoded has no keys.
     """
 
-    def mapping(event: Event) -> Iterable[Key]:
-        keys = dict.fromkeys(find(event.new))
+    def map_event(event: Event) -> Iterable[Key]:
+        keys = dict.fromkeys(list_keys(event.new))
         if event.old is not None and event.change is Change.MODIFIED:
-            keys |= dict.fromkeys(find(event.old))
+            keys |= dict.fromkeys(list_keys(event.old))
         return keys
 
-    def find(state: Snapshot) -> Iterable[Key]:
+    def list_keys(state: Snapshot) -> Iterable[Key]:
         try:
             obj = state.typed(kind)
         except DecodeError:
             return ()
         return function(obj, lookup)
 
-    return mapping
+    return map_event

@@ -1,7 +1,7 @@
-"""Which events are interesting. A predicate is a function of an event; these are the usual ones.
+"""Predicates: functions that decide whether an event causes a reconcile.
 
-They run on the watch path for every event: cheap comparisons first, metadata of the old state is
-decoded only where a comparison needs it.
+They run for every watch event, so they compare cheap members first, and decode the metadata of the
+old state only if a comparison needs it.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Predicate = Callable[[Event], bool]
 
 
 def generation_changed(event: Event) -> bool:
-    """The desired state changed, or deletion began; also true for kinds without a generation."""
+    """True if the generation changed or deletion began, and for kinds without a generation."""
     if event.change is not Change.MODIFIED or event.old is None:
         return True
     if event.new.generation != event.old.generation or event.new.generation == 0:
@@ -24,35 +24,35 @@ def generation_changed(event: Event) -> bool:
 
 
 def labels_changed(event: Event) -> bool:
-    """Labels differ; true for additions and deletions."""
+    """True if labels changed, and for every creation and deletion."""
     if event.change is not Change.MODIFIED or event.old is None:
         return True
     return (event.metadata.labels or {}) != event.old.labels
 
 
 def annotations_changed(event: Event) -> bool:
-    """Annotations differ; true for additions and deletions."""
+    """True if annotations changed, and for every creation and deletion."""
     if event.change is not Change.MODIFIED or event.old is None:
         return True
     return (event.metadata.annotations or {}) != (event.old.metadata.annotations or {})
 
 
 def finalizers_changed(event: Event) -> bool:
-    """Finalizers differ; true for additions and deletions."""
+    """True if finalizers changed, and for every creation and deletion."""
     if event.change is not Change.MODIFIED or event.old is None:
         return True
     return (event.metadata.finalizers or ()) != (event.old.metadata.finalizers or ())
 
 
 def resource_version_changed(event: Event) -> bool:
-    """Something differs at all; false for a repeated state."""
+    """True unless a modification has the resourceVersion of the old state."""
     return event.change is not Change.MODIFIED or (
         event.old is None or event.new.version != event.old.version
     )
 
 
 def desired_state_changed(event: Event) -> bool:
-    """The default for the reconciled kind: spec, labels, annotations or finalizers, not status."""
+    """True if spec, labels, annotations or finalizers changed: the default of controllers."""
     if event.change is not Change.MODIFIED or event.old is None:
         return True
     if event.new.generation != event.old.generation or event.new.generation == 0:
@@ -67,7 +67,7 @@ def desired_state_changed(event: Event) -> bool:
 
 
 def matches(selector: str) -> Predicate:
-    """Labels match a selector before or after the change, so that leaving it is an event, too."""
+    """Build a predicate that is true if the old or the new labels match a selector."""
     parsed = parse_selector(selector)
 
     def predicate(event: Event) -> bool:
@@ -79,21 +79,21 @@ def matches(selector: str) -> Predicate:
 
 
 def in_namespaces(*namespaces: str) -> Predicate:
-    """Objects of these namespaces only."""
+    """Build a predicate that is true for objects of these namespaces."""
     wanted = frozenset(namespaces)
     return lambda event: event.key.namespace in wanted
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """Every predicate holds; the first that does not ends it."""
+    """Build a predicate that is true if all predicates are; stops at the first that is false."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """One predicate holds."""
+    """Build a predicate that is true if any predicate is; stops at the first that is true."""
     return lambda event: any(predicate(event) for predicate in predicates)
 
 
 def none_of(*predicates: Predicate) -> Predicate:
-    """No predicate holds."""
+    """Build a predicate that is true if all predicates are false."""
     return lambda event: not any(predicate(event) for predicate in predicates)
