@@ -24,7 +24,7 @@ class Audit:
         self._metrics = metrics
         self._log = log or get_logger(LOGGER)
 
-    def grant(self, method: str, caller: Caller, claim: Claim, *, serial: str) -> None:
+    def record_issued(self, method: str, caller: Caller, claim: Claim, *, serial: str) -> None:
         """Record that a certificate was issued."""
         self._metrics.count_issued(method)
         self._log.info(
@@ -35,30 +35,30 @@ class Audit:
             **_name(claim),
         )
 
-    def refuse(self, method: str, caller: Caller, refused: Refused) -> None:
+    def record_refusal(self, method: str, caller: Caller, refused: Refused) -> None:
         """Record that a machine was refused, with the reason that its answer does not have."""
-        self._metrics.count_refusal(method, refused.why)
+        self._metrics.count_refusal(method, refused.reason)
         self._log.warning(
             "attestation refused",
             method=method,
-            reason=refused.why.value,
+            reason=refused.reason.value,
             detail=refused.detail,
             **_describe_caller(caller),
         )
 
-    def register(self, caller: Caller, claim: Claim, *, where: str) -> None:
+    def record_registration(self, caller: Caller, claim: Claim, *, where: str) -> None:
         """Record that a machine was given a token to register its runner with."""
         self._log.info(
             "runner token given", where=where, **_describe_caller(caller), **_name(claim)
         )
 
-    def fail_workload(self, caller: Caller, claim: Claim, detail: str) -> None:
+    def record_workload_failure(self, caller: Caller, claim: Claim, detail: str) -> None:
         """Record that the workload of a machine could not be prepared."""
         self._log.warning(
             "workload cannot be prepared", detail=detail, **_describe_caller(caller), **_name(claim)
         )
 
-    def record_lost_refusal(self, claim: Claim, error: Exception) -> None:
+    def record_unwritten_refusal(self, claim: Claim, error: Exception) -> None:
         """Record that a refusal could not be written into the status of its claim."""
         self._log.warning(
             "refusal not recorded in the claim", error=type(error).__name__, **_name(claim)
@@ -71,7 +71,9 @@ class Audit:
             "answer repeated", token_id=token_id, **_describe_caller(caller), **_name(claim)
         )
 
-    def change_token(self, event: str, caller: Caller, claim: Claim, *, token_id: str) -> None:
+    def record_token_change(
+        self, event: str, caller: Caller, claim: Claim, *, token_id: str
+    ) -> None:
         """Record that a token was issued or revoked; its id is not secret."""
         self._metrics.count_token(event)
         self._log.info(

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from quarterdeck.kit.clock import Clock
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 LIFETIME_S = 60.0
 MAX_OPEN = 1000
@@ -40,7 +40,7 @@ class ChallengeExpired(Refused):
 
     def __init__(self, claim_uid: str) -> None:
         text = f"challenge of claim {claim_uid}: the answer came after {LIFETIME_S:.0f} s"
-        super().__init__(Why.EXPIRED, text)
+        super().__init__(RefusalReason.EXPIRED, text)
         self.claim_uid = claim_uid
 
 
@@ -105,7 +105,7 @@ class Challenges(Generic[T]):
         self._remove(identity)
         if found is None:
             raise Refused(
-                Why.UNKNOWN_SESSION,
+                RefusalReason.UNKNOWN_SESSION,
                 "no challenge of this session is open: it was answered, replaced or never issued",
             )
         if self._clock.monotonic() >= found.deadline:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from quarterdeck.kit import base64url, http, json
 from quarterdeck.services.bootstrap import errors
 from quarterdeck.services.bootstrap.errors import CallError
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 MAX_BODY = 64 * 1024
 ATTEST = "/v1/attest/"
@@ -36,10 +36,10 @@ def respond(status: int, message: Any) -> http.Response:
 
 def hide_reason(refused: Refused, endpoint: str) -> CallError:
     """Build the error for the caller, which tells whether to retry but not the reason."""
-    match refused.why:
-        case Why.LIMITED:
+    match refused.reason:
+        case RefusalReason.LIMITED:
             return CallError(*errors.LIMITED)
-        case Why.WRONG_IDENTITY:
+        case RefusalReason.WRONG_IDENTITY:
             return CallError(*errors.UNAUTHENTICATED)
         case _ if not endpoint.startswith(ATTEST):
             return CallError(*errors.FORBIDDEN)

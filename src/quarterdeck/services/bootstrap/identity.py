@@ -8,7 +8,7 @@ from cryptography import x509
 from quarterdeck.kit import http
 from quarterdeck.services.bootstrap.authority import read_spiffe_id
 from quarterdeck.services.bootstrap.claim import Claim
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 TRUST_DOMAIN = "hyperfleet.io"
 _PARTS = 4
@@ -38,13 +38,15 @@ def authenticate_machine(peer: http.Peer, trust_domain: str, *, now: datetime) -
         Refused: if the certificate is absent, has expired, or names no machine.
     """
     if peer.certificate is None:
-        raise Refused(Why.WRONG_IDENTITY, "no client certificate")
+        raise Refused(RefusalReason.WRONG_IDENTITY, "no client certificate")
     not_after, text = _read_certificate(peer.certificate)
     if now >= not_after:
-        raise Refused(Why.WRONG_IDENTITY, "the client certificate has expired")
+        raise Refused(RefusalReason.WRONG_IDENTITY, "the client certificate has expired")
     claim = parse_spiffe_id(trust_domain, text)
     if claim is None:
-        raise Refused(Why.WRONG_IDENTITY, f"the client certificate names {text or 'no machine'}")
+        raise Refused(
+            RefusalReason.WRONG_IDENTITY, f"the client certificate names {text or 'no machine'}"
+        )
     return claim
 
 

@@ -20,8 +20,8 @@ from quarterdeck.services.bootstrap.authority import (
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.identity import TRUST_DOMAIN, build_spiffe_id
 from quarterdeck.services.bootstrap.messages import Credentials
-from quarterdeck.services.bootstrap.ports import AuthorityStore, Changed, StoredAuthority
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.ports import AuthorityStore, StoredAuthority, WriteConflict
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 LIFETIME = timedelta(hours=1)
 _TRIES = 5
@@ -62,9 +62,11 @@ class Issuer:
                     return known.state
                 self._known = None
                 await self._store.swap(rotated, known.version)
-            except Changed:
+            except WriteConflict:
                 self._known = None
-        raise Changed("the authority was changed by another replica at every attempt; try again")
+        raise WriteConflict(
+            "the authority was changed by another replica at every attempt; try again"
+        )
 
     async def issue(
         self, claim: Claim, request: bytes, *, selectors: tuple[str, ...] = ()
@@ -81,7 +83,7 @@ class Issuer:
                 state, request, spiffe_id, now=self._clock.now(), lifetime=self._lifetime
             )
         except InvalidRequest as error:
-            raise Refused(Why.MALFORMED, str(error)) from error
+            raise Refused(RefusalReason.MALFORMED, str(error)) from error
         return _describe(state, issued, spiffe_id, selectors), issued
 
     async def read_bundle(self) -> str:
@@ -102,7 +104,7 @@ def hash_request_key(request: bytes) -> str:
     try:
         key = parse_request(request)
     except InvalidRequest as error:
-        raise Refused(Why.MALFORMED, str(error)) from error
+        raise Refused(RefusalReason.MALFORMED, str(error)) from error
     encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(encoded).hexdigest()
 

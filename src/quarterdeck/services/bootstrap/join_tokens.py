@@ -22,14 +22,14 @@ from quarterdeck.services.bootstrap.messages import (
     TokenRequest,
 )
 from quarterdeck.services.bootstrap.ports import (
-    Attested,
-    Changed,
+    AttestationRecord,
     Claims,
     KnownClaim,
     StoredToken,
     TokenStore,
+    WriteConflict,
 )
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 from quarterdeck.services.bootstrap.token_record import (
     TokenRecord,
     check_token,
@@ -78,7 +78,7 @@ class JoinTokens:
         token = generate_token()
         record = self._record(token, claim, request)
         await self._store.create(record)
-        self._audit.change_token("issued", caller, claim, token_id=record.id)
+        self._audit.record_token_change("issued", caller, claim, token_id=record.id)
         return TokenAnswer(
             id=record.id, token=token.reveal(), expires_at=rfc3339.format_time(record.expires)
         )
@@ -91,9 +91,11 @@ class JoinTokens:
                 return
             try:
                 await self._store.swap(revoke_token(stored.record), stored.version)
-            except Changed:
+            except WriteConflict:
                 continue
-            self._audit.change_token("revoked", caller, stored.record.claim, token_id=identity)
+            self._audit.record_token_change(
+                "revoked", caller, stored.record.claim, token_id=identity
+            )
             return
 
     async def forget_obsolete(self) -> int:
@@ -123,10 +125,11 @@ class JoinTokens:
                 return await self._repeat(stored.record, known)
             try:
                 return await self._consume(stored, known, csr, key_hash=key_hash, caller=caller)
-            except Changed:
+            except WriteConflict:
                 continue  # it was changed in the meantime: decide again
         raise Refused(
-            Why.REUSED, f"conflict: token {token.id} was changed at every attempt; try again"
+            RefusalReason.REUSED,
+            f"conflict: token {token.id} was changed at every attempt; try again",
         )
 
     async def check_unspent(
@@ -144,7 +147,7 @@ class JoinTokens:
         assert stored is not None  # checked with the token
         if stored.record.claim != claim:
             text = f"token {token.id} belongs to claim {stored.record.claim.name}"
-            raise Refused(Why.WRONG_SECRET, text, claim=claim)
+            raise Refused(RefusalReason.WRONG_SECRET, text, claim=claim)
         return token.id
 
     async def spend(self, identity: str, csr: bytes, caller: Caller) -> None:
@@ -169,10 +172,12 @@ class JoinTokens:
             )
             try:
                 await self._store.swap(used, stored.version)
-            except Changed:
+            except WriteConflict:
                 continue
             return
-        raise Refused(Why.REUSED, f"token {identity} was used before the attestation was complete")
+        raise Refused(
+            RefusalReason.REUSED, f"token {identity} was used before the attestation was complete"
+        )
 
     def _record(self, token: JoinToken, claim: Claim, request: TokenRequest) -> TokenRecord:
         lifetime = timedelta(seconds=request.ttl_seconds)
@@ -189,7 +194,9 @@ class JoinTokens:
     async def _make_room(self, claim: Claim, caller: Caller, *, rotate: bool) -> None:
         """Revoke live tokens of a claim, or refuse: a claim has at most one."""
         now = self._clock.now()
-        live = [each for each in await self._store.list_of(claim.uid) if each.record.is_live(now)]
+        live = [
+            each for each in await self._store.list_by_claim(claim.uid) if each.record.is_live(now)
+        ]
         if live and not rotate:
             text = (
                 f"claim {claim.namespace}/{claim.name} already has a valid token; set rotate to "
@@ -221,7 +228,7 @@ class JoinTokens:
                 raise
             if self._limiter.count_failure(record.claim.uid, caller.address):
                 text = f"{refused.detail}; too many failed attempts from {caller.address}"
-                raise Refused(Why.LIMITED, text) from refused
+                raise Refused(RefusalReason.LIMITED, text) from refused
             refused.claim = record.claim
             raise
         return is_first
@@ -229,13 +236,15 @@ class JoinTokens:
     async def _find_claim(self, record: TokenRecord) -> KnownClaim:
         claim = record.claim
         known = await self._claims.get(claim.namespace, claim.name)
-        if known is None or known.claim != claim or known.is_leaving:
-            raise Refused(Why.CLAIM_GONE, f"claim {claim.namespace}/{claim.name} {claim.uid}")
+        if known is None or known.claim != claim or known.is_terminating:
+            raise Refused(
+                RefusalReason.CLAIM_GONE, f"claim {claim.namespace}/{claim.name} {claim.uid}"
+            )
         if known.method != METHOD:
             text = (
                 f"claim {claim.namespace}/{claim.name} requires {known.method or 'no attestation'}"
             )
-            raise Refused(Why.WRONG_METHOD, text)
+            raise Refused(RefusalReason.WRONG_METHOD, text)
         return known
 
     async def _consume(
@@ -253,7 +262,7 @@ class JoinTokens:
         )
         await self._store.swap(used, stored.version)
         await self._note(known, credentials, issued.serial)
-        self._audit.grant(METHOD, caller, known.claim, serial=issued.serial)
+        self._audit.record_issued(METHOD, caller, known.claim, serial=issued.serial)
         return credentials
 
     async def _repeat(self, record: TokenRecord, known: KnownClaim) -> Credentials:
@@ -264,7 +273,7 @@ class JoinTokens:
         return credentials
 
     async def _note(self, known: KnownClaim, credentials: Credentials, serial: str) -> None:
-        attested = Attested(
+        attested = AttestationRecord(
             method=METHOD,
             spiffe_id=credentials.spiffe_id,
             serial=serial,
@@ -278,10 +287,10 @@ def _parse(text: str) -> JoinToken:
     try:
         return parse_token(text)
     except InvalidToken as error:
-        raise Refused(Why.MALFORMED, str(error)) from error
+        raise Refused(RefusalReason.MALFORMED, str(error)) from error
 
 
 def _check_mac(record: TokenRecord, request: JoinRequest) -> None:
     if record.bound_mac not in {each.lower() for each in request.machine.mac}:
         text = f"token {record.id}: bound to the hardware address {record.bound_mac}"
-        raise Refused(Why.WRONG_PLACE, text)
+        raise Refused(RefusalReason.WRONG_PLACE, text)

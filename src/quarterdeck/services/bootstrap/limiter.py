@@ -12,7 +12,7 @@ import msgspec
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.ip_address import parse_address
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 _KEPT = 10_000
 """Most peers and claims in memory; beyond that the least recently seen is dropped."""
@@ -94,9 +94,9 @@ class AttestationLimiter:
         now, limits, address = self._clock.monotonic(), self._limits, find_network(address)
         bucket = _keep(self._addresses, address, _Bucket(limits.address_burst, now))
         if not bucket.take(limits.per_address_s, limits.address_burst, now):
-            raise Refused(Why.LIMITED, f"too many attempts from {address}")
+            raise Refused(RefusalReason.LIMITED, f"too many attempts from {address}")
         if not self._all.take(limits.all_s, limits.all_burst, now):
-            raise Refused(Why.LIMITED, "too many attempts by all machines together")
+            raise Refused(RefusalReason.LIMITED, "too many attempts by all machines together")
 
     def check_failures(self, claim: str, address: str) -> None:
         """Check that a peer has not failed too often for a claim; other peers are not affected.
@@ -106,7 +106,9 @@ class AttestationLimiter:
         """
         found = self._failures.get((claim, find_network(address)))
         if found is not None and self._clock.monotonic() < found.locked_until:
-            raise Refused(Why.LIMITED, f"claim {claim}: too many failed attempts from {address}")
+            raise Refused(
+                RefusalReason.LIMITED, f"claim {claim}: too many failed attempts from {address}"
+            )
 
     def count_failure(self, claim: str, address: str) -> bool:
         """Count a failed attempt of a peer for a claim; True if the peer was locked out already."""

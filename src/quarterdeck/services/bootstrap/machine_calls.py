@@ -13,14 +13,14 @@ from quarterdeck.services.bootstrap.issuer import Issuer
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
 from quarterdeck.services.bootstrap.messages import Credentials, StatusRequest
 from quarterdeck.services.bootstrap.ports import (
-    Attested,
+    AttestationRecord,
     Claims,
     Directive,
     KnownClaim,
     Registrar,
     Report,
 )
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 from quarterdeck.services.bootstrap.workload import (
     Workload,
     WorkloadError,
@@ -66,14 +66,14 @@ class MachineCalls:
         self._renewals.check_address(claim.uid)
         known = await self._require(claim)
         credentials, issued = await self._issuer.issue(claim, csr, selectors=known.selectors)
-        attested = Attested(
+        attested = AttestationRecord(
             method=known.method,
             spiffe_id=credentials.spiffe_id,
             serial=issued.serial,
             not_after=issued.not_after,
         )
         await self._claims.record(claim, attested)
-        self._audit.grant("renew", caller, claim, serial=issued.serial)
+        self._audit.record_issued("renew", caller, claim, serial=issued.serial)
         return credentials
 
     async def read_config(self, peer: http.Peer, caller: Caller) -> dict[str, object]:
@@ -92,7 +92,7 @@ class MachineCalls:
         try:
             return await self._register(claim, workload, caller)
         except WorkloadError as error:
-            self._audit.fail_workload(caller, claim, str(error))
+            self._audit.record_workload_failure(caller, claim, str(error))
             report = Report(phase="Bootstrapping", message=str(error))
             await self._claims.report(claim, report, self._clock.now())
             raise CallError(*errors.BUSY) from error
@@ -104,7 +104,7 @@ class MachineCalls:
             text = f"bootstrap method {workload.method} is not supported; use runner-token or none"
             raise WorkloadError(text)
         token = await self._registrar.register(workload)
-        self._audit.register(caller, claim, where=token.registration.page)
+        self._audit.record_registration(caller, claim, where=token.registration.page)
         return build_runner_config(
             claim,
             workload,
@@ -124,14 +124,14 @@ class MachineCalls:
         await self._claims.report(claim, report, self._clock.now())
         return known.directive
 
-    async def beat(self, peer: http.Peer) -> Directive:
+    async def record_heartbeat(self, peer: http.Peer) -> Directive:
         """Record a heartbeat, unless one was recorded just before; returns the next directive."""
         claim = self._authenticate(peer)
         self._calls.check_address(claim.uid)
-        found, now = await self._claims.instruct(claim), self._clock.now()
+        found, now = await self._claims.get_instruction(claim), self._clock.now()
         is_recorded = found.last_heartbeat is not None and now < found.last_heartbeat + RECORDED
         if found.directive != "shutdown" and not is_recorded:
-            await self._claims.beat(claim, now)
+            await self._claims.record_heartbeat(claim, now)
         return found.directive
 
     def _authenticate(self, peer: http.Peer) -> Claim:
@@ -143,6 +143,8 @@ class MachineCalls:
 
     async def _require(self, claim: Claim) -> KnownClaim:
         known = await self._find(claim)
-        if known is None or known.is_leaving or not known.certificate_serial:
-            raise Refused(Why.CLAIM_GONE, f"claim {claim.namespace}/{claim.name} {claim.uid}")
+        if known is None or known.is_terminating or not known.certificate_serial:
+            raise Refused(
+                RefusalReason.CLAIM_GONE, f"claim {claim.namespace}/{claim.name} {claim.uid}"
+            )
         return known

@@ -16,20 +16,20 @@ GROUP = "quarterdeck.attestation"
 BUILT_IN = ("join-token", "tpm", "tpm+token")
 
 
-class Unproved(Exception):
+class AttestationFailed(Exception):
     """Raised by a method when the evidence is not valid; the text is for the audit log only."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class AttestationChallenge(msgspec.Struct, frozen=True, kw_only=True):
     """The challenge of a method to a machine."""
 
-    challenge: Mapping[str, Any] = {}
+    payload: Mapping[str, Any] = {}
     """Sent to the machine as JSON."""
     state: bytes = b""
     """Kept by the service until the machine answers, at most a minute."""
 
 
-class Proved(msgspec.Struct, frozen=True, kw_only=True):
+class AttestationResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a successful attestation."""
 
     selectors: tuple[str, ...] = ()
@@ -39,23 +39,29 @@ class Proved(msgspec.Struct, frozen=True, kw_only=True):
 class AttestationMethod(Protocol):
     """A way to attest a machine, in two steps."""
 
-    async def begin(self, claim: Claim, evidence: Mapping[str, Any], request_hash: bytes) -> Asked:
+    async def begin(
+        self, claim: Claim, evidence: Mapping[str, Any], request_hash: bytes
+    ) -> AttestationChallenge:
         """Check the first evidence of a machine, and build a challenge that only it can answer.
 
         `request_hash` is SHA-256 of its certificate request. The answer should sign it: otherwise
         a stolen answer could be used with another key.
 
         Raises:
-            Unproved: if the machine is refused.
+            AttestationFailed: if the machine is refused.
         """
 
     async def finish(
-        self, claim: Claim, asked: Asked, evidence: Mapping[str, Any], request_hash: bytes
-    ) -> Proved:
+        self,
+        claim: Claim,
+        challenge: AttestationChallenge,
+        evidence: Mapping[str, Any],
+        request_hash: bytes,
+    ) -> AttestationResult:
         """Verify the answer; each challenge can be answered once.
 
         Raises:
-            Unproved: if the answer is not valid.
+            AttestationFailed: if the answer is not valid.
         """
 
 

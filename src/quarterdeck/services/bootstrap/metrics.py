@@ -1,7 +1,7 @@
 """Every metric of the service, declared once."""
 
 from quarterdeck.kit.metrics import Registry
-from quarterdeck.services.bootstrap.refusal import Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason
 
 METHODS = ("join-token", "tpm", "tpm+token", "renew")
 
@@ -35,9 +35,9 @@ class BootstrapMetrics:
         """Count an issued certificate."""
         self._issued.labels(method).inc()
 
-    def count_refusal(self, method: str, why: Why) -> None:
+    def count_refusal(self, method: str, reason: RefusalReason) -> None:
         """Count a refused attestation."""
-        self._refused.labels(method, why.value).inc()
+        self._refused.labels(method, reason.value).inc()
 
     def count_token(self, event: str) -> None:
         """Count a token that was issued, repeated, revoked or forgotten."""

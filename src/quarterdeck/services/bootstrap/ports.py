@@ -42,12 +42,12 @@ class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
     """Serial number of the newest certificate; empty before the attestation."""
 
     @property
-    def is_leaving(self) -> bool:
+    def is_terminating(self) -> bool:
         """Whether the machine is to drain or shut down, so that it gets no more credentials."""
         return self.directive != "none"
 
 
-class Attested(msgspec.Struct, frozen=True, kw_only=True):
+class AttestationRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The record of an attestation or a renewal in the status of a claim."""
 
     method: str
@@ -115,7 +115,7 @@ class Claims(Protocol):
     async def find_endorsed(self, endorsement_hash: str) -> tuple[Claim, ...]:
         """Live claims that are bound to a TPM."""
 
-    async def record(self, claim: Claim, attested: Attested | None) -> None:
+    async def record(self, claim: Claim, attested: AttestationRecord | None) -> None:
         """Write the attestation into the status of a claim; None removes it."""
 
     async def report(self, claim: Claim, report: Report, at: datetime) -> None:
@@ -124,17 +124,17 @@ class Claims(Protocol):
     async def read_workload(self, claim: Claim) -> Workload:
         """Read the workload of a claim's machine."""
 
-    async def instruct(self, claim: Claim) -> Instruction:
+    async def get_instruction(self, claim: Claim) -> Instruction:
         """The directive for a machine, by the cached state of its claim."""
 
-    async def beat(self, claim: Claim, at: datetime) -> None:
+    async def record_heartbeat(self, claim: Claim, at: datetime) -> None:
         """Record the time of a machine's heartbeat."""
 
     async def record_refusal(self, claim: Claim, refused: Refused, at: datetime) -> None:
         """Write into the status of a claim that an attestation was refused, and why."""
 
 
-class Changed(Exception):
+class WriteConflict(Exception):
     """Raised when a concurrent write won; the caller should read again and decide again."""
 
 
@@ -151,7 +151,7 @@ class TokenStore(Protocol):
     async def read(self, identity: str) -> StoredToken | None:
         """A record by the id of its token."""
 
-    async def list_of(self, uid: str) -> tuple[StoredToken, ...]:
+    async def list_by_claim(self, uid: str) -> tuple[StoredToken, ...]:
         """The records of one claim."""
 
     async def list_all(self) -> tuple[StoredToken, ...]:
@@ -161,7 +161,7 @@ class TokenStore(Protocol):
         """Add a record."""
 
     async def swap(self, record: TokenRecord, version: str) -> None:
-        """Replace a record if it is unchanged since it was read. Raises `Changed`."""
+        """Replace a record if it is unchanged since it was read. Raises `WriteConflict`."""
 
     async def delete(self, identity: str) -> None:
         """Delete a record."""
@@ -181,7 +181,7 @@ class AuthorityStore(Protocol):
         """The authority, if there is one."""
 
     async def create(self, state: AuthorityState) -> None:
-        """Store the first authority. Raises `Changed` if another replica was faster."""
+        """Store the first authority. Raises `WriteConflict` if another replica was faster."""
 
     async def swap(self, state: AuthorityState, version: str) -> None:
-        """Replace the authority. Raises `Changed`."""
+        """Replace the authority. Raises `WriteConflict`."""

@@ -5,7 +5,7 @@ import enum
 from quarterdeck.services.bootstrap.claim import Claim
 
 
-class Why(enum.StrEnum):
+class RefusalReason(enum.StrEnum):
     """The reason in the audit log, the metrics and the claim; the caller does not get it."""
 
     MALFORMED = "Malformed"
@@ -45,9 +45,11 @@ class Why(enum.StrEnum):
 class Refused(Exception):
     """Raised when an attestation is refused; `detail` is for the audit log only."""
 
-    def __init__(self, why: Why, detail: str = "", *, claim: Claim | None = None) -> None:
-        super().__init__(why.value)
-        self.why = why
+    def __init__(
+        self, reason: RefusalReason, detail: str = "", *, claim: Claim | None = None
+    ) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
         self.detail = detail
         self.claim = claim
         """The claim of the attestation; set if its status should show the refusal."""

@@ -45,8 +45,8 @@ from quarterdeck.services.bootstrap.messages import (
 )
 from quarterdeck.services.bootstrap.methods import AttestationMethod
 from quarterdeck.services.bootstrap.metrics import BootstrapMetrics
-from quarterdeck.services.bootstrap.plugged import PluggedAttestation
-from quarterdeck.services.bootstrap.ports import Changed, Claims, Registrar, TokenStore
+from quarterdeck.services.bootstrap.plugin_attestation import PluginAttestation
+from quarterdeck.services.bootstrap.ports import Claims, Registrar, TokenStore, WriteConflict
 from quarterdeck.services.bootstrap.refusal import Refused
 from quarterdeck.services.bootstrap.tpm import TpmAttestation
 from quarterdeck.wire.status import ApiError
@@ -109,7 +109,7 @@ class BootstrapService:
             stores.tokens, claims, issuer, limiter=limiter, audit=audit, clock=clock
         )
         self.challenges: Challenges[Challenge] = Challenges(clock=clock)
-        self._plugged = PluggedAttestation(
+        self._plugged = PluginAttestation(
             stores.methods, claims, issuer, limiter=limiter, audit=audit, clock=clock
         )
         self._tpm = TpmAttestation(
@@ -147,7 +147,7 @@ class BootstrapService:
             async with asyncio.timeout(self._timeout_s):
                 response = await call(request, caller)
         except Refused as refused:
-            self._audit.refuse(endpoint, caller, refused)
+            self._audit.record_refusal(endpoint, caller, refused)
             await self._record_refusal(refused)
             response = respond_error(hide_reason(refused, endpoint), caller.request_id)
         except CallError as error:
@@ -155,7 +155,7 @@ class BootstrapService:
         except http.BodyTooLarge:
             text = f"the body is larger than {MAX_BODY} bytes"
             response = respond_error(CallError(413, "too_large", text), caller.request_id)
-        except (ApiError, ClientError, TimeoutError, TooManyChallenges, Changed):
+        except (ApiError, ClientError, TimeoutError, TooManyChallenges, WriteConflict):
             response = respond_error(CallError(*errors.BUSY), caller.request_id)
         self.metrics.count_request(endpoint, response.status)
         return response
@@ -177,7 +177,7 @@ class BootstrapService:
         try:
             await self._claims.record_refusal(refused.claim, refused, self._clock.now())
         except (ApiError, ClientError) as error:
-            self._audit.record_lost_refusal(refused.claim, error)
+            self._audit.record_unwritten_refusal(refused.claim, error)
 
     def _find(self, request: http.Request) -> tuple[str, _Call]:
         if not request.peer.secure:
@@ -241,7 +241,7 @@ class BootstrapService:
 
     async def _accept_heartbeat(self, request: http.Request, caller: Caller) -> http.Response:
         await read_message(request, HeartbeatRequest)
-        directive = await self._machines.beat(request.peer)
+        directive = await self._machines.record_heartbeat(request.peer)
         return respond(200, {"directive": directive, "intervalSeconds": self._heartbeat_s})
 
     async def _serve_bundle(self, request: http.Request, caller: Caller) -> http.Response:

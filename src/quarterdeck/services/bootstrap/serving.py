@@ -15,7 +15,7 @@ from quarterdeck.kit.certificate import CertificateRequest, issue_certificate, l
 from quarterdeck.kit.clock import Clock
 from quarterdeck.services.bootstrap.authority import AuthorityState, build_bundle
 from quarterdeck.services.bootstrap.issuer import Issuer
-from quarterdeck.services.bootstrap.ports import Changed
+from quarterdeck.services.bootstrap.ports import WriteConflict
 from quarterdeck.wire.status import ApiError
 
 _LIFETIME = timedelta(hours=24)
@@ -52,7 +52,7 @@ class ServingTls:
             await self._clock.sleep(_CHECK_INTERVAL_S)
             try:
                 await self.refresh()
-            except (ApiError, ClientError, Changed):
+            except (ApiError, ClientError, WriteConflict):
                 continue
 
     def _load(self, state: AuthorityState) -> None:

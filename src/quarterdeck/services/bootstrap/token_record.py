@@ -11,7 +11,7 @@ import msgspec
 
 from quarterdeck.attest.join_token import JoinToken, hash_token, matches_hash
 from quarterdeck.services.bootstrap.claim import Claim
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 MIN_LIFETIME = timedelta(seconds=60)
 MAX_LIFETIME = timedelta(hours=24)
@@ -86,19 +86,21 @@ def check_token(
         Refused: if the token may not be used; the secret is checked before the token's state.
     """
     if record is None:
-        raise Refused(Why.UNKNOWN_TOKEN, f"token {token.id}")
+        raise Refused(RefusalReason.UNKNOWN_TOKEN, f"token {token.id}")
     about = f"token {record.id} of {record.claim.namespace}/{record.claim.name}"
     if not matches_hash(token, record.hash):
-        raise Refused(Why.WRONG_SECRET, about)
+        raise Refused(RefusalReason.WRONG_SECRET, about)
     if record.state is State.REVOKED:
-        raise Refused(Why.REVOKED, about)
+        raise Refused(RefusalReason.REVOKED, about)
     if record.state is State.CONSUMED:
         _check_replay(record, key_hash, now=now, about=about)
         return False
     if now >= record.expires:
-        raise Refused(Why.EXPIRED, about)
+        raise Refused(RefusalReason.EXPIRED, about)
     if record.bound_ip and record.bound_ip != address:
-        raise Refused(Why.WRONG_PLACE, f"{about}: bound to {record.bound_ip}, used from {address}")
+        raise Refused(
+            RefusalReason.WRONG_PLACE, f"{about}: bound to {record.bound_ip}, used from {address}"
+        )
     return True
 
 
@@ -126,6 +128,6 @@ def revoke_token(record: TokenRecord) -> TokenRecord:
 def _check_replay(record: TokenRecord, key_hash: str, *, now: datetime, about: str) -> None:
     assert record.consumed_at is not None  # set together with the state
     if key_hash != record.key_hash:
-        raise Refused(Why.REUSED, f"{about}: used before from {record.consumed_from}")
+        raise Refused(RefusalReason.REUSED, f"{about}: used before from {record.consumed_from}")
     if now >= record.consumed_at + REPLAY_WINDOW:
-        raise Refused(Why.EXPIRED, f"{about}: used {now - record.consumed_at} ago")
+        raise Refused(RefusalReason.EXPIRED, f"{about}: used {now - record.consumed_at} ago")

@@ -46,8 +46,8 @@ from quarterdeck.services.bootstrap.messages import (
     Credentials,
     VerifyRequest,
 )
-from quarterdeck.services.bootstrap.ports import Attested, Claims, KnownClaim
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.ports import AttestationRecord, Claims, KnownClaim
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 METHOD: Final = "tpm"
 WITH_TOKEN: Final = "tpm+token"
@@ -102,7 +102,9 @@ class TpmAttestation:
             session = self._challenges.open(opened, f"{find_network(caller.address)} {identity}")
             return self._answer(session, opened, credential, selection=rules.selection)
         except (MalformedStructure, UntrustedKey) as error:
-            raise self._fail(known.claim, Why.UNTRUSTED_TPM, str(error), caller) from error
+            raise self._fail(
+                known.claim, RefusalReason.UNTRUSTED_TPM, str(error), caller
+            ) from error
 
     async def verify(self, request: VerifyRequest, caller: Caller) -> Credentials:
         """Verify the answer of a TPM, and issue a certificate; a challenge can be answered once.
@@ -111,37 +113,37 @@ class TpmAttestation:
             Refused: if the answer is not valid.
         """
         self._limiter.check_address(caller.address)
-        asked = await self._take_challenge(request.session_id, caller)
-        known = await self._find_claim(asked.claim_uid)
+        challenge = await self._take_challenge(request.session_id, caller)
+        known = await self._find_claim(challenge.claim_uid)
         secret = self._decode(known.claim, request.secret, caller)
-        if not hmac.compare_digest(secret, asked.secret):
+        if not hmac.compare_digest(secret, challenge.secret):
             raise self._fail(
                 known.claim,
-                Why.WRONG_ANSWER,
+                RefusalReason.WRONG_ANSWER,
                 "the answer does not contain the secret of the challenge",
                 caller,
             )
-        area = parse_sized_public(asked.attestation_key)
-        pcrs = await self._check_quote(known, request, asked, caller)
-        await self._check_unique(known, asked.endorsement_hash, caller)
-        selectors = (*known.selectors, *_select(asked.endorsement_hash, pcrs))
+        area = parse_sized_public(challenge.attestation_key)
+        pcrs = await self._check_quote(known, request, challenge, caller)
+        await self._check_unique(known, challenge.endorsement_hash, caller)
+        selectors = (*known.selectors, *_select(challenge.endorsement_hash, pcrs))
         credentials, issued = await self._issuer.issue(
-            known.claim, asked.request, selectors=selectors
+            known.claim, challenge.request, selectors=selectors
         )
-        if asked.token_id:
-            await self._tokens.spend(asked.token_id, asked.request, caller)
-        attested = Attested(
+        if challenge.token_id:
+            await self._tokens.spend(challenge.token_id, challenge.request, caller)
+        attested = AttestationRecord(
             method=known.method,
             spiffe_id=credentials.spiffe_id,
             serial=issued.serial,
             not_after=issued.not_after,
             at=self._clock.now(),
-            endorsement_hash=asked.endorsement_hash,
+            endorsement_hash=challenge.endorsement_hash,
             pcr_digest=hash_pcrs(pcrs),
             attestation_key=area.name.hex(),
         )
         await self._bind(known, attested, caller)
-        self._audit.grant(known.method, caller, known.claim, serial=issued.serial)
+        self._audit.record_issued(known.method, caller, known.claim, serial=issued.serial)
         return credentials
 
     async def _take_challenge(self, session: str, caller: Caller) -> Challenge:
@@ -151,13 +153,13 @@ class TpmAttestation:
         except ChallengeExpired as error:
             known = await self._find_claim(error.claim_uid)
             text = f"the challenge was answered after more than {LIFETIME_S:.0f} s"
-            raise self._fail(known.claim, Why.EXPIRED, text, caller) from error
+            raise self._fail(known.claim, RefusalReason.EXPIRED, text, caller) from error
 
     def _check_csr(self, claim: Claim, csr: str, caller: Caller) -> bytes:
         try:
             hash_request_key(csr.encode())
         except Refused as error:
-            raise self._fail(claim, error.why, error.detail, caller) from error
+            raise self._fail(claim, error.reason, error.detail, caller) from error
         return csr.encode()
 
     def _decode(self, claim: Claim, text: str, caller: Caller) -> bytes:
@@ -165,7 +167,7 @@ class TpmAttestation:
             return base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError) as error:
             detail = "a member of the request is not base64"
-            raise self._fail(claim, Why.MALFORMED, detail, caller) from error
+            raise self._fail(claim, RefusalReason.MALFORMED, detail, caller) from error
 
     async def _check_token(
         self, known: KnownClaim, request: ChallengeRequest, caller: Caller
@@ -191,7 +193,7 @@ class TpmAttestation:
     def _answer(
         self,
         session: str,
-        asked: Challenge,
+        challenge: Challenge,
         credential: Credential,
         *,
         selection: tuple[int, ...],
@@ -201,13 +203,13 @@ class TpmAttestation:
             session_id=session,
             credential_blob=_encode(credential.blob),
             encrypted_secret=_encode(credential.encrypted_secret),
-            nonce=_encode(asked.nonce),
+            nonce=_encode(challenge.nonce),
             pcr_selection={"sha256": selection},
             expires_at=rfc3339.format_time(expires),
         )
 
     async def _check_quote(
-        self, known: KnownClaim, request: VerifyRequest, asked: Challenge, caller: Caller
+        self, known: KnownClaim, request: VerifyRequest, challenge: Challenge, caller: Caller
     ) -> dict[int, bytes]:
         claim = known.claim
         rules = await self._claims.read_tpm_rules(claim)
@@ -216,18 +218,18 @@ class TpmAttestation:
             verify_quote(
                 self._decode(claim, request.quote, caller),
                 self._decode(claim, request.signature, caller),
-                parse_sized_public(asked.attestation_key).key,
-                nonce=bind_nonce(asked.nonce, asked.request),
+                parse_sized_public(challenge.attestation_key).key,
+                nonce=bind_nonce(challenge.nonce, challenge.request),
                 pcrs=pcrs,
                 required=frozenset(rules.selection) | rules.pcrs.required,
             )
             check_pcrs(rules.pcrs, pcrs)
             _check_first_boot(rules.pcrs, known, pcrs)
         except (InvalidQuote, MalformedStructure) as error:
-            raise self._fail(claim, Why.INVALID_QUOTE, str(error), caller) from error
+            raise self._fail(claim, RefusalReason.INVALID_QUOTE, str(error), caller) from error
         return pcrs
 
-    async def _bind(self, known: KnownClaim, attested: Attested, caller: Caller) -> None:
+    async def _bind(self, known: KnownClaim, attested: AttestationRecord, caller: Caller) -> None:
         """Record the TPM, then check again: of two replicas, at least one sees the other's."""
         await self._claims.record(known.claim, attested)
         try:
@@ -238,14 +240,14 @@ class TpmAttestation:
 
     async def _find_claim(self, uid: str) -> KnownClaim:
         known = await self._claims.find(uid)
-        if known is None or known.is_leaving:
-            raise Refused(Why.CLAIM_GONE, f"claim with uid {uid}")
+        if known is None or known.is_terminating:
+            raise Refused(RefusalReason.CLAIM_GONE, f"claim with uid {uid}")
         if known.method not in (METHOD, WITH_TOKEN):
             claim = known.claim
             text = (
                 f"claim {claim.namespace}/{claim.name} requires {known.method or 'no attestation'}"
             )
-            raise Refused(Why.WRONG_METHOD, text)
+            raise Refused(RefusalReason.WRONG_METHOD, text)
         return known
 
     async def _check_unique(self, known: KnownClaim, identity: str, caller: Caller) -> None:
@@ -258,17 +260,19 @@ class TpmAttestation:
         ]
         if others:
             text = f"endorsement key {identity} belongs to {', '.join(others)}"
-            raise self._fail(claim, Why.CLONED_TPM, text, caller)
+            raise self._fail(claim, RefusalReason.CLONED_TPM, text, caller)
         if known.endorsement_hash not in ("", identity):
             text = f"the claim is bound to endorsement key {known.endorsement_hash}, not {identity}"
-            raise self._fail(claim, Why.UNTRUSTED_TPM, text, caller)
+            raise self._fail(claim, RefusalReason.UNTRUSTED_TPM, text, caller)
 
-    def _fail(self, claim: Claim, why: Why, detail: str, caller: Caller) -> Refused:
+    def _fail(self, claim: Claim, reason: RefusalReason, detail: str, caller: Caller) -> Refused:
         """Count a failure and build the error; failures never refuse a valid answer."""
         text = f"claim {claim.namespace}/{claim.name}: {detail}"
         if self._limiter.count_failure(claim.uid, caller.address):
-            return Refused(Why.LIMITED, f"{text}; too many failed attempts from {caller.address}")
-        return Refused(why, text, claim=claim)
+            return Refused(
+                RefusalReason.LIMITED, f"{text}; too many failed attempts from {caller.address}"
+            )
+        return Refused(reason, text, claim=claim)
 
 
 def _check_first_boot(policy: PcrPolicy, known: KnownClaim, pcrs: Mapping[int, bytes]) -> None:

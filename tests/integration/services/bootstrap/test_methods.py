@@ -16,10 +16,10 @@ from tests.integration.services.bootstrap.test_tpm import last_reason
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.methods import (
     GROUP,
-    Asked,
+    AttestationChallenge,
+    AttestationFailed,
     AttestationMethod,
-    Proved,
-    Unproved,
+    AttestationResult,
     load_methods,
 )
 
@@ -30,21 +30,27 @@ KEY = Ed25519PrivateKey.generate()
 class Firmware:
     """Machines sign a nonce and the digest of their request with the key of their maker."""
 
-    async def begin(self, claim: Claim, evidence: Mapping[str, Any], request_hash: bytes) -> Asked:
+    async def begin(
+        self, claim: Claim, evidence: Mapping[str, Any], request_hash: bytes
+    ) -> AttestationChallenge:
         if evidence.get("maker") != "acme":
-            raise Unproved(f"maker {evidence.get('maker')!r} is unknown")
+            raise AttestationFailed(f"maker {evidence.get('maker')!r} is unknown")
         nonce = secrets.token_bytes(16)
-        return Asked(challenge={"nonce": nonce.hex()}, state=nonce)
+        return AttestationChallenge(payload={"nonce": nonce.hex()}, state=nonce)
 
     async def finish(
-        self, claim: Claim, asked: Asked, evidence: Mapping[str, Any], request_hash: bytes
-    ) -> Proved:
+        self,
+        claim: Claim,
+        challenge: AttestationChallenge,
+        evidence: Mapping[str, Any],
+        request_hash: bytes,
+    ) -> AttestationResult:
         try:
             signature = base64.b64decode(str(evidence.get("signature", "")))
-            KEY.public_key().verify(signature, asked.state + request_hash)
+            KEY.public_key().verify(signature, challenge.state + request_hash)
         except (InvalidSignature, ValueError) as error:
-            raise Unproved("the signature is not the maker's") from error
-        return Proved(selectors=("firmware:maker:acme",))
+            raise AttestationFailed("the signature is not the maker's") from error
+        return AttestationResult(selectors=("firmware:maker:acme",))
 
 
 class Broken:

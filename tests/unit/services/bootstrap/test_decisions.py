@@ -19,7 +19,7 @@ from quarterdeck.services.bootstrap.challenges import (
 )
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 from quarterdeck.services.bootstrap.token_record import (
     TokenRecord,
     check_token,
@@ -66,27 +66,27 @@ def test_token_is_used_once_and_repeated_by_the_same_key_only() -> None:
     assert use(spent, token, after=timedelta(seconds=119)) is False
     with pytest.raises(Refused) as reused:
         use(spent, token, key="another")
-    assert reused.value.why is Why.REUSED
+    assert reused.value.reason is RefusalReason.REUSED
     assert HERE in reused.value.detail
     with pytest.raises(Refused) as late:
         use(spent, token, after=timedelta(seconds=120))
-    assert late.value.why is Why.EXPIRED
+    assert late.value.reason is RefusalReason.EXPIRED
 
 
 def test_other_uses_are_refused() -> None:
     token, record = make(bound_ip=HERE)
-    cases: list[tuple[Why, Callable[[], bool]]] = [
-        (Why.UNKNOWN_TOKEN, lambda: use(None, token)),
-        (Why.WRONG_SECRET, lambda: use(record, make()[0])),
-        (Why.EXPIRED, lambda: use(record, token, after=HOUR)),
-        (Why.WRONG_PLACE, lambda: use(record, token, address="10.0.0.8")),
-        (Why.REVOKED, lambda: use(revoke_token(record), token)),
-        (Why.WRONG_SECRET, lambda: use(spend(record), make()[0])),
+    cases: list[tuple[RefusalReason, Callable[[], bool]]] = [
+        (RefusalReason.UNKNOWN_TOKEN, lambda: use(None, token)),
+        (RefusalReason.WRONG_SECRET, lambda: use(record, make()[0])),
+        (RefusalReason.EXPIRED, lambda: use(record, token, after=HOUR)),
+        (RefusalReason.WRONG_PLACE, lambda: use(record, token, address="10.0.0.8")),
+        (RefusalReason.REVOKED, lambda: use(revoke_token(record), token)),
+        (RefusalReason.WRONG_SECRET, lambda: use(spend(record), make()[0])),
     ]
     for why, attempt in cases:
         with pytest.raises(Refused) as caught:
             attempt()
-        assert caught.value.why is why
+        assert caught.value.reason is why
         assert token.secret.reveal() not in caught.value.detail
 
 
@@ -123,7 +123,7 @@ async def test_challenge_is_answered_once_and_soon() -> None:
     await clock.advance(60)
     with pytest.raises(Refused) as caught:
         challenges.take(late)
-    assert caught.value.why is Why.EXPIRED
+    assert caught.value.reason is RefusalReason.EXPIRED
     assert len(challenges) == 0
 
 
@@ -184,7 +184,7 @@ async def test_peer_is_locked_out_of_a_claim_after_failures_and_no_other_peer() 
     assert [limiter.count_failure("a", HERE) for _ in range(6)] == [False] * 5 + [True]
     with pytest.raises(Refused) as caught:
         limiter.check_failures("a", HERE)
-    assert caught.value.why is Why.LIMITED
+    assert caught.value.reason is RefusalReason.LIMITED
     limiter.check_failures("a", "10.0.0.8")
     limiter.check_failures("b", HERE)
     await clock.advance(900)

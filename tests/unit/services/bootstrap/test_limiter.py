@@ -4,14 +4,14 @@ import pytest
 
 from quarterdeck.services.bootstrap import limiter
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits, find_network
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 from quarterdeck.testing import VirtualClock
 
 
 def _refuse(limits: AttestationLimiter, address: str) -> str:
     with pytest.raises(Refused) as caught:
         limits.check_address(address)
-    assert caught.value.why is Why.LIMITED
+    assert caught.value.reason is RefusalReason.LIMITED
     return caught.value.detail
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.client.client import Client
 from quarterdeck.services.bootstrap.authority import AuthorityState, Keypair
-from quarterdeck.services.bootstrap.ports import Changed, StoredAuthority
+from quarterdeck.services.bootstrap.ports import StoredAuthority, WriteConflict
 from quarterdeck.wire.status import AlreadyExists, Conflict, NotFound
 
 NAME = "bootstrap-authority"
@@ -28,21 +28,21 @@ class SecretAuthority:
         return StoredAuthority(_parse(secret), secret["metadata"]["resourceVersion"])
 
     async def create(self, state: AuthorityState) -> None:
-        """Store the first authority. Raises `Changed` if another replica was faster."""
+        """Store the first authority. Raises `WriteConflict` if another replica was faster."""
         metadata = {"name": NAME, "namespace": self._namespace}
         document = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
         try:
             await self._secrets.create({**document, "data": _build_data(state)})
         except AlreadyExists as error:
-            raise Changed("the authority exists") from error
+            raise WriteConflict("the authority exists") from error
 
     async def swap(self, state: AuthorityState, version: str) -> None:
-        """Replace the authority. Raises `Changed`."""
+        """Replace the authority. Raises `WriteConflict`."""
         patch = {"metadata": {"resourceVersion": version}, "data": _build_data(state)}
         try:
             await self._secrets.patch(NAME, patch, namespace=self._namespace)
         except (Conflict, NotFound) as error:
-            raise Changed("the authority has changed") from error
+            raise WriteConflict("the authority has changed") from error
 
 
 def _build_data(state: AuthorityState) -> dict[str, str]:

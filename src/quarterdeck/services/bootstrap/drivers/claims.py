@@ -22,14 +22,14 @@ from quarterdeck.runtime.informer.informer import Informer
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.ports import (
     DEFAULT_PCRS,
-    Attested,
+    AttestationRecord,
     Directive,
     Instruction,
     KnownClaim,
     Report,
     TpmRules,
 )
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 from quarterdeck.services.bootstrap.workload import Workload
 from quarterdeck.wire.status import Conflict, Forbidden, NotFound
 
@@ -92,7 +92,7 @@ class KubeClaims:
             )
         except (NotFound, Forbidden, ValueError) as error:
             text = f"the TPM policy of {claim.namespace}/{claim.name} cannot be read: {error}"
-            raise Refused(Why.UNTRUSTED_TPM, text) from error
+            raise Refused(RefusalReason.UNTRUSTED_TPM, text) from error
 
     async def find_endorsed(self, endorsement_hash: str) -> tuple[Claim, ...]:
         """Live claims that are bound to a TPM."""
@@ -103,7 +103,7 @@ class KubeClaims:
             and each.status.attestation.ek_hash == endorsement_hash
         )
 
-    async def record(self, claim: Claim, attested: Attested | None) -> None:
+    async def record(self, claim: Claim, attested: AttestationRecord | None) -> None:
         """Write the attestation into the status of a claim; None removes it."""
         value: dict[str, str] | None = None
         if attested is not None:
@@ -152,7 +152,7 @@ class KubeClaims:
             namespace=template.metadata.namespace,
         )
 
-    async def instruct(self, claim: Claim) -> Instruction:
+    async def get_instruction(self, claim: Claim) -> Instruction:
         """The directive for a machine; reads its claim if it is not in the cache."""
         found = self._informer.cache.get(Key(claim.namespace, claim.name))
         if found is None:
@@ -167,14 +167,14 @@ class KubeClaims:
             directive=_choose_directive(found), last_heartbeat=rfc3339.parse(seen) if seen else None
         )
 
-    async def beat(self, claim: Claim, at: datetime) -> None:
+    async def record_heartbeat(self, claim: Claim, at: datetime) -> None:
         """Record the time of a machine's heartbeat."""
         await self._patch(claim, {"lastHeartbeat": rfc3339.format_time(at)})
 
     async def record_refusal(self, claim: Claim, refused: Refused, at: datetime) -> None:
         """Write into the status of a claim that an attestation was refused, and why."""
         refusal = {
-            "reason": refused.why.value,
+            "reason": refused.reason.value,
             "message": refused.detail[:_LONGEST_MESSAGE],
             "time": rfc3339.format_time(at),
         }

@@ -7,7 +7,7 @@ import msgspec
 
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.client.client import Client
-from quarterdeck.services.bootstrap.ports import Changed, StoredToken
+from quarterdeck.services.bootstrap.ports import StoredToken, WriteConflict
 from quarterdeck.services.bootstrap.token_record import TokenRecord
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import Conflict, NotFound
@@ -32,7 +32,7 @@ class SecretTokens:
         except NotFound:
             return None
 
-    async def list_of(self, uid: str) -> tuple[StoredToken, ...]:
+    async def list_by_claim(self, uid: str) -> tuple[StoredToken, ...]:
         """The records of one claim."""
         return await self._list(f"{CLAIM_LABEL}={uid}")
 
@@ -58,12 +58,12 @@ class SecretTokens:
         )
 
     async def swap(self, record: TokenRecord, version: str) -> None:
-        """Replace a record if it is unchanged since it was read. Raises `Changed`."""
+        """Replace a record if it is unchanged since it was read. Raises `WriteConflict`."""
         patch = {"metadata": {"resourceVersion": version}, "data": _build_data(record)}
         try:
             await self._secrets.patch(_name(record.id), patch, namespace=self._namespace)
         except (Conflict, NotFound) as error:
-            raise Changed(f"token {record.id} has changed") from error
+            raise WriteConflict(f"token {record.id} has changed") from error
 
     async def delete(self, identity: str) -> None:
         """Delete a record."""

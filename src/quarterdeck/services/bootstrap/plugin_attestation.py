@@ -19,9 +19,13 @@ from quarterdeck.services.bootstrap.messages import (
     MethodAnswer,
     MethodRequest,
 )
-from quarterdeck.services.bootstrap.methods import Asked, AttestationMethod, Unproved
-from quarterdeck.services.bootstrap.ports import Attested, Claims, KnownClaim
-from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.methods import (
+    AttestationChallenge,
+    AttestationFailed,
+    AttestationMethod,
+)
+from quarterdeck.services.bootstrap.ports import AttestationRecord, Claims, KnownClaim
+from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,10 +34,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     claim_uid: str
     method: str
     request: bytes
-    asked: Asked
+    challenge: AttestationChallenge
 
 
-class PluggedAttestation:
+class PluginAttestation:
     """The two steps of an attestation by any method that is installed."""
 
     def __init__(
@@ -66,16 +70,18 @@ class PluggedAttestation:
         known, csr = await self._find_claim(request.claim_uid, method), request.csr.encode()
         hash_request_key(csr)
         try:
-            asked = await self.methods[method].begin(
+            challenge = await self.methods[method].begin(
                 known.claim, request.evidence, hashlib.sha256(csr).digest()
             )
-        except Unproved as error:
+        except AttestationFailed as error:
             raise self._fail(known.claim, str(error), caller) from error
-        session = Session(claim_uid=known.claim.uid, method=method, request=csr, asked=asked)
+        session = Session(
+            claim_uid=known.claim.uid, method=method, request=csr, challenge=challenge
+        )
         expires = self._clock.now() + timedelta(seconds=LIFETIME_S)
         return MethodAnswer(
             session_id=self._sessions.open(session, find_network(caller.address)),
-            challenge=dict(asked.challenge),
+            challenge=dict(challenge.payload),
             expires_at=rfc3339.format_time(expires),
         )
 
@@ -95,15 +101,15 @@ class PluggedAttestation:
         digest = hashlib.sha256(session.request).digest()
         try:
             proved = await self.methods[method].finish(
-                known.claim, session.asked, request.evidence, digest
+                known.claim, session.challenge, request.evidence, digest
             )
-        except Unproved as error:
+        except AttestationFailed as error:
             raise self._fail(known.claim, str(error), caller) from error
         selectors = (*known.selectors, *proved.selectors)
         credentials, issued = await self._issuer.issue(
             known.claim, session.request, selectors=selectors
         )
-        attested = Attested(
+        attested = AttestationRecord(
             method=method,
             spiffe_id=credentials.spiffe_id,
             serial=issued.serial,
@@ -111,23 +117,23 @@ class PluggedAttestation:
             at=self._clock.now(),
         )
         await self._claims.record(known.claim, attested)
-        self._audit.grant(method, caller, known.claim, serial=issued.serial)
+        self._audit.record_issued(method, caller, known.claim, serial=issued.serial)
         return credentials
 
     async def _find_claim(self, uid: str, method: str) -> KnownClaim:
         known = await self._claims.find(uid)
-        if known is None or known.is_leaving:
-            raise Refused(Why.CLAIM_GONE, f"claim with uid {uid}")
+        if known is None or known.is_terminating:
+            raise Refused(RefusalReason.CLAIM_GONE, f"claim with uid {uid}")
         if known.method != method:
             claim = known.claim
             text = (
                 f"claim {claim.namespace}/{claim.name} requires {known.method or 'no attestation'}"
             )
-            raise Refused(Why.WRONG_METHOD, text)
+            raise Refused(RefusalReason.WRONG_METHOD, text)
         return known
 
     def _fail(self, claim: Claim, detail: str, caller: Caller) -> Refused:
         """Count a failure: answers may be easy to guess, so a caller has few attempts."""
         self._limiter.count_failure(claim.uid, caller.address)
         text = f"claim {claim.namespace}/{claim.name}: {detail}"
-        return Refused(Why.WRONG_ANSWER, text, claim=claim)
+        return Refused(RefusalReason.WRONG_ANSWER, text, claim=claim)
