@@ -1,7 +1,7 @@
 """`quarterdeck ingester`: serves collectors in a separate process.
 
-It needs no right in Kubernetes but to check who reads its metrics: tokens, marks, leases and the
-MetricSources are all in the Redis that the operators use.
+Its only permission in Kubernetes is to check who reads its metrics: tokens, checkpoints, leases and
+MetricSources are in the Redis that the operators use.
 """
 
 import contextlib

@@ -63,7 +63,7 @@ class Facade:
     @property
     def listeners(self) -> int:
         """How many watches are open."""
-        return self._ring.readers
+        return self._ring.subscribers
 
     def _on_event(self, event: Event) -> None:
         self._ring.record(event)

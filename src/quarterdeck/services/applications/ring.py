@@ -70,7 +70,7 @@ class Ring:
         self._bytes = 0
         self._next = 0
         self._floor: int | None = None
-        self._wakes: set[asyncio.Event] = set()
+        self._subscribers: set[asyncio.Event] = set()
 
     @property
     def end(self) -> int:
@@ -78,9 +78,9 @@ class Ring:
         return self._next
 
     @property
-    def readers(self) -> int:
-        """The number of readers that follow."""
-        return len(self._wakes)
+    def subscribers(self) -> int:
+        """The number of subscribers."""
+        return len(self._subscribers)
 
     def record(self, event: Event) -> None:
         """Record a change; the initial state of the cache is not one."""
@@ -98,18 +98,18 @@ class Ring:
             gone = self._entries.popleft().snapshot
             self._bytes -= len(gone.data)
             self._floor = max(self._floor, gone.version)
-        for wake in self._wakes:
+        for wake in self._subscribers:
             wake.set()
 
-    def after(self, position: int) -> list[Entry] | None:
-        """The entries from a position on; None if some of them are gone."""
+    def list_from(self, position: int) -> list[Entry] | None:
+        """List the entries from a position on; None if some of them were dropped."""
         missing = self._next - position
         if missing > len(self._entries):
             return None
         return [self._entries[-index] for index in range(missing, 0, -1)]
 
-    def position_after(self, version: int, *, synced: int) -> int | None:
-        """Where a reader that has seen a resource version continues; None if it is too old.
+    def find_position(self, version: int, *, synced: int) -> int | None:
+        """Find the position after a resource version; None if later entries were dropped.
 
         `synced` is the version the cache is at: before the first change nothing older is known.
         """
@@ -120,13 +120,13 @@ class Ring:
                 return entry.position
         return self._next
 
-    def follow(self, wake: asyncio.Event) -> None:
-        """Set an event at every change."""
-        self._wakes.add(wake)
+    def subscribe(self, wake: asyncio.Event) -> None:
+        """Set an event whenever an entry is added."""
+        self._subscribers.add(wake)
 
-    def leave(self, wake: asyncio.Event) -> None:
-        """Stop following."""
-        self._wakes.discard(wake)
+    def unsubscribe(self, wake: asyncio.Event) -> None:
+        """Remove a subscriber."""
+        self._subscribers.discard(wake)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(tuple(self._entries))

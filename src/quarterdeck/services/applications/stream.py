@@ -172,7 +172,7 @@ class _Listener:
 
     async def run(self, request: Request, *, clock: Clock, heartbeat_s: float) -> None:
         """Write until the peer disconnects or the server shuts down."""
-        self._ring.follow(self._wake)
+        self._ring.subscribe(self._wake)
         try:
             async with Supervisor("listener") as tasks:
                 tasks.spawn(self._wait_until_gone(request), name="listener-peer")
@@ -186,13 +186,13 @@ class _Listener:
         except PeerGone:
             return
         finally:
-            self._ring.leave(self._wake)
+            self._ring.unsubscribe(self._wake)
 
     async def _begin(self) -> None:
         await self._writer.write(_RETRY + _HEARTBEAT)
         if self._options.after is not None:
             synced = self._cache.version(self._options.namespace)
-            position = self._ring.position_after(self._options.after, synced=synced)
+            position = self._ring.find_position(self._options.after, synced=synced)
             if position is None or (self._options.is_return and self._options.after > synced):
                 await self._resync()
             else:
@@ -212,7 +212,7 @@ class _Listener:
         if self._is_heartbeat_due:
             self._is_heartbeat_due = False
             await self._writer.write(_HEARTBEAT)
-        entries = self._ring.after(self._position)
+        entries = self._ring.list_from(self._position)
         if entries is None:
             await self._resync()
             return

@@ -7,13 +7,13 @@ decoded ones.
 
 from quarterdeck.inventory.push.messages import MetricsBatch
 from quarterdeck.kit.budget import Budget
-from quarterdeck.services.ingester.errors import BatchTooBig, ProtocolError, TooMuchHeld
+from quarterdeck.services.ingester.errors import BatchTooLarge, BufferFull, ProtocolError
 from quarterdeck.services.ingester.options import IngesterOptions
 
 _Identity = tuple[str, int, str, int]
 
 
-class Assembly:
+class ChunkAssembler:
     """The chunks of one stream."""
 
     def __init__(self, options: IngesterOptions, budget: Budget) -> None:
@@ -30,12 +30,12 @@ class Assembly:
 
         Raises:
             ProtocolError: if the chunk is not the next one.
-            BatchTooBig: if it makes the batch too big; the chunks that follow are ignored.
-            TooMuchHeld: if the batch had to make room for others.
+            BatchTooLarge: if it makes the batch too big; the chunks that follow are ignored.
+            BufferFull: if the batch had to make room for others.
         """
         count = self._begin(head, now)
         if self._is_evicted:
-            raise TooMuchHeld(
+            raise BufferFull(
                 "the hub holds too many incomplete batches; send the batch again later"
             )
         if self._is_skipped:
@@ -89,7 +89,7 @@ class Assembly:
         if size > limit:
             self._is_skipped = True
             self.clear()
-            raise BatchTooBig(f"the batch has more than {limit} bytes")
+            raise BatchTooLarge(f"the batch has more than {limit} bytes")
 
     def _evict(self) -> None:
         self._chunks = []

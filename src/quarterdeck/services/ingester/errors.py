@@ -2,10 +2,10 @@
 
 StreamRefused
 ├── TokenRefused     the token is not, or no longer, that of the cluster
-├── TooMuchHeld      the hub has no room for what the stream leaves incomplete
+├── BufferFull       the hub has no room for what the stream leaves incomplete
 └── ProtocolError    the collector does not follow the protocol
 
-BatchTooBig          the batch would never be taken; the stream goes on
+BatchTooLarge        the batch would never be taken; the stream goes on
 """
 
 
@@ -23,11 +23,11 @@ class TokenRefused(StreamRefused):
         )
 
 
-class TooMuchHeld(StreamRefused):
+class BufferFull(StreamRefused):
     """Raised when an incomplete batch was dropped because all streams hold too many bytes."""
 
 
-class BatchTooBig(Exception):
+class BatchTooLarge(Exception):
     """Raised when a batch is larger than the hub takes."""
 
 

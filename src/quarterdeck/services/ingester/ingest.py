@@ -1,8 +1,8 @@
 """Stores complete batches; a batch is acknowledged only after it is stored.
 
-The history is written first, because writing a sample twice changes nothing. State and mark are
-committed together: a hub that is killed between the two writes stores the batch again when it is
-sent again, and one that is killed after the commit recognizes it.
+The history is written first, because writing a sample twice changes nothing. State and checkpoint
+are committed together: a hub that is killed between the two writes stores the batch again when it
+is sent again, and one that is killed after the commit recognizes it.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from quarterdeck.inventory.push.messages import Ack, MetricsBatch
 from quarterdeck.kit import json
 from quarterdeck.kit.budget import Budget
 from quarterdeck.kit.clock import Clock
-from quarterdeck.services.ingester import marks
+from quarterdeck.services.ingester import checkpoints
+from quarterdeck.services.ingester.checkpoints import Checkpoint
 from quarterdeck.services.ingester.errors import TokenRefused
-from quarterdeck.services.ingester.marks import Mark
 from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
 
@@ -87,19 +87,23 @@ class Ingest:
                 f"the batch names cluster {batch.cluster_name[:80]!r}, but the collector is "
                 f"registered as {cluster!r}"
             )
-        names = (tokens.get_key(cluster), marks.get_key(cluster), keys.cluster(cluster, "spec"))
+        names = (
+            tokens.get_key(cluster),
+            checkpoints.get_key(cluster),
+            keys.cluster(cluster, "spec"),
+        )
         record, stored, spec = await self._state.get_many(names)
         if not tokens.matches(record, token_hash):
             raise TokenRefused(cluster)
-        mark = marks.decode_mark(stored)
+        checkpoint = checkpoints.decode_checkpoint(stored)
         done = Ack(batch_id=batch.batch_id, success=True)
-        if mark.has_stored(batch):
+        if checkpoint.has_stored(batch):
             self.duplicates += 1
             if stored is not None:  # the first try may have failed after the store had it
-                await self._state.commit([SetValue(marks.get_key(cluster), stored)])
+                await self._state.commit([SetValue(checkpoints.get_key(cluster), stored)])
             return done
         sources = await self._state.members(keys.ENABLED_SOURCES)
-        plan = _BatchPlan(cluster, batch, mark, sources=sources, now=self._clock.now())
+        plan = _BatchPlan(cluster, batch, checkpoint, sources=sources, now=self._clock.now())
         plan.read(self._find_ttl)
         nodes = await self._state.members(keys.cluster(cluster, "nodes"))
         writes = plan.build_writes(nodes, self._options.build_stay(_read_interval(spec)))
@@ -108,8 +112,10 @@ class Ingest:
         except HistoryUnavailable as error:
             await self._state.commit(writes)  # current state is kept; the batch comes again
             return Ack(batch_id=batch.batch_id, error=str(error))
-        after = mark.advance(batch, plan.at.timestamp(), sources=sources)
-        await self._state.commit([*writes, SetValue(marks.get_key(cluster), json.encode(after))])
+        after = checkpoint.advance(batch, plan.at.timestamp(), sources=sources)
+        await self._state.commit(
+            [*writes, SetValue(checkpoints.get_key(cluster), json.encode(after))]
+        )
         self.stored += 1
         return done
 
@@ -142,14 +148,14 @@ class _BatchPlan:
         self,
         cluster: str,
         batch: MetricsBatch,
-        mark: Mark,
+        checkpoint: Checkpoint,
         *,
         sources: frozenset[str],
         now: datetime,
     ) -> None:
         self._cluster = cluster
         self._batch = batch
-        self._mark = mark
+        self._checkpoint = checkpoint
         self._sources = sources
         self._now = now
         # a clock that is ahead must not make later readings look old
@@ -170,7 +176,7 @@ class _BatchPlan:
             if each.source_id not in self._sources:
                 continue  # deleted since it was collected
             ttl_s = find_ttl(each.source_id)
-            is_new = self._is_newer(self._mark.sources_at.get(each.source_id, 0.0))
+            is_new = self._is_newer(self._checkpoint.sources_at.get(each.source_id, 0.0))
             if each.failure:
                 if is_new:
                     self._source_writes.append(
@@ -191,14 +197,14 @@ class _BatchPlan:
     def build_writes(self, nodes: frozenset[str], stay: Stay) -> list[Write]:
         """Build the writes of newer data than is stored; older batches only add to the history."""
         writes = list(self._source_writes)
-        if self._collected is None or not self._is_newer(self._mark.cluster_at):
+        if self._collected is None or not self._is_newer(self._checkpoint.cluster_at):
             return writes
         writes += cluster_records.plan_collected(self._cluster, self._collected, nodes, stay)
         writes += self._plan_notice()
         return writes
 
     def _is_newer(self, stored: float) -> bool:
-        return self._mark.is_continued_by(self._batch) or self.at.timestamp() > stored
+        return self._checkpoint.is_continued_by(self._batch) or self.at.timestamp() > stored
 
     def _plan_notice(self) -> Iterator[Write]:
         data = {"source": "collector-push"}

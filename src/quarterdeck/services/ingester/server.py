@@ -13,12 +13,12 @@ from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.ingester.configs import Configs
-from quarterdeck.services.ingester.entrance import Entrance
-from quarterdeck.services.ingester.errors import ProtocolError, TokenRefused, TooMuchHeld
+from quarterdeck.services.ingester.errors import BufferFull, ProtocolError, TokenRefused
 from quarterdeck.services.ingester.grpc_stream import GrpcStream
 from quarterdeck.services.ingester.ingest import Ingest
 from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
+from quarterdeck.services.ingester.registration_limiter import RegistrationLimiter
 from quarterdeck.services.ingester.session import Session
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class Ingester:
         self._configs = Configs(state, clock=clock)
         self._configs.on_change = self._take_intervals
         self._sessions: dict[str, Session] = {}
-        self._entrance = Entrance(
-            of_peer=options.max_registering_of_peer, of_all=options.max_registering
+        self._limiter = RegistrationLimiter(
+            per_peer=options.max_registering_of_peer, in_total=options.max_registering
         )
         self._metrics.follow_connections(lambda: len(self._sessions))
         self._is_draining = False
@@ -105,7 +105,7 @@ class Ingester:
             "stored": self._ingest.stored,
             "duplicates": self._ingest.duplicates,
             "refused": self._ingest.refused,
-            "registering": self._entrance.inside,
+            "registering": self._limiter.registering,
             "held_bytes": self._ingest.held.held,
         }
 
@@ -181,7 +181,7 @@ class Ingester:
             self._metrics.count_refusal("protocol")
             _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
             await stream.refuse(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        except TooMuchHeld as error:
+        except BufferFull as error:
             self._metrics.count_refusal("memory")
             _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
             await stream.refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
@@ -215,7 +215,7 @@ class Ingester:
             _log.info("collector disconnected", cluster=cluster)
 
     async def _register(self, session: Session, peer: str) -> str:
-        async with self._entrance.enter(peer):
+        async with self._limiter.acquire(peer):
             return await session.register()
 
 

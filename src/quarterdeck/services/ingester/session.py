@@ -27,9 +27,9 @@ from quarterdeck.kit.protowire import ProtobufError
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.names import check_dns1123_subdomain
 from quarterdeck.runtime.observability.logging import get_logger
-from quarterdeck.services.ingester.chunks import Assembly
+from quarterdeck.services.ingester.chunks import ChunkAssembler
 from quarterdeck.services.ingester.configs import Configs
-from quarterdeck.services.ingester.errors import BatchTooBig, ProtocolError, TokenRefused
+from quarterdeck.services.ingester.errors import BatchTooLarge, ProtocolError, TokenRefused
 from quarterdeck.services.ingester.ingest import Ingest
 from quarterdeck.services.ingester.options import IngesterOptions
 
@@ -79,7 +79,7 @@ class Session:
         self._configs = configs
         self._options = options
         self._clock = clock
-        self._assembly = Assembly(options, ingest.held)
+        self._assembler = ChunkAssembler(options, ingest.held)
         self._writing = asyncio.Lock()
         self.ending = asyncio.Event()
         """Set to end the stream after the current batch."""
@@ -140,7 +140,7 @@ class Session:
                     if not await self._serve_next(tasks, ending):
                         break
         finally:
-            self._assembly.clear()
+            self._assembler.clear()
             await self._release()
 
     async def _serve_next(self, tasks: Supervisor, ending: "asyncio.Task[None]") -> bool:
@@ -158,7 +158,7 @@ class Session:
                 await self._answer(data)
         else:
             await self._answer(data)
-        self._assembly.check_age(self._clock.monotonic())
+        self._assembler.check_age(self._clock.monotonic())
         return True
 
     async def _answer(self, data: bytes) -> None:
@@ -181,8 +181,8 @@ class Session:
         metrics, began = self._ingest.metrics, self._clock.monotonic()
         metrics.count_bytes(len(data))
         try:
-            chunks = self._assembly.add(head, data, began)
-        except BatchTooBig as error:
+            chunks = self._assembler.add(head, data, began)
+        except BatchTooLarge as error:
             ack = self._ingest.refuse(head.batch_id, str(error))
         else:
             if chunks is None:

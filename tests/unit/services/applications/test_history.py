@@ -152,16 +152,16 @@ def test_a_reader_gets_what_came_since_its_position() -> None:
     ring = Ring(3)
     for version in (1, 2):
         ring.record(added(version=version))
-    assert [e.snapshot.version for e in ring.after(0) or ()] == [1, 2]
-    assert ring.after(2) == []
+    assert [e.snapshot.version for e in ring.list_from(0) or ()] == [1, 2]
+    assert ring.list_from(2) == []
 
 
 def test_a_reader_that_is_too_slow_is_told_so() -> None:
     ring = Ring(3)
     for version in range(1, 6):
         ring.record(added(version=version))
-    assert ring.after(1) is None
-    assert [e.snapshot.version for e in ring.after(2) or ()] == [3, 4, 5]
+    assert ring.list_from(1) is None
+    assert [e.snapshot.version for e in ring.list_from(2) or ()] == [3, 4, 5]
 
 
 def test_large_objects_leave_room_for_fewer() -> None:
@@ -170,9 +170,9 @@ def test_large_objects_leave_room_for_fewer() -> None:
     for version in range(1, 6):
         ring.record(added(version=version))
     assert [entry.snapshot.version for entry in ring] == [3, 4, 5]
-    assert ring.after(1) is None
-    assert ring.position_after(1, synced=5) is None
-    assert ring.position_after(2, synced=5) == 2
+    assert ring.list_from(1) is None
+    assert ring.find_position(1, synced=5) is None
+    assert ring.find_position(2, synced=5) == 2
     ring = Ring(100, max_bytes=1)
     ring.record(added(version=1))
     ring.record(added(version=2))
@@ -181,26 +181,26 @@ def test_large_objects_leave_room_for_fewer() -> None:
 
 def test_resuming_finds_the_next_change_or_says_it_is_gone() -> None:
     ring = Ring(3)
-    assert ring.position_after(4, synced=5) is None
-    assert ring.position_after(5, synced=5) == 0
+    assert ring.find_position(4, synced=5) is None
+    assert ring.find_position(5, synced=5) == 0
     for version in (6, 8, 9):
         ring.record(added(version=version))
-    assert ring.position_after(6, synced=9) == 1
-    assert ring.position_after(7, synced=9) == 1
-    assert ring.position_after(9, synced=9) == 3
-    assert ring.position_after(4, synced=9) is None
+    assert ring.find_position(6, synced=9) == 1
+    assert ring.find_position(7, synced=9) == 1
+    assert ring.find_position(9, synced=9) == 3
+    assert ring.find_position(4, synced=9) is None
     ring.record(added(version=12))
-    assert ring.position_after(5, synced=12) is None
-    assert ring.position_after(6, synced=12) == 1
+    assert ring.find_position(5, synced=12) is None
+    assert ring.find_position(6, synced=12) == 1
 
 
 async def test_readers_are_woken_and_forgotten() -> None:
     ring, wake = Ring(3), asyncio.Event()
-    ring.follow(wake)
+    ring.subscribe(wake)
     ring.record(added())
-    assert wake.is_set() and ring.readers == 1
-    ring.leave(wake)
-    assert ring.readers == 0
+    assert wake.is_set() and ring.subscribers == 1
+    ring.unsubscribe(wake)
+    assert ring.subscribers == 0
 
 
 # --- wishes

@@ -2,19 +2,19 @@
 
 import asyncio
 
-from quarterdeck.services.ingester.entrance import Entrance
+from quarterdeck.services.ingester.registration_limiter import RegistrationLimiter
 
 
 class Stream:
     """A stream that registers when it is told to."""
 
-    def __init__(self, entrance: Entrance, peer: str) -> None:
+    def __init__(self, limiter: RegistrationLimiter, peer: str) -> None:
         self.is_inside = False
         self._done = asyncio.Event()
-        self._task = asyncio.ensure_future(self._run(entrance, peer))
+        self._task = asyncio.ensure_future(self._run(limiter, peer))
 
-    async def _run(self, entrance: Entrance, peer: str) -> None:
-        async with entrance.enter(peer):
+    async def _run(self, limiter: RegistrationLimiter, peer: str) -> None:
+        async with limiter.acquire(peer):
             self.is_inside = True
             await self._done.wait()
 
@@ -33,11 +33,11 @@ async def settle() -> None:
 
 
 async def test_peer_waits_for_its_own_streams_and_not_for_those_of_others() -> None:
-    entrance = Entrance(of_peer=2, of_all=3)
-    greedy = [Stream(entrance, f"ipv4:198.51.100.7:{port}") for port in range(4)]
+    limiter = RegistrationLimiter(per_peer=2, in_total=3)
+    greedy = [Stream(limiter, f"ipv4:198.51.100.7:{port}") for port in range(4)]
     await settle()
     assert [each.is_inside for each in greedy] == [True, True, False, False]
-    honest = Stream(entrance, "ipv6:[2001:db8::1]:5")
+    honest = Stream(limiter, "ipv6:[2001:db8::1]:5")
     await settle()
     assert honest.is_inside
     await honest.register()
@@ -46,12 +46,12 @@ async def test_peer_waits_for_its_own_streams_and_not_for_those_of_others() -> N
     assert greedy[2].is_inside
     for each in greedy[1:]:
         await each.cancel()
-    assert (entrance.inside, len(entrance)) == (0, 0)
+    assert (limiter.registering, len(limiter)) == (0, 0)
 
 
 async def test_all_together_are_bounded() -> None:
-    entrance = Entrance(of_peer=2, of_all=3)
-    streams = [Stream(entrance, f"ipv4:198.51.100.{host}:1") for host in range(4)]
+    limiter = RegistrationLimiter(per_peer=2, in_total=3)
+    streams = [Stream(limiter, f"ipv4:198.51.100.{host}:1") for host in range(4)]
     await settle()
     assert [each.is_inside for each in streams] == [True, True, True, False]
     await streams[1].register()
@@ -59,4 +59,4 @@ async def test_all_together_are_bounded() -> None:
     assert streams[3].is_inside
     for each in streams:
         await each.register()
-    assert len(entrance) == 0
+    assert len(limiter) == 0

@@ -1,4 +1,4 @@
-"""Marks of the last stored batch of a cluster, to detect duplicate and outdated batches. Pure."""
+"""Records the last stored batch of a cluster, to detect duplicate and outdated ones. Pure."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from quarterdeck.hubstate import keys
 from quarterdeck.inventory.push.messages import MetricsBatch
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The last batch that was stored, committed together with its data."""
 
     agent_id: str = ""
@@ -32,14 +32,14 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         """
         return batch.sequence > 0 and batch.agent_id == self.agent_id
 
-    def advance(self, batch: MetricsBatch, at: float, *, sources: frozenset[str]) -> "Mark":
-        """The mark after a batch; `sources` are those that still exist."""
+    def advance(self, batch: MetricsBatch, at: float, *, sources: frozenset[str]) -> "Checkpoint":
+        """Return the checkpoint after a batch; `sources` are those that still exist."""
         moments = {name: moment for name, moment in self.sources_at.items() if name in sources}
         for each in batch.custom_resources:
             if each.source_id in sources:
                 moments[each.source_id] = max(at, moments.get(each.source_id, 0.0))
         newest = max(at, self.cluster_at) if batch.cluster_metrics is not None else self.cluster_at
-        return Mark(
+        return Checkpoint(
             agent_id=batch.agent_id,
             sequence=batch.sequence,
             batch_id=batch.batch_id,
@@ -49,13 +49,13 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def get_key(cluster: str) -> str:
-    """The key of a cluster's mark."""
+    """Return the key of a cluster's checkpoint."""
     return keys.cluster(cluster, "collector:mark")
 
 
-def decode_mark(data: bytes | None) -> Mark:
-    """Decode a stored mark; an empty one if it cannot be decoded."""
+def decode_checkpoint(data: bytes | None) -> Checkpoint:
+    """Decode a stored checkpoint; an empty one if it cannot be decoded."""
     try:
-        return msgspec.json.decode(data, type=Mark) if data else Mark()
+        return msgspec.json.decode(data, type=Checkpoint) if data else Checkpoint()
     except msgspec.DecodeError:
-        return Mark()
+        return Checkpoint()
