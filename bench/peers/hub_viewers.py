@@ -26,7 +26,7 @@ from quarterdeck.apis.clusterpulse.monitor_access_policy import (
     Subjects,
 )
 from quarterdeck.hubstate import cluster_writes, policy_writes
-from quarterdeck.hubstate.cluster_writes import ClusterSpec, Stay
+from quarterdeck.hubstate.cluster_writes import ClusterSpec, ClusterTtls
 from quarterdeck.hubstate.embedded.history import open_history
 from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.ports import StateStore
@@ -43,7 +43,7 @@ from quarterdeck.services.hub.identity import Authenticator
 from quarterdeck.services.hub.service import HubServer
 
 NODES, PODS, NAMESPACES = 10, 200, 20
-STAY = Stay(interval_s=60, cache_s=600, scan_s=600, retention_s=600)
+TTLS = ClusterTtls(interval_s=60, cache_s=600, scan_s=600, retention_s=600)
 TOKENS = {
     "restricted": Principal(username="viewer"),
     "root": Principal(username="root", groups=("system:masters",)),
@@ -106,11 +106,11 @@ async def write_cluster(state: StateStore, name: str, now: datetime) -> None:
         [
             *cluster_writes.plan_spec(name, spec),
             *cluster_writes.plan_status(name, health="healthy", message="ok", at=now),
-            *cluster_writes.plan_info(name, {"version": "v1.32.4", "api_url": "x"}, STAY),
-            *cluster_writes.plan_totals(name, totals, STAY),
-            *cluster_writes.plan_namespaces(name, spaces, now=text, stay=STAY),
-            *cluster_writes.plan_nodes(name, nodes, before=frozenset(), at=now, stay=STAY),
-            *cluster_writes.plan_resources(name, ResourceLists(pods=pods), now=text, stay=STAY),
+            *cluster_writes.plan_info(name, {"version": "v1.32.4", "api_url": "x"}, TTLS),
+            *cluster_writes.plan_totals(name, totals, TTLS),
+            *cluster_writes.plan_namespaces(name, spaces, now=text, ttls=TTLS),
+            *cluster_writes.plan_nodes(name, nodes, before=frozenset(), at=now, ttls=TTLS),
+            *cluster_writes.plan_resources(name, ResourceLists(pods=pods), now=text, ttls=TTLS),
         ]
     )
 

@@ -9,7 +9,7 @@ from quarterdeck.apis.core.config import Secret
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate.collect.cluster import ClusterCollector
-from quarterdeck.hubstate.collect.collected import Collected, Wanted
+from quarterdeck.hubstate.collect.collected import Collected, CollectionRequest
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.operators.clusters.credentials import Limits, build_config, find_secret_key
 from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe
@@ -82,5 +82,5 @@ async def _collect(hub: Client, connection: ClusterConnection, timeout_s: float)
     )
     async with Client(config) as client:
         collector = ClusterCollector(client, clock=SystemClock())
-        wanted = Wanted(endpoint=config.server, limits=None, scans_operators=False)
+        wanted = CollectionRequest(endpoint=config.server, limits=None, scans_operators=False)
         return await collector.collect(wanted)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.hubstate import keys
-from quarterdeck.hubstate.lifetimes import INFO_S, METRICS_S, extend_lifetime
+from quarterdeck.hubstate.lifetimes import INFO_S, METRICS_S, compute_ttl
 from quarterdeck.hubstate.notices import build_deletion_notice
 from quarterdeck.hubstate.writes import (
     AddMembers,
@@ -49,14 +49,14 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     monitoring: Mapping[str, int]
 
 
-class Stay(msgspec.Struct, frozen=True, kw_only=True):
-    """Interval of one cluster, and lifetimes of its keys, in seconds."""
+class ClusterTtls(msgspec.Struct, frozen=True, kw_only=True):
+    """The interval of one cluster, and the TTLs of its keys, in seconds."""
 
     interval_s: float
     cache_s: int
     """CACHE_TTL, or longer for a long interval."""
     scan_s: int
-    """Lifetime of what is read every OPERATOR_SCAN_INTERVAL."""
+    """TTL of what is read every OPERATOR_SCAN_INTERVAL."""
     retention_s: int
 
 
@@ -77,7 +77,7 @@ def plan_status(name: str, *, health: str, message: str, at: datetime) -> Iterat
 
 
 def plan_conditions(
-    name: str, verdict: Verdict, stay: Stay, since: Mapping[str, str]
+    name: str, verdict: Verdict, ttls: ClusterTtls, since: Mapping[str, str]
 ) -> Iterator[Write]:
     """Plan the write of the four conditions of a cluster, from which alerts are derived.
 
@@ -94,29 +94,29 @@ def plan_conditions(
         }
         for type_, each in verdict.findings
     ]
-    yield SetValue(keys.cluster(name, "conditions"), json.encode(found), stay.cache_s)
+    yield SetValue(keys.cluster(name, "conditions"), json.encode(found), ttls.cache_s)
 
 
-def plan_info(name: str, info: Mapping[str, Any], stay: Stay) -> Iterator[Write]:
+def plan_info(name: str, info: Mapping[str, Any], ttls: ClusterTtls) -> Iterator[Write]:
     """Plan the write of version, platform and console."""
-    ttl_s = extend_lifetime(INFO_S, stay.interval_s)
+    ttl_s = compute_ttl(INFO_S, ttls.interval_s)
     yield SetValue(keys.cluster(name, "info"), json.encode(info), ttl_s)
 
 
-def plan_totals(name: str, totals: ClusterTotals, stay: Stay) -> Iterator[Write]:
+def plan_totals(name: str, totals: ClusterTotals, ttls: ClusterTtls) -> Iterator[Write]:
     """Plan the write of the totals of a cluster."""
-    ttl_s = extend_lifetime(METRICS_S, stay.interval_s)
+    ttl_s = compute_ttl(METRICS_S, ttls.interval_s)
     yield SetValue(keys.cluster(name, "metrics"), json.encode(totals), ttl_s)
 
 
 def plan_namespaces(
-    name: str, namespaces: Sequence[str], *, now: str, stay: Stay
+    name: str, namespaces: Sequence[str], *, now: str, ttls: ClusterTtls
 ) -> Iterator[Write]:
     """Plan the writes of the names of all namespaces, as a list and as a set."""
     names = sorted(namespaces)
     shape = {"namespaces": names, "count": len(names), "timestamp": now}
-    yield SetValue(keys.cluster(name, "namespaces"), json.encode(shape), stay.cache_s)
-    yield ReplaceMembers(keys.cluster(name, "namespaces:set"), tuple(names), stay.cache_s)
+    yield SetValue(keys.cluster(name, "namespaces"), json.encode(shape), ttls.cache_s)
+    yield ReplaceMembers(keys.cluster(name, "namespaces:set"), tuple(names), ttls.cache_s)
 
 
 def plan_nodes(
@@ -125,7 +125,7 @@ def plan_nodes(
     *,
     before: frozenset[str],
     at: datetime,
-    stay: Stay,
+    ttls: ClusterTtls,
 ) -> Iterator[Write]:
     """Plan the writes of nodes, their history and the summary; `before` are the stored nodes."""
     present = {each.name for each in facts}
@@ -136,13 +136,13 @@ def plan_nodes(
     if present:
         yield AddMembers(keys.cluster(name, "nodes"), tuple(sorted(present)))
     for each in facts:
-        yield from _plan_node(name, each, at, stay)
+        yield from _plan_node(name, each, at, ttls)
     summary = nodes.summarize(facts, now=rfc3339.format_time(at))
     key = keys.cluster(name, "nodes:summary")
-    yield SetFields(key, {"data": json.encode(summary).decode()}, stay.cache_s)
+    yield SetFields(key, {"data": json.encode(summary).decode()}, ttls.cache_s)
 
 
-def _plan_node(name: str, facts: NodeFacts, at: datetime, stay: Stay) -> Iterator[Write]:
+def _plan_node(name: str, facts: NodeFacts, at: datetime, ttls: ClusterTtls) -> Iterator[Write]:
     fields = {
         "current": json.encode(facts).decode(),
         "last_update": facts.timestamp,
@@ -151,7 +151,7 @@ def _plan_node(name: str, facts: NodeFacts, at: datetime, stay: Stay) -> Iterato
         "memory_usage": f"{facts.memory_usage_percent:.2f}",
         "pods_total": str(facts.pods_total),
     }
-    yield SetFields(keys.node(name, facts.name), fields, stay.cache_s)
+    yield SetFields(keys.node(name, facts.name), fields, ttls.cache_s)
     point = {
         "timestamp": facts.timestamp,
         "cpu_usage": facts.cpu_usage_percent,
@@ -166,38 +166,40 @@ def _plan_node(name: str, facts: NodeFacts, at: datetime, stay: Stay) -> Iterato
     yield AddScored(
         keys.node(name, facts.name, "metrics"),
         {json.encode(point).decode(): second},
-        second - stay.retention_s,
-        stay.retention_s,
+        second - ttls.retention_s,
+        ttls.retention_s,
     )
     if facts.conditions:
         conditions = {each.type: json.encode(each).decode() for each in facts.conditions}
-        yield SetFields(keys.node(name, facts.name, "conditions"), conditions, stay.cache_s)
+        yield SetFields(keys.node(name, facts.name, "conditions"), conditions, ttls.cache_s)
 
 
-def plan_operators(name: str, facts: Sequence[OperatorFacts], stay: Stay) -> Iterator[Write]:
+def plan_operators(name: str, facts: Sequence[OperatorFacts], ttls: ClusterTtls) -> Iterator[Write]:
     """Plan the writes of the operators of OLM; an empty list has no key."""
-    yield _plan_list(keys.cluster(name, "operators"), facts, stay.scan_s)
+    yield _plan_list(keys.cluster(name, "operators"), facts, ttls.scan_s)
     summary = operators.summarize(facts)
-    yield SetValue(keys.cluster(name, "operators_summary"), json.encode(summary), stay.scan_s)
+    yield SetValue(keys.cluster(name, "operators_summary"), json.encode(summary), ttls.scan_s)
 
 
 def plan_cluster_operators(
-    name: str, facts: Sequence[ClusterOperatorFacts], *, now: str, stay: Stay
+    name: str, facts: Sequence[ClusterOperatorFacts], *, now: str, ttls: ClusterTtls
 ) -> Iterator[Write]:
     """Plan the writes of OpenShift's ClusterOperators: the list, each one, and the summary."""
-    yield _plan_list(keys.cluster(name, "cluster_operators"), facts, stay.cache_s)
+    yield _plan_list(keys.cluster(name, "cluster_operators"), facts, ttls.cache_s)
     summary = json.encode(cluster_operators.summarize(facts, now=now))
-    yield SetValue(keys.cluster(name, "cluster_operators_summary"), summary, stay.cache_s)
+    yield SetValue(keys.cluster(name, "cluster_operators_summary"), summary, ttls.cache_s)
     for each in facts:
         key = keys.cluster(name, f"cluster_operator:{each.name}")
-        yield SetValue(key, json.encode(each), stay.cache_s)
+        yield SetValue(key, json.encode(each), ttls.cache_s)
 
 
-def plan_resources(name: str, lists: ResourceLists, *, now: str, stay: Stay) -> Iterator[Write]:
+def plan_resources(
+    name: str, lists: ResourceLists, *, now: str, ttls: ClusterTtls
+) -> Iterator[Write]:
     """Plan the writes of the short lists of resources; an empty list has no key."""
     counts = {kind: len(getattr(lists, kind)) for kind in LISTS}
     for kind in LISTS:
-        yield _plan_list(keys.cluster(name, kind), getattr(lists, kind), stay.cache_s)
+        yield _plan_list(keys.cluster(name, kind), getattr(lists, kind), ttls.cache_s)
     metadata = {
         "timestamp": now,
         "collection_time_ms": lists.collection_time_ms,
@@ -205,7 +207,7 @@ def plan_resources(name: str, lists: ResourceLists, *, now: str, stay: Stay) -> 
         "total_resources": sum(counts.values()),
         **{f"{kind}_count": count for kind, count in counts.items()},
     }
-    yield SetValue(keys.cluster(name, "resource_metadata"), json.encode(metadata), stay.cache_s)
+    yield SetValue(keys.cluster(name, "resource_metadata"), json.encode(metadata), ttls.cache_s)
 
 
 def plan_deletion(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:

@@ -15,11 +15,11 @@ class Lifetimes(msgspec.Struct, frozen=True, kw_only=True):
     cache_s: int = 600
     retention_s: int = 3600
 
-    def cached(self, interval_s: float) -> int:
-        """The lifetime of what is written every interval: it must not expire between two writes."""
-        return extend_lifetime(self.cache_s, interval_s)
+    def compute_cache_ttl(self, interval_s: float) -> int:
+        """Compute the TTL of what is written every interval, so that it outlives missed writes."""
+        return compute_ttl(self.cache_s, interval_s)
 
 
-def extend_lifetime(ttl_s: int, interval_s: float) -> int:
-    """The lifetime, but at least three intervals."""
+def compute_ttl(ttl_s: int, interval_s: float) -> int:
+    """Compute a TTL of at least three intervals."""
     return max(ttl_s, int(interval_s * _INTERVALS))

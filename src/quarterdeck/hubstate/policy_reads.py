@@ -19,7 +19,7 @@ async def read_policy(state: StateReader, namespace: str, name: str) -> Compiled
 async def read_policies(state: StateReader) -> tuple[list[CompiledPolicy], list[str]]:
     """Every enabled policy, and the keys of those that cannot be read."""
     found, unreadable = [], []
-    names: Iterable[str] = sorted(await state.members(keys.ENABLED_POLICIES))
+    names: Iterable[str] = sorted(await state.get_members(keys.ENABLED_POLICIES))
     for key in names:
         policy = await _read(state, key)
         if policy is None:
@@ -30,7 +30,7 @@ async def read_policies(state: StateReader) -> tuple[list[CompiledPolicy], list[
 
 
 async def _read(state: StateReader, key: str) -> CompiledPolicy | None:
-    text = (await state.fields(key)).get("data")
+    text = (await state.get_fields(key)).get("data")
     if text is None:
         return None
     try:

@@ -29,19 +29,19 @@ class StateReader(Protocol):
     """
 
     async def get(self, key: str) -> bytes | None:
-        """A string value."""
+        """Return a string value; None if it is absent."""
         ...
 
     async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """String values in the order of the keys, in one round trip."""
         ...
 
-    async def fields(self, key: str) -> Mapping[str, str]:
-        """All fields of a hash."""
+    async def get_fields(self, key: str) -> Mapping[str, str]:
+        """Return all fields of a hash."""
         ...
 
-    async def members(self, key: str) -> frozenset[str]:
-        """All members of a set."""
+    async def get_members(self, key: str) -> frozenset[str]:
+        """Return all members of a set."""
         ...
 
     async def get_scored_members(
@@ -50,12 +50,12 @@ class StateReader(Protocol):
         """Members of a sorted set with a score in the range, lowest first."""
         ...
 
-    async def items(self, key: str, *, limit: int) -> list[bytes]:
-        """The newest items of a list."""
+    async def get_items(self, key: str, *, limit: int) -> list[bytes]:
+        """Return the newest items of a list."""
         ...
 
-    async def keys(self, prefix: str) -> list[str]:
-        """Names of all keys that begin with `prefix`."""
+    async def list_keys(self, prefix: str) -> list[str]:
+        """List the keys that begin with `prefix`."""
         ...
 
 

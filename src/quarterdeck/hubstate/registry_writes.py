@@ -60,7 +60,7 @@ def plan_check(
     interval_s: float,
 ) -> Iterator[Write]:
     """Plan the writes of a check's result, and of one point of history."""
-    ttl_s, second = lifetimes.cached(interval_s), int(at.timestamp())
+    ttl_s, second = lifetimes.compute_cache_ttl(interval_s), int(at.timestamp())
     now = rfc3339.format_time(at)
     yield AddMembers(keys.REGISTRIES, (name,))
     yield SetValue(keys.registry(name, "status"), json.encode(facts), ttl_s)

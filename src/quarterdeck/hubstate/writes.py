@@ -79,8 +79,8 @@ class DeleteKeys(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
 
 
-class ProlongKeys(msgspec.Struct, frozen=True):
-    """Let keys live at least `ttl_s` from now; keys without a lifetime and absent ones stay."""
+class ExtendTtl(msgspec.Struct, frozen=True):
+    """Extend TTLs to at least `ttl_s`; absent keys and keys without a TTL are skipped."""
 
     keys: tuple[str, ...]
     ttl_s: int
@@ -103,6 +103,6 @@ Write: TypeAlias = (
     | RemoveScored
     | PushItem
     | DeleteKeys
-    | ProlongKeys
+    | ExtendTtl
     | Publish
 )

@@ -20,7 +20,7 @@ async def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path) ->
     store = open_embedded(tmp_path / "hub.db", clock=clock)
     assert (await store.get("a"), await store.get("b")) == (None, b"2")
     await store.commit([SetFields("h", {"a": "1"})])
-    assert await store.keys("") == ["b", "h", "m"]
+    assert await store.list_keys("") == ["b", "h", "m"]
     await store.aclose()
 
 
@@ -46,7 +46,7 @@ async def test_a_large_commit_is_seen_whole_or_not_at_all(tmp_path: Path) -> Non
 
     async def look() -> set[int]:
         seen = set()
-        while (count := len(await store.keys("k:"))) < 3000:
+        while (count := len(await store.list_keys("k:"))) < 3000:
             seen.add(count)
             await asyncio.sleep(0)
         return seen | {count}

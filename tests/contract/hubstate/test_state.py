@@ -11,7 +11,7 @@ from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
     DeleteKeys,
-    ProlongKeys,
+    ExtendTtl,
     Publish,
     PushItem,
     RemoveMembers,
@@ -30,11 +30,11 @@ async def test_absent_keys_read_as_none_or_empty(states: Open) -> None:
     store = states()
     assert await store.get("a") is None
     assert await store.get_many(["a", "b"]) == [None, None]
-    assert await store.fields("a") == {}
-    assert await store.members("a") == frozenset()
+    assert await store.get_fields("a") == {}
+    assert await store.get_members("a") == frozenset()
     assert await store.get_scored_members("a") == []
-    assert await store.items("a", limit=5) == []
-    assert await store.keys("a") == []
+    assert await store.get_items("a", limit=5) == []
+    assert await store.list_keys("a") == []
     await store.ping()
     await store.aclose()
 
@@ -56,11 +56,11 @@ async def test_values_of_every_type_read_back(states: Open) -> None:
         ]
     )
     assert await store.get_many(["s", "none"]) == [b'{"a":1}', None]
-    assert await store.fields("h") == {"a": "1", "b": "2"}
-    assert await store.members("m") == {"x", "z"}
+    assert await store.get_fields("h") == {"a": "1", "b": "2"}
+    assert await store.get_members("m") == {"x", "z"}
     assert await store.get_scored_members("z") == [("half", 0.5), ("one", 1.0)]
     assert await store.get_scored_members("z", lowest=0.6, highest=1) == [("one", 1.0)]
-    assert await store.items("l", limit=5) == [b"3", b"2"]
+    assert await store.get_items("l", limit=5) == [b"3", b"2"]
     await store.aclose()
 
 
@@ -76,9 +76,9 @@ async def test_a_replaced_set_has_exactly_its_members(states: Open) -> None:
     store = states()
     await store.commit([AddMembers("m", ("a", "b"))])
     await store.commit([ReplaceMembers("m", ("b", "c"), 60)])
-    assert await store.members("m") == {"b", "c"}
+    assert await store.get_members("m") == {"b", "c"}
     await store.commit([ReplaceMembers("m", ())])
-    assert await store.keys("m") == []
+    assert await store.list_keys("m") == []
     await store.aclose()
 
 
@@ -86,11 +86,11 @@ async def test_keys_are_found_by_prefix_and_deleted(states: Open) -> None:
     store = states()
     names = ["cluster:a", "cluster:a:spec", "cluster:ab:spec", "cluster:[x]:spec", "other"]
     await store.commit([SetValue(name, b"1") for name in names])
-    assert await store.keys("cluster:a:") == ["cluster:a:spec"]
-    assert await store.keys("cluster:[x]") == ["cluster:[x]:spec"]
-    assert len(await store.keys("cluster:")) == 4
+    assert await store.list_keys("cluster:a:") == ["cluster:a:spec"]
+    assert await store.list_keys("cluster:[x]") == ["cluster:[x]:spec"]
+    assert len(await store.list_keys("cluster:")) == 4
     await store.commit([DeleteKeys(("cluster:a", "cluster:a:spec", "never was"))])
-    assert await store.keys("cluster:a") == ["cluster:ab:spec"]
+    assert await store.list_keys("cluster:a") == ["cluster:ab:spec"]
     await store.aclose()
 
 
@@ -101,10 +101,10 @@ async def test_a_key_with_a_ttl_expires(states: Open) -> None:
     assert await store.get("short") == b"1"
 
     async def expired() -> bool:
-        return await store.get("short") is None and not await store.fields("hash")
+        return await store.get("short") is None and not await store.get_fields("hash")
 
     await eventually(expired)
-    assert await store.keys("") == ["ever", "long"]
+    assert await store.list_keys("") == ["ever", "long"]
     await store.aclose()
 
 
@@ -126,14 +126,14 @@ async def test_keys_are_prolonged_but_never_shortened(states: Open) -> None:
     await store.commit([SetValue("short", b"1", 1), SetValue("marker", b"1", 1)])
     await store.commit([SetFields("hash", {"a": "1"}, 1), SetValue("ever", b"1")])
     await store.commit([SetValue("long", b"1", 100)])
-    await store.commit([ProlongKeys(("short", "hash", "ever", "long", "absent"), 50)])
-    await store.commit([ProlongKeys(("short", "ever"), 1)])
+    await store.commit([ExtendTtl(("short", "hash", "ever", "long", "absent"), 50)])
+    await store.commit([ExtendTtl(("short", "ever"), 1)])
 
     async def expired() -> bool:
         return await store.get("marker") is None
 
     await eventually(expired)
-    assert await store.keys("") == ["ever", "hash", "long", "short"]
+    assert await store.list_keys("") == ["ever", "hash", "long", "short"]
     await store.aclose()
 
 
@@ -143,7 +143,7 @@ async def test_a_key_of_another_type_is_refused(states: Open) -> None:
     with pytest.raises(StoreRefused):
         await store.commit([AddMembers("a", ("x",))])
     with pytest.raises(StoreRefused):
-        await store.members("a")
+        await store.get_members("a")
     assert await store.get("a") == b"1"
     await store.aclose()
 
@@ -165,7 +165,7 @@ async def test_one_key_of_another_type_refuses_the_whole_commit(states: Open, wr
     with pytest.raises(StoreRefused):
         await store.commit([SetValue("mark", b"2"), write, AddMembers("set", ("y",))])
     assert await store.get("mark") == b"1"
-    assert await store.members("set") == {"x"}
+    assert await store.get_members("set") == {"x"}
     await store.commit([DeleteKeys(("a",)), write])  # what is replaced in the commit is fine
     await store.aclose()
 
@@ -186,6 +186,6 @@ async def test_many_writers_at_once_lose_nothing(states: Open) -> None:
         [AddMembers("all", (f"{i}",)), SetValue(f"k:{i}", b"x" * 1000)] for i in range(300)
     ]
     await asyncio.gather(*(store.commit(each) for each in writes))
-    assert len(await store.members("all")) == 300
-    assert len(await store.keys("k:")) == 300
+    assert len(await store.get_members("all")) == 300
+    assert len(await store.list_keys("k:")) == 300
     await store.aclose()

@@ -217,7 +217,7 @@ async def test_the_hub_deploys_a_collector_with_the_rights_that_add_gave_it(
         await eventually(is_gone)
         with pytest.raises(NotFound):
             await world.spoke.resource(GVR("apps", "v1", "deployments")).get(NAME, NAMESPACE)
-        assert await world.state.keys("cluster:east:") == []
+        assert await world.state.list_keys("cluster:east:") == []
 
 
 async def test_a_joined_cluster_pushes_to_a_hub_that_cannot_reach_it(tmp_path: Path) -> None:

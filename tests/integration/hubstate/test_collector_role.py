@@ -14,7 +14,7 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.engine.source import compile_source
 from quarterdeck.hubstate.collect.cluster import ClusterCollector
-from quarterdeck.hubstate.collect.collected import Collected, Wanted
+from quarterdeck.hubstate.collect.collected import Collected, CollectionRequest
 from quarterdeck.hubstate.collect.permissions import build_rules
 from quarterdeck.hubstate.collect.source import SourceCollector
 from quarterdeck.kit import json
@@ -126,7 +126,7 @@ async def as_collector() -> AsyncIterator[tuple[Client, Client]]:
 
 async def collect(client: Client) -> tuple[Any, ...]:
     """Everything that a collector reads, without what changes from one reading to the next."""
-    cluster = await ClusterCollector(client, clock=CLOCK).collect(Wanted(endpoint="x"))
+    cluster = await ClusterCollector(client, clock=CLOCK).collect(CollectionRequest(endpoint="x"))
     source = SourceCollector(client.raw, compile_source(SOURCE), clock=CLOCK)
     return strip(cluster, (await source.collect()).errors)
 

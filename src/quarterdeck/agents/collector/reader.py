@@ -12,7 +12,7 @@ from quarterdeck.agents.collector.sources import Scheduled, SourceSchedule
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate.collect.cluster import ClusterCollector
-from quarterdeck.hubstate.collect.collected import Wanted
+from quarterdeck.hubstate.collect.collected import CollectionRequest
 from quarterdeck.hubstate.collect.source import SourceCollector
 from quarterdeck.hubstate.push.batches import build_cluster_batch, build_source_batch
 from quarterdeck.inventory.push.messages import CustomResourceBatch, MetricsBatch
@@ -73,7 +73,7 @@ class CycleReader:
 
     async def _read_cluster(self, now: float) -> MetricsBatch | None:
         is_scan = now >= self._scan_due
-        wanted = Wanted(endpoint=self._client.config.server, scans_operators=is_scan)
+        wanted = CollectionRequest(endpoint=self._client.config.server, scans_operators=is_scan)
         try:
             collected = await run_within(self._clock, _LIMIT_S, self._cluster.collect(wanted))
         except (ApiError, ClientError, TimeoutError) as error:

@@ -15,7 +15,7 @@ import msgspec
 
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
-from quarterdeck.hubstate.collect.collected import Collected, Wanted
+from quarterdeck.hubstate.collect.collected import Collected, CollectionRequest
 from quarterdeck.hubstate.collect.kinds import (
     CLUSTER_OPERATORS,
     CLUSTER_VERSIONS,
@@ -66,7 +66,7 @@ class ClusterCollector:
         self._absent: set[str] = set()
         self._version: Document | None = None
 
-    async def collect(self, wanted: Wanted) -> Collected:
+    async def collect(self, wanted: CollectionRequest) -> Collected:
         """Read everything once.
 
         Raises:
@@ -103,7 +103,9 @@ def _list_other_kinds(limits: Limits) -> Iterator[tuple[str, GVR, Any, int, Call
 class _Reading:
     """The state of one collection."""
 
-    def __init__(self, client: Client, absent: set[str], wanted: Wanted, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, absent: set[str], wanted: CollectionRequest, clock: Clock
+    ) -> None:
         self._client = client
         self._api = client.raw
         self._absent = absent

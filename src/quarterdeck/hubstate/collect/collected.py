@@ -13,8 +13,8 @@ from quarterdeck.inventory.operators import OperatorFacts
 from quarterdeck.inventory.resources import Limits, ResourceLists
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What to read."""
+class CollectionRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What to read from a cluster."""
 
     endpoint: str
     limits: Limits | None = Limits()

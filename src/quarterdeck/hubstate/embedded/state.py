@@ -14,7 +14,7 @@ from quarterdeck.hubstate.embedded.broker import Broker
 from quarterdeck.hubstate.embedded.values import Hash, Items, Members, Scored, Text, Value
 from quarterdeck.hubstate.errors import HubStateError, StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.ports import Message
-from quarterdeck.hubstate.writes import DeleteKeys, ProlongKeys, Publish, Write
+from quarterdeck.hubstate.writes import DeleteKeys, ExtendTtl, Publish, Write
 from quarterdeck.kit.clock import Clock
 from quarterdeck.storage import (
     Closed,
@@ -74,7 +74,7 @@ class EmbeddedState:
         store.subscribe(self._on_writes)
 
     async def get(self, key: str) -> bytes | None:
-        """A string value."""
+        """Return a string value; None if it is absent."""
         found = values.expect(self._read(key), Text, key)
         return found.value if found else None
 
@@ -91,13 +91,13 @@ class EmbeddedState:
                 found.append(None)
         return found
 
-    async def fields(self, key: str) -> Mapping[str, str]:
-        """All fields of a hash."""
+    async def get_fields(self, key: str) -> Mapping[str, str]:
+        """Return all fields of a hash."""
         found = values.expect(self._read(key), Hash, key)
         return found.fields if found else {}
 
-    async def members(self, key: str) -> frozenset[str]:
-        """All members of a set."""
+    async def get_members(self, key: str) -> frozenset[str]:
+        """Return all members of a set."""
         found = values.expect(self._read(key), Members, key)
         return found.members if found else frozenset()
 
@@ -113,13 +113,13 @@ class EmbeddedState:
         ]
         return sorted(chosen, key=lambda each: (each[1], each[0]))
 
-    async def items(self, key: str, *, limit: int) -> list[bytes]:
-        """The newest items of a list."""
+    async def get_items(self, key: str, *, limit: int) -> list[bytes]:
+        """Return the newest items of a list."""
         found = values.expect(self._read(key), Items, key)
         return list(found.items[:limit]) if found else []
 
-    async def keys(self, prefix: str) -> list[str]:
-        """Names of all keys that begin with `prefix`, sorted."""
+    async def list_keys(self, prefix: str) -> list[str]:
+        """List the keys that begin with `prefix`, sorted."""
         now = self._now()
         return [name for name, value in self._iterate(prefix) if values.drop_expired(value, now)]
 
@@ -159,7 +159,7 @@ class EmbeddedState:
                     continue
                 case DeleteKeys():
                     planned.update(dict.fromkeys(write.keys))
-                case ProlongKeys():
+                case ExtendTtl():
                     self._plan_longer(write, planned, now)
                 case _:
                     key = write.key
@@ -167,13 +167,11 @@ class EmbeddedState:
                     planned[key] = values.change(before, write, now)
         return planned
 
-    def _plan_longer(
-        self, write: ProlongKeys, planned: dict[str, Value | None], now: float
-    ) -> None:
+    def _plan_longer(self, write: ExtendTtl, planned: dict[str, Value | None], now: float) -> None:
         for key in write.keys:
             value = planned[key] if key in planned else self._get_pending(key, now)
             if value is not None:
-                planned[key] = values.prolong(value, now + write.ttl_s)
+                planned[key] = values.extend_ttl(value, now + write.ttl_s)
 
     def _decide(self, planned: Mapping[str, Value | None]) -> list[Ticket]:
         try:

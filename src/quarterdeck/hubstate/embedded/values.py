@@ -131,7 +131,7 @@ def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
             return Items(_compute_deadline(write.ttl_s, now, held), items)
 
 
-def prolong(value: Value, deadline: float) -> Value:
+def extend_ttl(value: Value, deadline: float) -> Value:
     """Extend the deadline of a value; a value without a deadline stays as it is."""
     if value.expires_at is None or value.expires_at >= deadline:
         return value

@@ -23,9 +23,9 @@ async def read_pushed(state: StateReader, cluster: str) -> Collected | None:
     metrics, info, operators = await state.get_many(wanted)
     if metrics is None:
         return None
-    names = sorted(await state.members(keys.cluster(cluster, "nodes")))
-    found = await asyncio.gather(*(state.fields(keys.node(cluster, name)) for name in names))
-    namespaces = await state.members(keys.cluster(cluster, "namespaces:set"))
+    names = sorted(await state.get_members(keys.cluster(cluster, "nodes")))
+    found = await asyncio.gather(*(state.get_fields(keys.node(cluster, name)) for name in names))
+    namespaces = await state.get_members(keys.cluster(cluster, "namespaces:set"))
     try:
         totals = msgspec.json.decode(metrics, type=ClusterTotals)
         return Collected(

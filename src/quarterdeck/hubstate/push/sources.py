@@ -25,7 +25,7 @@ async def read_sources(state: StateReader) -> tuple[bytes, ...]:
     Raises:
         HubStateError: if the store cannot be asked.
     """
-    identities = sorted(await state.members(keys.ENABLED_SOURCES))
+    identities = sorted(await state.get_members(keys.ENABLED_SOURCES))
     names = [tuple(each.split("/", 1)) for each in identities if "/" in each]
     wanted = [key for each in names for key in (keys.source(*each), get_spec_key(*each))]
     found = await state.get_many(wanted) if wanted else []

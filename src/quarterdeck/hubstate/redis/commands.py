@@ -7,7 +7,7 @@ from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
     DeleteKeys,
-    ProlongKeys,
+    ExtendTtl,
     Publish,
     PushItem,
     RemoveMembers,
@@ -82,7 +82,7 @@ def _build_command(write: Write) -> Iterator[Command]:
         case DeleteKeys():
             for key in write.keys:  # one each: on a cluster keys live on different servers
                 yield ("DEL", key)
-        case ProlongKeys():
+        case ExtendTtl():
             for key in write.keys:
                 yield ("EXPIRE", key, write.ttl_s, "GT")
         case Publish():

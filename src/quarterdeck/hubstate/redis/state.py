@@ -47,7 +47,7 @@ class RedisState:
         """The types of keys that were checked before."""
 
     async def get(self, key: str) -> bytes | None:
-        """A string value."""
+        """Return a string value; None if it is absent."""
         async with self._call():
             value: bytes | None = await self._redis.get(key)
         return value
@@ -61,14 +61,14 @@ class RedisState:
             values: list[bytes | None] = await read(list(keys))
         return values
 
-    async def fields(self, key: str) -> Mapping[str, str]:
-        """All fields of a hash."""
+    async def get_fields(self, key: str) -> Mapping[str, str]:
+        """Return all fields of a hash."""
         async with self._call():
             found = await self._redis.hgetall(key)
         return {name.decode(): value.decode() for name, value in found.items()}
 
-    async def members(self, key: str) -> frozenset[str]:
-        """All members of a set."""
+    async def get_members(self, key: str) -> frozenset[str]:
+        """Return all members of a set."""
         async with self._call():
             found = await self._redis.smembers(key)
         return frozenset(member.decode() for member in found)
@@ -83,16 +83,16 @@ class RedisState:
             found = await self._redis.zrangebyscore(key, low, high, withscores=True)
         return [(member.decode(), float(score)) for member, score in found]
 
-    async def items(self, key: str, *, limit: int) -> list[bytes]:
-        """The newest items of a list."""
+    async def get_items(self, key: str, *, limit: int) -> list[bytes]:
+        """Return the newest items of a list."""
         if limit <= 0:
             return []
         async with self._call():
             found: list[bytes] = await self._redis.lrange(key, 0, limit - 1)
         return found
 
-    async def keys(self, prefix: str) -> list[str]:
-        """Names of all keys that begin with `prefix`, sorted."""
+    async def list_keys(self, prefix: str) -> list[str]:
+        """List the keys that begin with `prefix`, sorted."""
         pattern = f"{_escape(prefix)}*"
         async with self._call():
             found = {key async for key in self._redis.scan_iter(match=pattern, count=_SCAN)}

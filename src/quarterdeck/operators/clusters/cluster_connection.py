@@ -12,7 +12,7 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate import cluster_writes
 from quarterdeck.hubstate.collect.cluster import ping
-from quarterdeck.hubstate.collect.collected import Wanted
+from quarterdeck.hubstate.collect.collected import CollectionRequest
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.push.leases import find_lease
 from quarterdeck.hubstate.push.readings import read_pushed
@@ -35,7 +35,7 @@ from quarterdeck.operators.clusters.failures import (
 from quarterdeck.operators.clusters.hub import PUSH, Hub, Seen, StoreProblem
 from quarterdeck.operators.clusters.options import build_namespace_predicate
 from quarterdeck.operators.clusters.pool import ClusterAccess
-from quarterdeck.operators.clusters.visit_store import VisitStore, build_stay
+from quarterdeck.operators.clusters.visit_store import VisitStore, build_ttls
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.wire.status import ApiError
 
@@ -77,7 +77,7 @@ class Clusters:
         await self._alerts.update(
             seen.name,
             await ctx.list(MetricSource),
-            ttl_s=build_stay(self._hub.options, connection).cache_s,
+            ttl_s=build_ttls(self._hub.options, connection).cache_s,
         )
         self._report(connection, seen, verdict, problem=problem, ctx=ctx)
         delay_s = plan.plan_visit(interval_s, verdict.health, failed=failure is not None)
@@ -91,7 +91,7 @@ class Clusters:
         name, uid = connection.metadata.name, connection.metadata.uid
         if uid in self._hub.seen or not await self._has_rival(connection, ctx):
             try:
-                found = await self._hub.state.keys(f"cluster:{name}:")
+                found = await self._hub.state.list_keys(f"cluster:{name}:")
                 await self._hub.state.commit(
                     list(cluster_writes.plan_deletion(name, found, ctx.now()))
                 )
@@ -212,7 +212,7 @@ class Clusters:
     ) -> None:
         hub, began = self._hub, self._hub.clock.monotonic()
         is_scan = seen.scanned_at is None or began - seen.scanned_at >= hub.options.scan_interval_s
-        wanted = Wanted(
+        wanted = CollectionRequest(
             endpoint=connection.spec.endpoint,
             limits=hub.options.limits,
             keeps_namespace=self._keeps,

@@ -90,7 +90,7 @@ class Sources:
         namespace, name = source.key
         identity = keys.source_id(namespace, name)
         try:
-            found = await self._hub.state.keys("cluster:")
+            found = await self._hub.state.list_keys("cluster:")
             writes = source_writes.plan_deletion(
                 namespace,
                 name,
@@ -172,7 +172,7 @@ class Sources:
             resource_type_name=source.spec.rbac.resource_type_name,
         )
         try:
-            before = await self._hub.state.fields(f"{keys.source(namespace, name)}:meta")
+            before = await self._hub.state.get_fields(f"{keys.source(namespace, name)}:meta")
         except HubStateError as error:
             return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
         definition = known.source.definition(

@@ -133,7 +133,7 @@ class Policies:
         return problem
 
     async def _read(self, policy: MonitorAccessPolicy) -> CompiledPolicy | None:
-        found = await self._hub.state.fields(keys.policy(*policy.key))
+        found = await self._hub.state.get_fields(keys.policy(*policy.key))
         try:
             return msgspec.json.decode(found["data"], type=CompiledPolicy)
         except (KeyError, msgspec.DecodeError):  # absent, or of another program

@@ -76,7 +76,7 @@ class Registries:
         """The finalizer: remove every key of the registry."""
         name = connection.metadata.name
         try:
-            found = await self._hub.state.keys(f"registry:{name}:")
+            found = await self._hub.state.list_keys(f"registry:{name}:")
             writes = registry_writes.plan_deletion(name, found, ctx.now())
             await self._hub.state.commit(list(writes))
         except HubStateError as error:

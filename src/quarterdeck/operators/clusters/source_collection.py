@@ -106,4 +106,6 @@ class SourceCollection:
         return Outcome(errors=1, problem=f"{cluster}: {text}", due_at=due_at)
 
     def _compute_ttl_s(self, source: MetricSource) -> int:
-        return self._hub.options.lifetimes.cached(source.spec.collection.interval_seconds)
+        return self._hub.options.lifetimes.compute_cache_ttl(
+            source.spec.collection.interval_seconds
+        )

@@ -80,7 +80,7 @@ class AuditLog:
             HubStateError: if the store does not answer.
         """
         await self.flush()
-        found = await self._state.items(audit_key(day), limit=KEPT)
+        found = await self._state.get_items(audit_key(day), limit=KEPT)
         return [record for each in found if (record := _decode(each)) is not None]
 
     async def flush(self) -> None:

@@ -55,7 +55,7 @@ class Catalog:
         return [each for each in await self._list_all() if each.definition.get("alerts")]
 
     async def _list_all(self) -> "builtins.list[KnownSource]":
-        ids = sorted(await self._state.members(keys.SOURCES))
+        ids = sorted(await self._state.get_members(keys.SOURCES))
         found = await self._state.get_many([keys.source(*_split(each)) for each in ids])
         known = (_read(each, decode(data)) for each, data in zip(ids, found, strict=True))
         return sorted(
@@ -67,7 +67,7 @@ class Catalog:
         """A source by id or by type; of several with one type the first."""
         if "/" in name:
             return _read(name, decode(await self._state.get(keys.source(*_split(name)))))
-        ids = sorted(await self._state.members(keys.sources_of_type(name)))
+        ids = sorted(await self._state.get_members(keys.sources_of_type(name)))
         return await self.find(ids[0]) if ids and "/" in ids[0] else None
 
     def compile(self, source: KnownSource) -> CompiledSource | None:

@@ -34,7 +34,7 @@ class HubReader:
 
     async def cluster_names(self) -> list[str]:
         """Every cluster, by name."""
-        return sorted(await self.state.members(keys.CLUSTERS))
+        return sorted(await self.state.get_members(keys.CLUSTERS))
 
     async def labels(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """Labels of clusters, by name."""
@@ -43,7 +43,7 @@ class HubReader:
 
     async def labels_of(self, name: str) -> dict[str, str] | None:
         """Labels of a cluster; None if there is no such cluster in the store."""
-        is_known = name in await self.state.members(keys.CLUSTERS)
+        is_known = name in await self.state.get_members(keys.CLUSTERS)
         found = await self.state.get(keys.cluster(name, "labels")) if is_known else None
         return decode_labels(found) if is_known else None
 
@@ -64,16 +64,16 @@ class HubReader:
 
     async def namespaces(self, name: str) -> list[str]:
         """Names of the namespaces of a cluster, sorted."""
-        return sorted(await self.state.members(keys.cluster(name, "namespaces:set")))
+        return sorted(await self.state.get_members(keys.cluster(name, "namespaces:set")))
 
     async def node(self, cluster: str, node: str) -> dict[str, Any] | None:
         """The facts of a node; None if there is no such node in the store."""
-        found = decode((await self.state.fields(keys.node(cluster, node))).get("current"))
+        found = decode((await self.state.get_fields(keys.node(cluster, node))).get("current"))
         return found if isinstance(found, dict) else None
 
     async def nodes(self, cluster: str) -> list[dict[str, Any]]:
         """Every node of a cluster, by name."""
-        names = sorted(await self.state.members(keys.cluster(cluster, "nodes")))
+        names = sorted(await self.state.get_members(keys.cluster(cluster, "nodes")))
         found = await asyncio.gather(*(self.node(cluster, name) for name in names))
         return [each for each in found if each is not None]
 
@@ -84,21 +84,21 @@ class HubReader:
 
     async def node_conditions(self, cluster: str, node: str) -> dict[str, Any]:
         """Conditions of a node by type."""
-        found = await self.state.fields(keys.node(cluster, node, "conditions"))
+        found = await self.state.get_fields(keys.node(cluster, node, "conditions"))
         return {type_: decode(text) for type_, text in found.items()}
 
     async def events(self, name: str, limit: int) -> list[Any]:
         """Events of a cluster or registry, newest first."""
-        return [decode(each) for each in await self.state.items(keys.events(name), limit=limit)]
+        return [decode(each) for each in await self.state.get_items(keys.events(name), limit=limit)]
 
     async def alerts(self, cluster: str) -> list[dict[str, str]]:
         """Alerts that other programs put into the store."""
-        names = await self.state.keys(f"alerts:{cluster}:")
-        return [dict(await self.state.fields(key)) for key in sorted(names)]
+        names = await self.state.list_keys(f"alerts:{cluster}:")
+        return [dict(await self.state.get_fields(key)) for key in sorted(names)]
 
     async def registries(self) -> list[dict[str, Any]]:
         """Every registry with spec and status, by name."""
-        names = sorted(await self.state.members(keys.REGISTRIES))
+        names = sorted(await self.state.get_members(keys.REGISTRIES))
         parts = [keys.registry(name, part) for name in names for part in ("spec", "status")]
         found = iter(await self.state.get_many(parts))
         return [

@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from quarterdeck.hubstate import cluster_records, collection_records, keys, series
-from quarterdeck.hubstate.cluster_writes import Stay
+from quarterdeck.hubstate.cluster_writes import ClusterTtls
 from quarterdeck.hubstate.errors import HistoryUnavailable, HubStateError
 from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.hubstate.ports import History, Sample, StateStore
@@ -102,11 +102,11 @@ class Ingest:
             if stored is not None:  # the first try may have failed after the store had it
                 await self._state.commit([SetValue(checkpoints.get_key(cluster), stored)])
             return done
-        sources = await self._state.members(keys.ENABLED_SOURCES)
+        sources = await self._state.get_members(keys.ENABLED_SOURCES)
         plan = _BatchPlan(cluster, batch, checkpoint, sources=sources, now=self._clock.now())
         plan.read(self._find_ttl)
-        nodes = await self._state.members(keys.cluster(cluster, "nodes"))
-        writes = plan.build_writes(nodes, self._options.build_stay(_read_interval(spec)))
+        nodes = await self._state.get_members(keys.cluster(cluster, "nodes"))
+        writes = plan.build_writes(nodes, self._options.build_ttls(_read_interval(spec)))
         try:
             await self._history.write(plan.samples)
         except HistoryUnavailable as error:
@@ -122,7 +122,7 @@ class Ingest:
     def _find_ttl(self, source: str) -> int:
         """How long rows of a source are kept: at least three of its own intervals."""
         interval_s = self.intervals.get(source, self._options.interval_s)
-        return self._options.lifetimes.cached(interval_s)
+        return self._options.lifetimes.compute_cache_ttl(interval_s)
 
 
 class _Monitoring(msgspec.Struct, frozen=True):
@@ -194,12 +194,12 @@ class _BatchPlan:
                     each.source_id, self._cluster, result, ttl_s
                 )
 
-    def build_writes(self, nodes: frozenset[str], stay: Stay) -> list[Write]:
+    def build_writes(self, nodes: frozenset[str], ttls: ClusterTtls) -> list[Write]:
         """Build the writes of newer data than is stored; older batches only add to the history."""
         writes = list(self._source_writes)
         if self._collected is None or not self._is_newer(self._checkpoint.cluster_at):
             return writes
-        writes += cluster_records.plan_collected(self._cluster, self._collected, nodes, stay)
+        writes += cluster_records.plan_collected(self._cluster, self._collected, nodes, ttls)
         writes += self._plan_notice()
         return writes
 

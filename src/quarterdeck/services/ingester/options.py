@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.hubstate.cluster_writes import Stay
+from quarterdeck.hubstate.cluster_writes import ClusterTtls
 from quarterdeck.hubstate.lifetimes import Lifetimes
 
 
@@ -50,12 +50,12 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     scan_interval_s: int = 300
     lifetimes: Lifetimes = Lifetimes()
 
-    def build_stay(self, interval_s: int = 0) -> Stay:
-        """The lifetimes of what a collector sends, by the interval of its cluster."""
+    def build_ttls(self, interval_s: int = 0) -> ClusterTtls:
+        """Build the TTLs of what a collector sends, by the interval of its cluster."""
         interval_s = interval_s or self.interval_s
-        return Stay(
+        return ClusterTtls(
             interval_s=interval_s,
-            cache_s=self.lifetimes.cached(interval_s),
-            scan_s=self.lifetimes.cached(max(interval_s, self.scan_interval_s)),
+            cache_s=self.lifetimes.compute_cache_ttl(interval_s),
+            scan_s=self.lifetimes.compute_cache_ttl(max(interval_s, self.scan_interval_s)),
             retention_s=self.lifetimes.retention_s,
         )

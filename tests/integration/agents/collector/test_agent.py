@@ -83,7 +83,7 @@ async def test_a_cluster_and_its_sources_reach_the_hub(tmp_path: Path) -> None:
         tasks.spawn(agent.run(), name="agent")
 
         async def has_nodes() -> bool:
-            return len(await hub.state.members(keys.cluster("east", "nodes"))) >= 2
+            return len(await hub.state.get_members(keys.cluster("east", "nodes"))) >= 2
 
         await eventually(has_nodes)
         assert await leases.find_lease(hub.state, "east") is not None
@@ -179,4 +179,4 @@ async def test_a_refused_token_keeps_collecting_and_trying(tmp_path: Path) -> No
 
         await eventually(has_buffered)
         assert not agent.is_connected
-        assert await hub.state.keys("cluster:east:node") == []
+        assert await hub.state.list_keys("cluster:east:node") == []

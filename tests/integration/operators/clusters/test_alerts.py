@@ -51,7 +51,7 @@ async def test_a_rule_keeps_its_moment_while_it_holds_and_loses_it_after(world: 
             since = (await read_states(w))[key]
             await w.advance(120)
             assert await read_states(w) == {key: since}
-            told = await w.state.items(keys.events("east"), limit=100)
+            told = await w.state.get_items(keys.events("east"), limit=100)
             assert sum(b'"cluster.alerts"' in each for each in told) == 1
             for name in MAPS:
                 await spoke.client.delete(ConfigMap, name, "default")

@@ -37,7 +37,7 @@ async def test_a_cluster_is_read_and_kept_in_the_shapes_readers_know(world: Make
 
 
 async def _check_store(w: Any) -> None:
-    assert await w.state.members("clusters:all") == {"east"}
+    assert await w.state.get_members("clusters:all") == {"east"}
     spec = await w.read("cluster:east:spec")
     assert (spec["displayName"], spec["labels"]) == ("East", {"env": "prod"})
     assert spec["credentialsRef"] == {"name": "east-credentials", "namespace": "default"}
@@ -53,12 +53,12 @@ async def _check_store(w: Any) -> None:
         "https://console.apps.example.com",
     )
     namespaces = await w.read("cluster:east:namespaces")
-    assert namespaces["count"] == len(await w.state.members("cluster:east:namespaces:set"))
-    assert await w.state.members("cluster:east:nodes") == {"node-0", "node-1", "node-2"}
-    node = await w.state.fields("cluster:east:node:node-0")
+    assert namespaces["count"] == len(await w.state.get_members("cluster:east:namespaces:set"))
+    assert await w.state.get_members("cluster:east:nodes") == {"node-0", "node-1", "node-2"}
+    node = await w.state.get_fields("cluster:east:node:node-0")
     assert (node["status"], node["cpu_usage"], node["pods_total"]) == ("Ready", "12.50", "2")
     assert len(await w.state.get_scored_members("cluster:east:node:node-0:metrics")) == 1
-    assert "data" in await w.state.fields("cluster:east:nodes:summary")
+    assert "data" in await w.state.get_fields("cluster:east:nodes:summary")
     [operator] = await w.read("cluster:east:operators")
     assert (operator["name"], operator["version"]) == ("cert-manager", "1.16.1")
     assert (await w.read("cluster:east:operators_summary"))["total"] == 1
@@ -68,7 +68,7 @@ async def _check_store(w: Any) -> None:
     metadata = await w.read("cluster:east:resource_metadata")
     assert (metadata["pods_count"], metadata["deployments_count"]) == (6, 3)
     assert metadata["truncated"] is False
-    assert len(await w.state.items("events:east", limit=10)) == 1
+    assert len(await w.state.get_items("events:east", limit=10)) == 1
 
 
 async def _check_history(w: Any) -> None:
@@ -98,9 +98,9 @@ async def test_deletion_removes_every_key(world: Make) -> None:
                 await w.client.delete(ClusterConnection, "east", "default")
                 await w.gone(ClusterConnection, "east")
                 assert b"cluster.deleted" in (await anext(messages)).data
-        left = await w.state.keys("")
+        left = await w.state.list_keys("")
         assert not [key for key in left if "east" in key]
-        assert await w.state.members("clusters:all") == {"west"}
+        assert await w.state.get_members("clusters:all") == {"west"}
         assert "cluster:west:status" in left
 
 
@@ -113,11 +113,11 @@ async def test_a_node_that_goes_is_forgotten(world: Make) -> None:
             await w.health("healthy")
             await spoke.client.resource(GVR("", "v1", "nodes")).delete("node-0")
             await w.until(lambda: _has_nodes(w, {"node-1"}))
-            assert await w.state.fields("cluster:east:node:node-0") == {}
+            assert await w.state.get_fields("cluster:east:node:node-0") == {}
 
 
 async def _has_nodes(w: Any, names: set[str]) -> bool:
-    return bool(await w.state.members("cluster:east:nodes") == names)
+    return bool(await w.state.get_members("cluster:east:nodes") == names)
 
 
 async def test_nodes_and_operators_decide_the_health(world: Make) -> None:

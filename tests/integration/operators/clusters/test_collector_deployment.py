@@ -294,7 +294,7 @@ async def test_deleting_the_connection_removes_the_collector(world: Make) -> Non
             await w.client.delete(ClusterConnection, "east", "default")
             await w.gone(ClusterConnection, "east")
             assert await find_existing(spoke) == []
-            assert await w.state.keys("cluster:east:") == []
+            assert await w.state.list_keys("cluster:east:") == []
 
 
 async def test_a_cluster_that_does_not_answer_delays_its_deletion_for_minutes_only(

@@ -95,14 +95,14 @@ async def test_what_was_known_stays_known_with_its_age(world: Make) -> None:
             found = await w.health("unhealthy")
             assert found.status.nodes == 3
             await w.advance(1500)  # more than CACHE_TTL
-            assert len(await w.state.members("cluster:east:nodes")) == 3
-            assert (await w.state.fields("cluster:east:node:node-0"))["status"] == "Ready"
+            assert len(await w.state.get_members("cluster:east:nodes")) == 3
+            assert (await w.state.get_fields("cluster:east:node:node-0"))["status"] == "Ready"
             found = await w.get()
             assert w.condition(found, "DataFresh").reason == "Stale"
             assert "minutes" in w.condition(found, "DataFresh").message
         async with w.operator():  # a hub that was restarted knows nothing of it, and keeps it too
             await w.advance(1500)
-            assert (await w.state.fields("cluster:east:node:node-0"))["status"] == "Ready"
+            assert (await w.state.get_fields("cluster:east:node:node-0"))["status"] == "Ready"
             assert w.condition(await w.get(), "DataFresh").reason == "Stale"
 
 

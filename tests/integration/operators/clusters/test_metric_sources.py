@@ -70,8 +70,10 @@ async def test_rows_and_aggregations_of_every_cluster_are_kept(world: Make) -> N
             assert (meta["errorCount"], meta["resourceCount"]) == (0, 6)
             definition = await w.read("metricsource:default:pods")
             assert definition["source"]["resource"] == "pods"
-            assert await w.state.members("metricsources:all") == {"default/pods"}
-            assert await w.state.members("metricsources:by:resourcetype:pod") == {"default/pods"}
+            assert await w.state.get_members("metricsources:all") == {"default/pods"}
+            assert await w.state.get_members("metricsources:by:resourcetype:pod") == {
+                "default/pods"
+            }
             page = manager.metrics.registry.render().decode()
             assert (
                 'clusterpulse_custom_resource_by_phase{cluster="west",source="default/pods",'
@@ -88,7 +90,7 @@ async def test_deletion_removes_what_was_collected(world: Make) -> None:
             await _collected(w, 1)
             await w.client.delete(MetricSource, "pods", "default")
             await w.gone(MetricSource, "pods")
-            keys = await w.state.keys("")
+            keys = await w.state.list_keys("")
             assert not [key for key in keys if "custom" in key or "metricsource" in key]
             page = manager.metrics.registry.render().decode()
             assert 'source="default/pods"' not in page

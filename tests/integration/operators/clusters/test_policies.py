@@ -135,7 +135,7 @@ async def test_a_policy_is_kept_with_indexes_and_deleted_with_them(world: Make) 
         async with w.operator():
             await _policy(w, "Active")
             key = "policy:default:p"
-            found = await w.state.fields(key)
+            found = await w.state.get_fields(key)
             assert (found["priority"], found["effect"], found["enabled"]) == (
                 "100",
                 "Allow",
@@ -147,18 +147,18 @@ async def test_a_policy_is_kept_with_indexes_and_deleted_with_them(world: Make) 
             assert resource["ns_patterns"] == [["team-*", "^team-.*$"]]
             assert resource["deny_ns_patterns"] == [["x?", "^x.$"]]
             for index in ("policy:user:ann", "policy:group:dev", "policy:customtype:pod"):
-                assert await w.state.members(index) == {key}
+                assert await w.state.get_members(index) == {key}
                 assert await w.state.get_scored_members(f"{index}:sorted") == [(key, 100.0)]
-            assert await w.state.members("policies:effect:allow") == {key}
+            assert await w.state.get_members("policies:effect:allow") == {key}
             patch = {"spec": {"identity": {"subjects": {"users": ["bob"]}}}}
             gvr = MonitorAccessPolicy.KIND.gvr
             await w.client.resource(gvr).patch("p", patch, namespace="default")
             await w.until(lambda: _is_empty(w, "policy:user:ann"))
-            assert await w.state.members("policy:user:bob") == {key}
+            assert await w.state.get_members("policy:user:bob") == {key}
             await w.client.delete(MonitorAccessPolicy, "p", "default")
             await w.gone(MonitorAccessPolicy, "p")
-            assert not [each for each in await w.state.keys("") if each.startswith("polic")]
+            assert not [each for each in await w.state.list_keys("") if each.startswith("polic")]
 
 
 async def _is_empty(w: Any, key: str) -> bool:
-    return not await w.state.members(key)
+    return not await w.state.get_members(key)

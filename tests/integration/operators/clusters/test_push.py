@@ -89,12 +89,12 @@ async def test_the_hub_pulls_unless_a_collector_is_connected(world: Make) -> Non
             assert found.status.collector_status.version == "9.9"
             assert found.status.phase == "Connected"
             pulled = len(spoke.requests)
-            assert await w.state.members(keys.cluster("east", "nodes")) == {
+            assert await w.state.get_members(keys.cluster("east", "nodes")) == {
                 f"pushed-{n}" for n in range(7)
             }
             await w.until(is_pulled)  # the lease ends by itself
             assert len(spoke.requests) > pulled
-            assert "pushed-0" not in await w.state.members(keys.cluster("east", "nodes"))
+            assert "pushed-0" not in await w.state.get_members(keys.cluster("east", "nodes"))
 
 
 async def test_a_cluster_that_begins_to_push_is_shown_at_once(world: Make) -> None:

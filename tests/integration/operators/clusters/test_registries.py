@@ -69,13 +69,13 @@ async def test_a_registry_is_checked_and_kept(world: Make) -> None:
             assert (spec["display_name"], spec["monitoring"]["interval"]) == ("Hub", 60)
             status = await w.read("registry:hub:status")
             assert (status["available"], status["repository_count"]) == (True, 3)
-            assert await w.state.members("registries:all") == {"hub"}
-            assert (await w.state.fields("registry:hub:meta"))["available"] == "true"
+            assert await w.state.get_members("registries:all") == {"hub"}
+            assert (await w.state.get_fields("registry:hub:meta"))["available"] == "true"
             assert (await w.read("registry:hub:metrics:latest"))["response_time"] == 42
             assert len(await w.state.get_scored_members("registry:hub:metrics")) == 1
             await w.client.delete(RegistryConnection, "hub", "default")
             await w.gone(RegistryConnection, "hub")
-        assert not [key for key in await w.state.keys("") if "hub" in key]
+        assert not [key for key in await w.state.list_keys("") if "hub" in key]
 
 
 @pytest.mark.parametrize(

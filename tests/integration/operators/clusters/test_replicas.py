@@ -208,4 +208,4 @@ async def test_a_deleted_source_is_removed_by_the_replica_that_has_it(world: Mak
             found = await w.source("pods")
             await w.client.delete(type(found), "pods", "default")
             await w.gone(type(found), "pods")
-            assert await w.state.keys("cluster:east:custom:") == []
+            assert await w.state.list_keys("cluster:east:custom:") == []

@@ -18,7 +18,7 @@ from quarterdeck.engine import (
 )
 from quarterdeck.engine.results import Resource
 from quarterdeck.hubstate import cluster_writes, policy_writes, series, source_writes
-from quarterdeck.hubstate.cluster_writes import ClusterSpec, Stay
+from quarterdeck.hubstate.cluster_writes import ClusterSpec, ClusterTtls
 from quarterdeck.hubstate.embedded.history import EmbeddedHistory, open_history
 from quarterdeck.hubstate.embedded.state import EmbeddedState, open_embedded
 from quarterdeck.hubstate.notices import plan_notice
@@ -36,7 +36,7 @@ from quarterdeck.services.hub.identity import Authenticator, ProxyHeaders, parse
 from quarterdeck.services.hub.service import HubServer
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
-STAY = Stay(interval_s=60, cache_s=600, scan_s=600, retention_s=3600)
+TTLS = ClusterTtls(interval_s=60, cache_s=600, scan_s=600, retention_s=3600)
 TOKENS = {
     "root-token": Principal(username="root", groups=("system:masters",)),
     "alice-token": Principal(username="alice", email="alice@example.com", groups=("dev",)),
@@ -156,12 +156,12 @@ class World:
             [
                 *cluster_writes.plan_spec(name, spec),
                 *cluster_writes.plan_status(name, health="healthy", message="ok", at=now),
-                *cluster_writes.plan_info(name, {"version": "v1.32.0"}, STAY),
-                *cluster_writes.plan_totals(name, totals, STAY),
-                *cluster_writes.plan_namespaces(name, spaces, now=text, stay=STAY),
-                *cluster_writes.plan_nodes(name, nodes, before=frozenset(), at=now, stay=STAY),
-                *cluster_writes.plan_operators(name, operators, STAY),
-                *cluster_writes.plan_resources(name, lists, now=text, stay=STAY),
+                *cluster_writes.plan_info(name, {"version": "v1.32.0"}, TTLS),
+                *cluster_writes.plan_totals(name, totals, TTLS),
+                *cluster_writes.plan_namespaces(name, spaces, now=text, ttls=TTLS),
+                *cluster_writes.plan_nodes(name, nodes, before=frozenset(), at=now, ttls=TTLS),
+                *cluster_writes.plan_operators(name, operators, TTLS),
+                *cluster_writes.plan_resources(name, lists, now=text, ttls=TTLS),
                 *plan_notice("cluster.reconciled", name, now, {"health": "healthy"}),
             ]
         )

@@ -181,6 +181,6 @@ async def test_tokens_never_stand_in_answers_or_the_audit_log(world: Make) -> No
         header = {"Authorization": "Bearer very-secret-text"}
         reply = await w.ask("api:/clusters", headers=header)
         await w.hub.audit.flush()
-        kept: list[Any] = await w.state.items(f"audit:rbac:{NOW:%Y%m%d}", limit=10)
+        kept: list[Any] = await w.state.get_items(f"audit:rbac:{NOW:%Y%m%d}", limit=10)
         assert len(kept) == 1
         assert "very-secret-text" not in plain_json.dumps(reply.body) + str(kept)

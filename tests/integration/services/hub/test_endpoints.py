@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.integration.services.hub.conftest import NOW, STAY, World
+from tests.integration.services.hub.conftest import NOW, TTLS, World
 
 from quarterdeck.hubstate import cluster_writes
 from quarterdeck.inventory.health import Finding, Health, Verdict
@@ -308,7 +308,7 @@ async def test_refusals_and_questions_are_audited(world: Make) -> None:
         await w.get("/clusters", "alice")
         await w.hub.audit.flush()
         records = [
-            msgspec.json.decode(each) for each in await w.state.items(audit_key(NOW), limit=10)
+            msgspec.json.decode(each) for each in await w.state.get_items(audit_key(NOW), limit=10)
         ]
         assert [(each["user"], each["status"], each["reason"]) for each in records] == [
             ("root", 200, "asked what bob in ops may see of pvc on dev-1"),
@@ -350,7 +350,7 @@ async def test_alerts_of_a_cluster_come_from_its_conditions(world: Make) -> None
             data_fresh=good,
         )
         writes = [
-            *cluster_writes.plan_conditions("dev-1", verdict, STAY, since),
+            *cluster_writes.plan_conditions("dev-1", verdict, TTLS, since),
             *cluster_writes.plan_status(
                 "dev-1", health="degraded", message=verdict.message, at=w.clock.now()
             ),

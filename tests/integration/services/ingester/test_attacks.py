@@ -77,7 +77,7 @@ async def test_a_batch_about_another_cluster_is_refused(hub: Hub) -> None:
     async with hub.connect("east", await hub.issue("east")) as wire:
         ack = await wire.push(make_batch(1, cluster_name="west"))
     assert (ack.success, ack.is_permanent) == (False, True)
-    assert await hub.state.keys("cluster:west:") == []
+    assert await hub.state.list_keys("cluster:west:") == []
 
 
 @with_hub
@@ -240,7 +240,7 @@ async def test_rows_of_unknown_sources_leave_no_keys(hub: Hub) -> None:
     part = CustomResourceBatch(source_id="kube-system/secrets", resources=(row,))
     async with hub.connect("east", await hub.issue("east")) as wire:
         assert (await wire.push(make_batch(1, custom_resources=(part,)))).success
-    assert await hub.state.keys("cluster:east:custom") == []
+    assert await hub.state.list_keys("cluster:east:custom") == []
 
 
 _SERVE = """

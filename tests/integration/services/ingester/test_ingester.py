@@ -76,7 +76,7 @@ async def test_what_is_acknowledged_is_stored(hub: Hub) -> None:
         ack = await wire.push(batch)
     assert ack.success, ack
     assert await read_nodes(hub) == 7
-    assert await hub.state.members(keys.cluster("east", "nodes")) == {"n1"}
+    assert await hub.state.get_members(keys.cluster("east", "nodes")) == {"n1"}
     stored = await hub.state.get(keys.custom("east", SOURCE, "aggregations"))
     assert stored is not None
     assert msgspec.json.decode(stored)["values"] == {"by": {"a": 1}, "none": None}

@@ -41,7 +41,7 @@ _OPEN = b"retry: 1000\nevent: open\ndata: {}\n\n"
 _HEARTBEAT = b"event: heartbeat\ndata: {}\n\n"
 
 
-class Wanted(NamedTuple):
+class WatchRequest(NamedTuple):
     """One watch of a stream."""
 
     identifier: str
@@ -50,7 +50,7 @@ class Wanted(NamedTuple):
     path: ResourcePath
 
 
-def parse_watches(query: str) -> list[Wanted]:
+def parse_watches(query: str) -> list[WatchRequest]:
     """The watches that a query names.
 
     Raises:
@@ -62,7 +62,7 @@ def parse_watches(query: str) -> list[Wanted]:
     return [_parse_watch(value) for value in values]
 
 
-def _parse_watch(value: str) -> Wanted:
+def _parse_watch(value: str) -> WatchRequest:
     identifier, _, rest = value.partition("~")
     form, _, target = rest.partition("~")
     raw, _, query = target.partition("?")
@@ -71,7 +71,7 @@ def _parse_watch(value: str) -> Wanted:
         raise BadRequest(f"invalid w={value!r}: expected ID~table|object~PATH of a resource")
     pairs = [each for each in parse_qsl(query) if each[0] not in ("watch", "allowWatchBookmarks")]
     pairs += [("watch", "true"), ("allowWatchBookmarks", "true")]
-    return Wanted(identifier, f"{paths.build(path)}?{urlencode(pairs)}", _FORMS[form], path)
+    return WatchRequest(identifier, f"{paths.build(path)}?{urlencode(pairs)}", _FORMS[form], path)
 
 
 def _is_plain(path: ResourcePath) -> bool:
@@ -122,7 +122,7 @@ class Watches:
         writer: BodyWriter,
         transport: Transport,
         *,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[WatchRequest],
         hub: StreamResponse | None,
         beats: Awaitable[None],
     ) -> None:
@@ -146,7 +146,7 @@ class Watches:
             await writer.write(_HEARTBEAT)
 
 
-async def _forward(transport: Transport, wanted: Wanted, writer: BodyWriter) -> None:
+async def _forward(transport: Transport, wanted: WatchRequest, writer: BodyWriter) -> None:
     """Send the lines of one watch until it ends, then an event with the reason."""
     asked = ApiRequest(
         verb="watch",
@@ -171,7 +171,7 @@ async def _forward(transport: Transport, wanted: Wanted, writer: BodyWriter) -> 
     await writer.write(b"event: end\ndata: %s\n\n" % json.encode(ending))
 
 
-async def _mask_lines(lines: AsyncIterator[bytes], wanted: Wanted) -> AsyncIterator[bytes]:
+async def _mask_lines(lines: AsyncIterator[bytes], wanted: WatchRequest) -> AsyncIterator[bytes]:
     masked = secret_mask.is_about_secrets(wanted.path)
     async for line in lines:
         yield secret_mask.mask(line) if masked else line
