@@ -42,12 +42,12 @@ class CompiledAggregation:
         self.filter = filter_
         self.is_compat = is_compat
 
-    def start(self) -> "Running":
+    def start(self) -> "RunningAggregation":
         """Start the aggregation of one collection."""
-        return Running(self)
+        return RunningAggregation(self)
 
 
-class Running:
+class RunningAggregation:
     """One aggregation over one collection."""
 
     def __init__(self, aggregation: CompiledAggregation) -> None:
@@ -64,9 +64,9 @@ class Running:
         return create_state(self._spec, is_compat=self._aggregation.is_compat)
 
     def update(self, batch: "BatchView") -> None:
-        """Take one batch."""
-        mask = batch.mask(self._aggregation.filter)
-        keys = batch.keys(self._spec.group_by, is_compat=self._aggregation.is_compat)
+        """Add one batch."""
+        mask = batch.select_rows(self._aggregation.filter)
+        keys = batch.group_rows(self._spec.group_by, is_compat=self._aggregation.is_compat)
         if self._spec.function == "count":
             self._update_count(mask, keys, batch.size)
         else:
@@ -82,7 +82,7 @@ class Running:
         self, batch: "BatchView", mask: list[bool] | None, keys: Sequence[str] | None
     ) -> None:
         wants_numbers = self._spec.function != "distinct"
-        values, counted = batch.values(self._spec.field, mask, numbers=wants_numbers)
+        values, counted = batch.select_values(self._spec.field, mask, numbers=wants_numbers)
         if keys is None:
             self._states[""].update(values)
             return
@@ -129,8 +129,8 @@ class BatchView:
         self._masks: dict[int, list[bool]] = {}
         self._keys: dict[str, Sequence[str]] = {}
 
-    def mask(self, filter_: CompiledFilter | None) -> list[bool] | None:
-        """Which objects pass a filter; None is all of them."""
+    def select_rows(self, filter_: CompiledFilter | None) -> list[bool] | None:
+        """Return which objects match a filter; None means all."""
         if filter_ is None:
             return None
         known = self._masks.get(id(filter_))
@@ -140,8 +140,8 @@ class BatchView:
             )
         return known
 
-    def keys(self, field: str, *, is_compat: bool) -> Sequence[str] | None:
-        """The group of each object; None without groups."""
+    def group_rows(self, field: str, *, is_compat: bool) -> Sequence[str] | None:
+        """Return the group of each object; None without groups."""
         if not field:
             return None
         if field not in self._keys:
@@ -159,10 +159,10 @@ class BatchView:
             return [compat.group_key(value) for value in column]
         return [UNKNOWN_GROUP if value is None else to_text(value) for value in column]
 
-    def values(
+    def select_values(
         self, field: str, mask: list[bool] | None, *, numbers: bool
     ) -> tuple[Sequence[Any], list[bool] | None]:
-        """The values that count, and which objects they belong to."""
+        """Return the values that count, and which objects they belong to."""
         column = self._columns[field]
         kinds = self._columns.kinds(field)
         if kinds == NUMBER or (not numbers and not kinds & (NULL | LIST)):

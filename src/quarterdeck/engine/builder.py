@@ -19,9 +19,9 @@ from quarterdeck.engine.expressions.compat import CompatExpression
 from quarterdeck.engine.expressions.compiler import CompiledExpression
 from quarterdeck.engine.expressions.errors import ExpressionError
 from quarterdeck.engine.expressions.parser import parse
-from quarterdeck.engine.expressions.tree import Expression, names_of
+from quarterdeck.engine.expressions.tree import Expression, find_names
 from quarterdeck.engine.filters import CompiledFilter, FilterError
-from quarterdeck.engine.order import Cycle, sort_by_need
+from quarterdeck.engine.order import CycleError, sort_topologically
 from quarterdeck.engine.paths import Every, Path, PathError, parse_compat_path, parse_path
 from quarterdeck.engine.program import METADATA_NAMES, CompiledComputed, CompiledField
 from quarterdeck.engine.values import BOOL, LIST, NULL, NUMBER, TEXT
@@ -204,7 +204,7 @@ class Builder:
             for error in check(each.tree, self.kinds, owner=spec.name):
                 self._note_at_position(each.place, spec.name, spec.expression, error)
             return
-        for name, position in names_of(each.tree).items():
+        for name, position in find_names(each.tree).items():
             if name not in self.kinds:
                 message = f"computed field '{spec.name}' references unknown field '{name}'"
                 error = ExpressionError(message, position, suggest(name, self.kinds))
@@ -212,10 +212,10 @@ class Builder:
 
     def _sort_computed(self, parsed: dict[str, _Parsed]) -> list[str]:
         """The order of computation; nothing while there are problems."""
-        needs = {name: frozenset(names_of(each.tree)) for name, each in parsed.items()}
+        needs = {name: frozenset(find_names(each.tree)) for name, each in parsed.items()}
         try:
-            order = sort_by_need(needs)
-        except Cycle as error:
+            order = sort_topologically(needs)
+        except CycleError as error:
             message = f"computed fields form a cycle: {error}"
             hint = "compute one of them from extracted fields only"
             self._note("computed", message, name=error.path[0], hint=hint)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quarterdeck.engine.aggregation import BatchView, Running
+from quarterdeck.engine.aggregation import BatchView, RunningAggregation
 from quarterdeck.engine.expressions.compiler import Moment
 from quarterdeck.engine.identity import Identity
 from quarterdeck.engine.results import AggregationValue, Resource
@@ -62,7 +62,7 @@ class Collector:
         self._program = program
         self._moment = moment
         self._limit = limit
-        self._running: dict[str, Running] = {
+        self._running: dict[str, RunningAggregation] = {
             each.spec.name: each.start() for each in program.aggregations
         }
         self.count = 0

@@ -3,7 +3,7 @@
 from typing import Any
 
 from quarterdeck.engine.times import parse_times
-from quarterdeck.engine.values import NUMBER, kinds_of
+from quarterdeck.engine.values import NUMBER, find_kinds
 
 
 class Columns(dict[str, list[Any]]):
@@ -21,7 +21,7 @@ class Columns(dict[str, list[Any]]):
         """The kinds of value of a column."""
         found = self._kinds.get(name)
         if found is None:
-            found = self._kinds[name] = kinds_of(self[name])
+            found = self._kinds[name] = find_kinds(self[name])
         return found
 
     def floats(self, name: str) -> list[Any]:

@@ -10,7 +10,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from quarterdeck.engine.paths import Every, Index, Key, Length, Nowhere, Path, Step, Test, Where
+from quarterdeck.engine.paths import Every, Index, Key, Length, NoMatch, Path, Step, Test, Where
 from quarterdeck.engine.values import MISSING
 
 Column: TypeAlias = list[Any]
@@ -95,7 +95,7 @@ def _take(parent: Column, node: _Node) -> Column:
             return _extract_element(parent, at)
         case Where():
             return [node.find(value) if type(value) is list else MISSING for value in parent]
-        case Every() | Nowhere():
+        case Every() | NoMatch():
             return [MISSING] * len(parent)
 
 
@@ -192,7 +192,7 @@ def walk(value: Any, path: Path) -> Any:
                 value = _find(value, tests) if type(value) is list else MISSING
             case Every():
                 return _gather(value, path[position + 1 :])
-            case Nowhere():
+            case NoMatch():
                 return MISSING
     return value
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 
-class Cycle(ValueError):
+class CycleError(ValueError):
     """Raised when fields depend on each other; `path` begins and ends with the same name."""
 
     def __init__(self, path: tuple[str, ...]) -> None:
@@ -11,18 +11,18 @@ class Cycle(ValueError):
         super().__init__(" → ".join(path))
 
 
-def sort_by_need(needs: Mapping[str, frozenset[str]]) -> list[str]:
+def sort_topologically(needs: Mapping[str, frozenset[str]]) -> list[str]:
     """Sort names so that each follows the names it needs; otherwise in the given order.
 
     Raises:
-        Cycle: naming one.
+        CycleError: naming one.
     """
     waiting = {name: needed & needs.keys() for name, needed in needs.items()}
     order: list[str] = []
     while waiting:
         ready = [name for name, needed in waiting.items() if not needed]
         if not ready:
-            raise Cycle(_find_cycle(waiting))
+            raise CycleError(_find_cycle(waiting))
         order += ready
         done = frozenset(ready)
         waiting = {name: needed - done for name, needed in waiting.items() if name not in done}

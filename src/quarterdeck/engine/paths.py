@@ -78,13 +78,13 @@ class Where(msgspec.Struct, frozen=True):
     tests: tuple[Test, ...]
 
 
-class Nowhere(msgspec.Struct, frozen=True):
+class NoMatch(msgspec.Struct, frozen=True):
     """A bracket that never finds anything, such as `[abc]`."""
 
     text: str
 
 
-Step: TypeAlias = Key | Length | Index | Every | Where | Nowhere
+Step: TypeAlias = Key | Length | Index | Every | Where | NoMatch
 Path: TypeAlias = tuple[Step, ...]
 
 _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -155,7 +155,7 @@ def _format_step(step: Step) -> str:
             return f"[{at}]"
         case Every():
             return "[*]"
-        case Nowhere(text=text):
+        case NoMatch(text=text):
             return f"[{text}]"
         case Where(tests=tests):
             return f"[?({' && '.join(map(_test_text, tests))})]"
@@ -171,7 +171,7 @@ def _test_text(test: Test) -> str:
 def _parse_compat_bracket(inside: str) -> Step:
     if _NUMBER.fullmatch(inside) and int(inside) >= 0:
         return Index(int(inside))
-    return Nowhere(inside)
+    return NoMatch(inside)
 
 
 def _name(text: str, at: int) -> tuple[str, int]:
@@ -200,7 +200,7 @@ def _parse_bracket(text: str, start: int) -> tuple[Step, int]:
         return Index(int(content)), end + 1
     if content[:1] in ("'", '"', "", "("):
         raise PathError(f"[{content}] is not an index", start, _BRACKET_HINT)
-    return Nowhere(content), end + 1
+    return NoMatch(content), end + 1
 
 
 def _close(text: str, at: int, start: int) -> int:

@@ -13,7 +13,7 @@ from quarterdeck.apis.clusterpulse.metric_source import (
 from quarterdeck.engine.builder import Builder
 from quarterdeck.engine.conversion import is_default_valid
 from quarterdeck.engine.errors import Problem
-from quarterdeck.engine.paths import Nowhere
+from quarterdeck.engine.paths import NoMatch
 from quarterdeck.engine.values import NUMBER
 
 _NUMERIC_FUNCTIONS = frozenset({"sum", "avg", "min", "max", "percentile", "median"})
@@ -85,7 +85,7 @@ class _Validator:
     def _find_doubt_of_field(self, field: FieldExtraction) -> str:
         path = next((each.path for each in self._builder.fields if each.name == field.name), ())
         for step in path:
-            if isinstance(step, Nowhere):
+            if isinstance(step, NoMatch):
                 return (
                     f"[{step.text}] in {field.path} never finds anything; write a number, *, "
                     "a quoted key or a condition"

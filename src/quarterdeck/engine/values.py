@@ -45,7 +45,7 @@ _KINDS: dict[type, int] = {
 }
 
 
-def kinds_of(column: Collection[Any]) -> int:
+def find_kinds(column: Collection[Any]) -> int:
     """The kinds of value that a column has."""
     kinds = 0
     for type_ in set(map(type, column)):

@@ -56,7 +56,7 @@ class NaiveSource:
 
     def compute(self, name: str, row: dict[str, Any]) -> Any:
         if name not in row and name in self.trees:
-            for needed in tree.names_of(self.trees[name]):
+            for needed in tree.find_names(self.trees[name]):
                 self.compute(needed, row)
             row[name] = coerce(self.evaluate(self.trees[name], row), self.types[name])
         return row[name]

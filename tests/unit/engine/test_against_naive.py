@@ -104,8 +104,12 @@ BINARY = ["+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||",
 def combine(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     def call(name: str) -> st.SearchStrategy[str]:
         function = FUNCTIONS[name]
-        most = function.most if function.most is not None else function.least + 2
-        return st.lists(inner, min_size=function.least, max_size=most).map(
+        most = (
+            function.max_arguments
+            if function.max_arguments is not None
+            else function.min_arguments + 2
+        )
+        return st.lists(inner, min_size=function.min_arguments, max_size=most).map(
             lambda given: f"{name}({', '.join(given)})"
         )
 

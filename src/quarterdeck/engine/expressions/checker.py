@@ -27,7 +27,7 @@ def check(
     `owner` is the computed field itself, which is never suggested; `noun` is what names stand for.
     """
     checker = _Checker(kinds, owner, noun)
-    checker.kinds_of(tree)
+    checker.infer_kinds(tree)
     return sorted(checker.problems, key=lambda problem: problem.position)
 
 
@@ -39,11 +39,11 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 def describe_arity(function: Function) -> str:
     """How many arguments a function takes, for people."""
-    if function.most is None:
-        return f"{function.least} or more arguments"
-    if function.most == function.least:
-        return f"{function.least} argument{'' if function.least == 1 else 's'}"
-    return f"{function.least} to {function.most} arguments"
+    if function.max_arguments is None:
+        return f"{function.min_arguments} or more arguments"
+    if function.max_arguments == function.min_arguments:
+        return f"{function.min_arguments} argument{'' if function.min_arguments == 1 else 's'}"
+    return f"{function.min_arguments} to {function.max_arguments} arguments"
 
 
 class _Checker:
@@ -53,7 +53,7 @@ class _Checker:
         self._noun = noun
         self.problems: list[ExpressionError] = []
 
-    def kinds_of(self, node: Expression) -> int:
+    def infer_kinds(self, node: Expression) -> int:
         """The kinds a node may give; notes problems on the way."""
         match node:
             case Literal(value=value):
@@ -61,7 +61,7 @@ class _Checker:
             case Name(name=name):
                 return self._name(node, name)
             case Unary(operator="!", operand=operand):
-                self.kinds_of(operand)
+                self.infer_kinds(operand)
                 return BOOL
             case Unary(operand=operand):
                 return NUMBER | self._check_number(operand, "-")
@@ -71,11 +71,11 @@ class _Checker:
                 return self._check_coalesce(operands)
             case Chain(operands=operands):
                 for each in operands:
-                    self.kinds_of(each)
+                    self.infer_kinds(each)
                 return BOOL
             case Condition(test=test, then=then, otherwise=otherwise):
-                self.kinds_of(test)
-                return self.kinds_of(then) | self.kinds_of(otherwise)
+                self.infer_kinds(test)
+                return self.infer_kinds(then) | self.infer_kinds(otherwise)
             case Call():
                 return self._call(node)
 
@@ -93,7 +93,7 @@ class _Checker:
 
     def _check_number(self, node: Expression, place: str) -> int:
         """Check that a node can be a number; whether it may be null."""
-        kinds = self.kinds_of(node)
+        kinds = self.infer_kinds(node)
         if kinds & (TEXT | LIST) and not kinds & (NUMBER | BOOL):
             hint = "convert it with toNumber()" if kinds & TEXT else "use sum() or count()"
             self._note(f"{place} requires a number, got {name_kinds(kinds)}", node, hint)
@@ -102,8 +102,8 @@ class _Checker:
     def _check_binary(self, node: Binary) -> int:
         operator = node.operator
         if operator in ("==", "!="):
-            self.kinds_of(node.left)
-            self.kinds_of(node.right)
+            self.infer_kinds(node.left)
+            self.infer_kinds(node.right)
             return BOOL
         if operator in ("<", "<=", ">", ">="):
             return self._check_order(node)
@@ -113,7 +113,7 @@ class _Checker:
         return NUMBER | nulls | (NULL if operator in "/%" else 0)
 
     def _check_plus(self, node: Binary) -> int:
-        left, right = self.kinds_of(node.left), self.kinds_of(node.right)
+        left, right = self.infer_kinds(node.left), self.infer_kinds(node.right)
         if TEXT in (left, right):
             return TEXT
         for kinds, side in ((left, node.left), (right, node.right)):
@@ -123,7 +123,7 @@ class _Checker:
         return NUMBER | text | ((left | right) & NULL)
 
     def _check_order(self, node: Binary) -> int:
-        left, right = self.kinds_of(node.left), self.kinds_of(node.right)
+        left, right = self.infer_kinds(node.left), self.infer_kinds(node.right)
         for kinds, side in ((left, node.left), (right, node.right)):
             if kinds & ~NULL == LIST:
                 self._note(f"{node.operator} cannot compare a list", side, "use count() or sum()")
@@ -137,7 +137,7 @@ class _Checker:
         return BOOL
 
     def _check_coalesce(self, operands: tuple[Expression, ...]) -> int:
-        found = [self.kinds_of(each) for each in operands]
+        found = [self.infer_kinds(each) for each in operands]
         kinds = 0
         for each in found:
             kinds |= each & ~NULL
@@ -160,15 +160,15 @@ class _Checker:
         else:
             return self._check_arguments(function, node)
         for each in node.arguments:
-            self.kinds_of(each)
+            self.infer_kinds(each)
         return NULL | NUMBER | TEXT | BOOL | LIST
 
     def _check_arguments(self, function: Function, node: Call) -> int:
         if function.name == "coalesce":
             return self._check_coalesce(node.arguments)
         if function.name == "if":
-            self.kinds_of(node.arguments[0])
-            return self.kinds_of(node.arguments[1]) | self.kinds_of(node.arguments[2])
+            self.infer_kinds(node.arguments[0])
+            return self.infer_kinds(node.arguments[1]) | self.infer_kinds(node.arguments[2])
         nulls = 0
         for index, argument in enumerate(node.arguments):
             match function.parameter(index):
@@ -177,13 +177,13 @@ class _Checker:
                 case "list":
                     nulls |= self._check_list(argument, function.name)
                 case _:
-                    self.kinds_of(argument)
+                    self.infer_kinds(argument)
         if function.name == "matches":
             self._check_pattern(node.arguments[1])
         return function.result | nulls
 
     def _check_list(self, node: Expression, place: str) -> int:
-        kinds = self.kinds_of(node)
+        kinds = self.infer_kinds(node)
         if kinds & ~NULL and not kinds & LIST:
             hint = "lists come from paths with [*] and from split()"
             self._note(f"{place} requires a list, got {name_kinds(kinds)}", node, hint)
@@ -214,4 +214,6 @@ def _are_comparable(left: int, right: int) -> bool:
 
 
 def _accepts_count(function: Function, count: int) -> bool:
-    return count >= function.least and (function.most is None or count <= function.most)
+    return count >= function.min_arguments and (
+        function.max_arguments is None or count <= function.max_arguments
+    )

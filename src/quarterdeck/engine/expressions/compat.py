@@ -26,7 +26,7 @@ from quarterdeck.engine.expressions.tree import (
     Literal,
     Name,
     Unary,
-    names_of,
+    find_names,
 )
 from quarterdeck.engine.values import MAX_INTEGER, to_text
 
@@ -74,7 +74,7 @@ class CompatExpression:
     """An expression under the original's rules."""
 
     def __init__(self, tree: Expression, type_: ComputedType) -> None:
-        self.names = tuple(sorted(names_of(tree)))
+        self.names = tuple(sorted(find_names(tree)))
         self._tree = tree
         self._type = type_
 
@@ -131,9 +131,9 @@ class _Evaluator:
     def _call(self, node: Call, row: Row) -> Any:
         function = FUNCTIONS.get(node.function)
         count = len(node.arguments)
-        if function is None or not function.is_original or count < function.least:
+        if function is None or not function.is_original or count < function.min_arguments:
             raise _Fault
-        if function.most is not None and count > function.most:
+        if function.max_arguments is not None and count > function.max_arguments:
             raise _Fault
         arguments = [self._evaluate(each, row) for each in node.arguments]
         if node.function == "now":

@@ -12,7 +12,7 @@ from quarterdeck.engine.expressions.code import Code
 from quarterdeck.engine.expressions.emitter import NOW_SECONDS, NOW_TEXT, Emitter
 from quarterdeck.engine.expressions.errors import ExpressionError
 from quarterdeck.engine.expressions.library import MAX_TEXT
-from quarterdeck.engine.expressions.tree import Expression, names_of, times_of
+from quarterdeck.engine.expressions.tree import Expression, find_names, list_age_arguments
 from quarterdeck.engine.values import (
     ANY,
     BOOL,
@@ -42,8 +42,8 @@ class CompiledExpression:
     """
 
     def __init__(self, tree: Expression, type_: ComputedType) -> None:
-        self.names = tuple(sorted(names_of(tree)))
-        self._times = times_of(tree)
+        self.names = tuple(sorted(find_names(tree)))
+        self._times = list_age_arguments(tree)
         self._tree = tree
         self._type = type_
         self._variants: dict[tuple[int, ...], Evaluate] = {}
@@ -106,14 +106,16 @@ _BUILTINS = {"__builtins__": {"zip": zip, "len": len}}
 def _coerce(emitter: Emitter, tree: Expression, type_: ComputedType) -> Code:
     """Code that converts the result to the computed field's type; null stays null."""
     if type_ in ("float", "integer"):
-        return emitter.number(tree)
-    code = emitter.value(tree)
+        return emitter.emit_number(tree)
+    code = emitter.emit_value(tree)
     if code.kinds == NULL:
         return code
     if type_ == "string":
-        text = emitter.text(code)
+        text = emitter.emit_text(code)
         if code.is_nullable:
-            text = f"(None if (r := {code.text}) is None else {emitter.text(_named(code, 'r'))})"
+            text = (
+                f"(None if (r := {code.text}) is None else {emitter.emit_text(_named(code, 'r'))})"
+            )
             return Code(f"(s if (s := {text}) is None or len(s) <= {MAX_TEXT} else None)", ANY)
         return Code(f"(s if len(s := {text}) <= {MAX_TEXT} else None)", ANY)
     if code.kinds == BOOL:

@@ -74,8 +74,8 @@ class Emitter:
         self._temporaries = 0
         self.helpers: dict[str, Any] = dict(_HELPERS)
 
-    def value(self, node: Expression) -> Code:
-        """Code for a value of any kind."""
+    def emit_value(self, node: Expression) -> Code:
+        """Emit code for a value of any kind."""
         match node:
             case Literal(value=value):
                 return write_literal(value)
@@ -84,11 +84,11 @@ class Emitter:
             case Unary(operator="!", operand=operand):
                 return Code(f"(not {self.emit_truth(operand).text})", BOOL)
             case Unary(operand=operand):
-                return self._guard([self.number(operand)], lambda refs: f"-{refs[0]}", NUMBER)
+                return self._guard([self.emit_number(operand)], lambda refs: f"-{refs[0]}", NUMBER)
             case Binary():
                 return self._emit_binary(node)
             case Chain(operator="??", operands=operands):
-                return self._emit_coalesce([self.value(each) for each in operands])
+                return self._emit_coalesce([self.emit_value(each) for each in operands])
             case Chain():
                 code = self.emit_truth(node)
                 return (
@@ -100,20 +100,20 @@ class Emitter:
                 return self._call(node)
 
     def emit_truth(self, node: Expression) -> Code:
-        """Code whose Python truth is the truth of the node."""
+        """Emit code whose Python truth is the truth of the node."""
         if not isinstance(node, Chain) or node.operator == "??":
-            return self.value(node)
+            return self.emit_value(node)
         codes = [self.emit_truth(each) for each in node.operands]
         word = " and " if node.operator == "&&" else " or "
         kinds = BOOL if all(code.kinds == BOOL for code in codes) else ANY
         return Code(f"({word.join(code.text for code in codes)})", kinds)
 
-    def number(self, node: Expression) -> Code:
-        """Code for a number or null."""
-        return write_number(self.value(node))
+    def emit_number(self, node: Expression) -> Code:
+        """Emit code for a number or null."""
+        return write_number(self.emit_value(node))
 
-    def text(self, code: Code) -> str:
-        """Code for the text form."""
+    def emit_text(self, code: Code) -> str:
+        """Emit code for the text form of a value."""
         if code.kinds == TEXT:
             return code.text
         if code.kinds == TEXT | NULL:
@@ -151,20 +151,22 @@ class Emitter:
     def _emit_binary(self, node: Binary) -> Code:
         operator = node.operator
         if operator in ("==", "!="):
-            left, right = self.value(node.left), self.value(node.right)
+            left, right = self.emit_value(node.left), self.emit_value(node.right)
             return Code(f"({left.text} {operator} {right.text})", BOOL)
         if operator in ("<", "<=", ">", ">="):
-            return self._order(operator, self.value(node.left), self.value(node.right))
+            return self._order(operator, self.emit_value(node.left), self.emit_value(node.right))
         if operator == "+":
-            left, right = self.value(node.left), self.value(node.right)
+            left, right = self.emit_value(node.left), self.emit_value(node.right)
             if TEXT in (left.kinds, right.kinds):
-                return Code(f"({self.text(left)} + {self.text(right)})", TEXT)
+                return Code(f"({self.emit_text(left)} + {self.emit_text(right)})", TEXT)
             if (left.kinds | right.kinds) & TEXT:
                 return Code(f"add({left.text}, {right.text})", NUMBER | TEXT | NULL)
             return self._emit_arithmetic(operator, write_number(left), write_number(right))
         if operator in ("/", "%"):
-            return self._divide(operator, self.number(node.left), self.number(node.right))
-        return self._emit_arithmetic(operator, self.number(node.left), self.number(node.right))
+            return self._divide(operator, self.emit_number(node.left), self.emit_number(node.right))
+        return self._emit_arithmetic(
+            operator, self.emit_number(node.left), self.emit_number(node.right)
+        )
 
     def _emit_arithmetic(self, operator: str, left: Code, right: Code) -> Code:
         return self._guard([left, right], lambda refs: f"{refs[0]} {operator} {refs[1]}", NUMBER)
@@ -219,7 +221,7 @@ class Emitter:
         return Code(f"({''.join(parts)})", kinds)
 
     def _emit_choice(self, test: Expression, then: Expression, otherwise: Expression) -> Code:
-        first, second = self.value(then), self.value(otherwise)
+        first, second = self.emit_value(then), self.emit_value(otherwise)
         text = f"({first.text} if {self.emit_truth(test).text} else {second.text})"
         return Code(text, first.kinds | second.kinds)
 
@@ -229,7 +231,7 @@ class Emitter:
             case "if":
                 return self._emit_choice(*arguments)
             case "coalesce":
-                return self._emit_coalesce([self.value(each) for each in arguments])
+                return self._emit_coalesce([self.emit_value(each) for each in arguments])
             case "now":
                 return Code(NOW_TEXT, TEXT, is_atom=True)
             case "min" | "max":
@@ -238,20 +240,20 @@ class Emitter:
                 seconds = Code(self._times[arguments[0].name], NUMBER | NULL, is_atom=True)
                 return self._guard([seconds], lambda refs: f"{NOW_SECONDS} - {refs[0]}", NUMBER)
             case "toString":
-                return Code(self.text(self.value(arguments[0])), TEXT)
+                return Code(self.emit_text(self.emit_value(arguments[0])), TEXT)
             case "concat":
-                return Code(f"({' + '.join(map(self._emit_text, arguments))})", TEXT)
+                return Code(f"({' + '.join(map(self._emit_as_text, arguments))})", TEXT)
             case "round" if len(arguments) == 1 or isinstance(arguments[1], Literal):
                 return self._round(node)
             case _:
                 return self._emit_call(FUNCTIONS[name], arguments)
 
-    def _emit_text(self, node: Expression) -> str:
-        return self.text(self.value(node))
+    def _emit_as_text(self, node: Expression) -> str:
+        return self.emit_text(self.emit_value(node))
 
     def _emit_extreme(self, operator: str, node: Call) -> Code:
         """The smaller or larger of two numbers; both are named, as each is written twice."""
-        left, right = (self.number(each) for each in node.arguments)
+        left, right = (self.emit_number(each) for each in node.arguments)
         if NULL in (left.kinds, right.kinds):
             return NOTHING
         (define_left, first), (define_right, second) = self._bind(left), self._bind(right)
@@ -280,7 +282,7 @@ class Emitter:
         name = f"round_{len(self.helpers)}"
         self.helpers[name] = library.rounder(known)
         return self._guard(
-            [self.number(node.arguments[0])], lambda refs: f"{name}({refs[0]})", NUMBER
+            [self.emit_number(node.arguments[0])], lambda refs: f"{name}({refs[0]})", NUMBER
         )
 
     def _emit_call(self, function: Function, arguments: tuple[Expression, ...]) -> Code:
@@ -301,13 +303,13 @@ class Emitter:
 
     def _emit_argument(self, function: Function, index: int, node: Expression) -> tuple[Code, bool]:
         """An argument converted for its parameter, and whether null in it makes the result null."""
-        code = self.value(node)
+        code = self.emit_value(node)
         match function.parameter(index):
             case "number":
                 return write_number(code), True
             case "list":
                 return write_list(code), True
             case "text" | "time":
-                return Code(self.text(code), TEXT), False
+                return Code(self.emit_text(code), TEXT), False
             case _:
                 return code, False

@@ -80,8 +80,8 @@ def list_children(node: Expression) -> tuple[Expression, ...]:
             return ()
 
 
-def times_of(node: Expression) -> tuple[str, ...]:
-    """The names that are direct arguments of `age`, each once."""
+def list_age_arguments(node: Expression) -> tuple[str, ...]:
+    """List the names that are direct arguments of `age`, each once."""
     found: dict[str, None] = {}
     stack: list[Expression] = [node]
     while stack:
@@ -93,8 +93,8 @@ def times_of(node: Expression) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def names_of(node: Expression) -> dict[str, int]:
-    """Every name with the position where it is first used."""
+def find_names(node: Expression) -> dict[str, int]:
+    """Find every name, with the position where it is first used."""
     found: dict[str, int] = {}
     stack: list[Expression] = [node]
     while stack:

@@ -1,7 +1,7 @@
 """Functions that choose and convert values."""
 
 from quarterdeck.engine.expressions import library
-from quarterdeck.engine.expressions.functions.function import Function, written_by_compiler
+from quarterdeck.engine.expressions.functions.function import Function, never_called
 from quarterdeck.engine.values import ANY, NULL, NUMBER, TEXT, to_text
 
 CHOICES = (
@@ -10,7 +10,7 @@ CHOICES = (
         parameters=("any",),
         repeats=True,
         result=ANY,
-        apply=written_by_compiler,
+        apply=never_called,
         signature="coalesce(a, b, …)",
         summary="The first argument that is not null.",
         example="coalesce(null, 0, 5)",
@@ -20,7 +20,7 @@ CHOICES = (
         name="if",
         parameters=("condition", "any", "any"),
         result=ANY,
-        apply=written_by_compiler,
+        apply=never_called,
         signature="if(test, then, otherwise)",
         summary="One of two values; the same as test ? then : otherwise.",
         example="if(2 > 1, 'yes', 'no')",

@@ -31,13 +31,13 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     """Whether compat mode supports it."""
 
     @property
-    def least(self) -> int:
-        """How many arguments are needed."""
+    def min_arguments(self) -> int:
+        """The least number of arguments."""
         return len(self.parameters) - self.optional
 
     @property
-    def most(self) -> int | None:
-        """How many arguments are allowed; None is any number."""
+    def max_arguments(self) -> int | None:
+        """The greatest number of arguments; None means any number."""
         return None if self.repeats else len(self.parameters)
 
     def parameter(self, index: int) -> Parameter:
@@ -45,6 +45,6 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
         return self.parameters[min(index, len(self.parameters) - 1)]
 
 
-def written_by_compiler(*_: Any) -> Any:
-    """Stand for a function that the compiler writes as code, so that it is never called."""
+def never_called(*_: Any) -> Any:
+    """Stand in for a function that the compiler writes inline, so that it is never called."""
     raise AssertionError("the compiler writes code for this function")

@@ -1,7 +1,7 @@
 """Functions of numbers."""
 
 from quarterdeck.engine.expressions import library
-from quarterdeck.engine.expressions.functions.function import Function, written_by_compiler
+from quarterdeck.engine.expressions.functions.function import Function, never_called
 from quarterdeck.engine.values import NULL, NUMBER
 
 NUMBERS = (
@@ -50,7 +50,7 @@ NUMBERS = (
         name="min",
         parameters=("number", "number"),
         result=NUMBER,
-        apply=written_by_compiler,
+        apply=never_called,
         signature="min(a, b)",
         summary="The smaller number.",
         example="min(3, 2)",
@@ -60,7 +60,7 @@ NUMBERS = (
         name="max",
         parameters=("number", "number"),
         result=NUMBER,
-        apply=written_by_compiler,
+        apply=never_called,
         signature="max(a, b)",
         summary="The larger number.",
         example="max(3, 2)",
