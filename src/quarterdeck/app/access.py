@@ -27,7 +27,7 @@ async def explain_access(
     policies = PolicySet([_compile(each) for each in await client.list(MonitorAccessPolicy)])
     email = user if "@" in user else ""
     principal = Principal(username=user, email=email, groups=groups)
-    viewer = policies.viewer(principal, (clock or SystemClock()).now())
+    viewer = policies.build_viewer(principal, (clock or SystemClock()).now())
     connections = await client.list(ClusterConnection)
     labels = next((dict(c.spec.labels) for c in connections if c.metadata.name == cluster), {})
     return explain(viewer, cluster, labels, type_)

@@ -1,9 +1,9 @@
 """Evaluates MonitorAccessPolicies: who may see what. Pure; the time is passed in.
 
     policies = PolicySet(compile_policy(...) for each)
-    viewer = policies.viewer(Principal(username="alice", groups=("developers",)), now)
+    viewer = policies.build_viewer(Principal(username="alice", groups=("developers",)), now)
     access = viewer.decide_cluster("prod-east", {"env": "prod"})
-    rows = [row for row in rows if access.filter_of("nodes").passes(Item(name=row.name))]
+    rows = [row for row in rows if access.get_filter("nodes").allows(Item(name=row.name))]
 
 Imports `apis`, `engine`, `kit`. The stored form of a policy is in `inventory.policy`. Start at
 `filters` (which objects pass), then `program` (one compiled policy) and `viewer` (all policies of

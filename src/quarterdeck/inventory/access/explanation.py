@@ -53,7 +53,7 @@ def explain(viewer: Viewer, cluster: str, labels: Mapping[str, str], type_: str)
             decision = "allow" if custom.filter.is_open else "partial"
             reason = f"{custom.policy} lists {type_}: {_describe_filter(custom.filter)}"
     elif access.is_visible and type_:
-        found = access.filter_of(type_)
+        found = access.get_filter(type_)
         decision = "deny" if found.is_hidden else "allow" if found.is_open else "partial"
         reason = f"{access.policy} decides: {type_}: {_describe_filter(found)}"
     return Explanation(

@@ -22,7 +22,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     values: Mapping[str, Any] = {}
 
 
-class NameTest:
+class NameFilter:
     """Tests names: denied ones are refused; allowed ones pass, or all others if none is listed."""
 
     __slots__ = ("_allowed", "_allowed_patterns", "_denied", "_denied_patterns", "_known")
@@ -47,7 +47,7 @@ class NameTest:
             self._allowed or self._denied or self._allowed_patterns or self._denied_patterns
         )
 
-    def passes(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Whether a name or value may be seen; results are cached, up to a limit."""
         known = self._known.get(text)
         if known is None:
@@ -71,16 +71,16 @@ class TypeFilter:
         self.rule = rule
         self.is_hidden = rule.visibility == "none"
         """Whether nothing may be seen."""
-        self._names = NameTest(
+        self._names = NameFilter(
             rule.allowed_names, rule.name_patterns, rule.denied_names, rule.deny_name_patterns
         )
-        self._namespaces = NameTest(
+        self._namespaces = NameFilter(
             rule.allowed_ns, rule.ns_patterns, rule.denied_ns, rule.deny_ns_patterns
         )
         # a namespace has no namespace: the type `namespaces` is filtered by name alone
         self._ignores_namespaces = rule.type == "namespaces" or self._namespaces.accepts_all
         self._fields = {
-            name: NameTest(
+            name: NameFilter(
                 each.allowed_literals,
                 each.allowed_patterns,
                 each.denied_literals,
@@ -96,7 +96,7 @@ class TypeFilter:
         )
         """Whether everything may be seen."""
 
-    def passes(self, item: Item) -> bool:
+    def allows(self, item: Item) -> bool:
         """Whether an object may be seen."""
         if self.is_hidden or self.is_open:
             return self.is_open
@@ -105,7 +105,7 @@ class TypeFilter:
             and self._includes_namespaces(item.namespaces)
             and all(item.labels.get(name) == text for name, text in self.rule.labels.items())
             and all(
-                test.passes(to_text(item.values.get(name))) for name, test in self._fields.items()
+                test.matches(to_text(item.values.get(name))) for name, test in self._fields.items()
             )
         )
 
@@ -116,12 +116,12 @@ class TypeFilter:
         return name not in rules.get("exclude", ()) and (not include or name in include)
 
     def _includes_name(self, name: str) -> bool:
-        return self._names.accepts_all or (bool(name) and self._names.passes(name))
+        return self._names.accepts_all or (bool(name) and self._names.matches(name))
 
     def _includes_namespaces(self, namespaces: Sequence[str]) -> bool:
         if self._ignores_namespaces or not namespaces or EVERYWHERE in namespaces:
             return True
-        return any(map(self._namespaces.passes, namespaces))
+        return any(map(self._namespaces.matches, namespaces))
 
 
 OPEN = TypeFilter(CompiledResource(type="", visibility="all"))

@@ -38,7 +38,7 @@ class ClusterAccess(NamedTuple):
             return ()
         return (VIEW, VIEW_METRICS) if self.view_metrics else (VIEW,)
 
-    def filter_of(self, type_: str) -> TypeFilter:
+    def get_filter(self, type_: str) -> TypeFilter:
         """What may be seen of a built-in type: everything if the rule does not list it."""
         if not self.is_visible:
             return HIDDEN
@@ -124,7 +124,9 @@ class PolicySet:
                 self.broken[f"{each.namespace}/{each.policy_name}"] = str(error)
         self.programs = sorted(found, key=lambda each: each.order)
 
-    def viewer(self, principal: Principal, now: datetime, *, limit: int | None = None) -> Viewer:
+    def build_viewer(
+        self, principal: Principal, now: datetime, *, limit: int | None = None
+    ) -> Viewer:
         """The viewer of a principal at a time, with the first `limit` policies that match it."""
         own = (each for each in self.programs if each.find_subject(principal))
         return Viewer(principal, itertools.islice(own, limit), now)

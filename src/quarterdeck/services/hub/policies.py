@@ -79,7 +79,7 @@ class Policies:
         self._set = fresh
         self._viewers.clear()
 
-    async def viewer(self, principal: Principal, now: datetime) -> Viewer:
+    async def build_viewer(self, principal: Principal, now: datetime) -> Viewer:
         """What a principal may see now.
 
         Raises:
@@ -97,7 +97,7 @@ class Policies:
         known = self._viewers.get(principal)
         if known is not None and known[0] > at:
             return known[1]
-        viewer = self._set.viewer(principal, now, limit=limits.per_user)
+        viewer = self._set.build_viewer(principal, now, limit=limits.per_user)
         if limits.viewer_s > 0:
             if len(self._viewers) >= _MOST_VIEWERS:
                 self._viewers.clear()

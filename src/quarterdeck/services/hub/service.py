@@ -204,7 +204,7 @@ class HubServer:
         principal = await self._authenticator.authenticate(request)
         if principal is None:
             return None
-        return await self.policies.viewer(principal, self._clock.now())
+        return await self.policies.build_viewer(principal, self._clock.now())
 
     async def _call(self, request: Request, match: Match, viewer: Viewer | None) -> Response:
         if match.route.login is Login.REQUIRED and viewer is None:
@@ -222,7 +222,7 @@ class HubServer:
         principal = viewer.principal
 
         async def look() -> Viewer:
-            return await self.policies.viewer(principal, self._clock.now())
+            return await self.policies.build_viewer(principal, self._clock.now())
 
         async def is_valid() -> bool:
             nonlocal principal

@@ -16,22 +16,22 @@ Row = Mapping[str, Any]
 
 def keep_nodes(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Nodes that may be seen: by name and labels."""
-    return [row for row in rows if filter_.passes(build_node_item(row))]
+    return [row for row in rows if filter_.allows(build_node_item(row))]
 
 
 def keep_operators(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Operators that may be seen: by name and by any namespace they serve."""
-    return [row for row in rows if filter_.passes(build_operator_item(row))]
+    return [row for row in rows if filter_.allows(build_operator_item(row))]
 
 
 def keep_objects(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Pods and the like that may be seen: by name, namespace and labels."""
-    return [row for row in rows if filter_.passes(build_object_item(row))]
+    return [row for row in rows if filter_.allows(build_object_item(row))]
 
 
 def keep_namespaces(names: Iterable[str], filter_: TypeFilter) -> list[str]:
     """Namespaces that may be seen: by name."""
-    return [name for name in names if filter_.passes(Item(name=name))]
+    return [name for name in names if filter_.allows(Item(name=name))]
 
 
 def build_node_item(row: Row) -> Item:
@@ -57,7 +57,7 @@ def build_object_item(row: Row) -> Item:
 
 def is_restricted(access: ClusterAccess) -> bool:
     """Whether the totals of a cluster may count hidden objects."""
-    return not all(access.filter_of(type_).is_open for type_ in ("nodes", "namespaces", "pods"))
+    return not all(access.get_filter(type_).is_open for type_ in ("nodes", "namespaces", "pods"))
 
 
 def keep_conditions(rows: Iterable[Row], access: ClusterAccess) -> list[Row]:
@@ -66,13 +66,13 @@ def keep_conditions(rows: Iterable[Row], access: ClusterAccess) -> list[Row]:
         row
         for row in rows
         if (type_ := _CONDITION_TYPES.get(_to_text(row.get("type")), "")) == ""
-        or access.filter_of(type_).is_open
+        or access.get_filter(type_).is_open
     ]
 
 
 def hide_message(status: Row, access: ClusterAccess) -> Row:
     """Replace the message of a status that may name hidden nodes or operators."""
-    is_open = all(access.filter_of(type_).is_open for type_ in _CONDITION_TYPES.values())
+    is_open = all(access.get_filter(type_).is_open for type_ in _CONDITION_TYPES.values())
     if is_open or status.get("health") == "healthy":
         return status
     return {**status, "message": HIDDEN_MESSAGE}
@@ -93,18 +93,18 @@ def recount_metrics(
 ) -> dict[str, Any]:
     """Compute the totals of a cluster over visible objects; filters the given rows."""
     found = dict(metrics)
-    if not access.filter_of("nodes").is_open:
-        seen = keep_nodes(nodes, access.filter_of("nodes"))
+    if not access.get_filter("nodes").is_open:
+        seen = keep_nodes(nodes, access.get_filter("nodes"))
         found["nodes"] = len(seen)
         found["nodes_ready"] = sum(row.get("status") == "Ready" for row in seen)
         found["cpu_capacity"] = sum(row.get("cpu_capacity") or 0 for row in seen)
         found["memory_capacity"] = sum(row.get("memory_capacity") or 0 for row in seen)
-    spaces = access.filter_of("namespaces")
+    spaces = access.get_filter("namespaces")
     visible = set(keep_namespaces(namespaces, spaces))
     if not spaces.is_open:
         found["namespaces"] = len(visible)
         found["deployments"] = sum(row.get("namespace") in visible for row in deployments)
-    if not (spaces.is_open and access.filter_of("pods").is_open):
+    if not (spaces.is_open and access.get_filter("pods").is_open):
         left = keep_pods(pods, access, visible)
         found["pods"] = len(left)
         found["pods_running"] = sum(row.get("status") == "Running" for row in left)
@@ -113,8 +113,8 @@ def recount_metrics(
 
 def keep_pods(rows: Iterable[Row], access: ClusterAccess, namespaces: set[str]) -> list[Row]:
     """Pods that may be seen, in namespaces that may be seen."""
-    left = keep_objects(rows, access.filter_of("pods"))
-    if access.filter_of("namespaces").is_open:
+    left = keep_objects(rows, access.get_filter("pods"))
+    if access.get_filter("namespaces").is_open:
         return left
     return [row for row in left if row.get("namespace") in namespaces]
 

@@ -52,7 +52,7 @@ def viewer(*specs: MonitorAccessPolicySpec, principal: Principal = ALICE) -> Vie
     stored = [
         msgspec.json.decode(msgspec.json.encode(each), type=CompiledPolicy) for each in compiled
     ]
-    return PolicySet(stored).viewer(principal, NOW)
+    return PolicySet(stored).build_viewer(principal, NOW)
 
 
 def decide(name: str, *specs: MonitorAccessPolicySpec, **labels: str) -> str:
@@ -77,7 +77,7 @@ def test_names_of_namespaces_are_filtered() -> None:
     access = viewer(policy(rule("x", resources=listed))).decide_cluster("x", {})
     assert access.decision == "partial"
     names = ["app-a", "app-internal", "default"]
-    assert [n for n in names if access.filter_of("namespaces").passes(Item(name=n))] == ["app-a"]
+    assert [n for n in names if access.get_filter("namespaces").allows(Item(name=n))] == ["app-a"]
 
 
 def test_a_type_that_no_rule_lists_is_denied() -> None:
@@ -148,9 +148,9 @@ def test_deny_goes_first_on_equal_priority() -> None:
 def test_a_cluster_wide_operator_passes_every_namespace_filter() -> None:
     filters = {"namespaces": {"allowed": ["app"]}}
     spec = policy(rule("x", resources=[{"type": "operators", "filters": filters}]))
-    found = viewer(spec).decide_cluster("x", {}).filter_of("operators")
-    assert found.passes(Item(name="o", namespaces=["*"]))
-    assert not found.passes(Item(name="o", namespaces=["other"]))
+    found = viewer(spec).decide_cluster("x", {}).get_filter("operators")
+    assert found.allows(Item(name="o", namespaces=["*"]))
+    assert not found.allows(Item(name="o", namespaces=["other"]))
 
 
 def test_exclusion_of_an_aggregation_beats_inclusion() -> None:
@@ -166,8 +166,8 @@ def test_large_numbers_match_their_digits() -> None:
     spec = policy(rule("x", resources=[{"type": "pvc", "filters": filters}]))
     found = viewer(spec).decide_type("x", {}, "pvc")
     assert found is not None
-    assert found.filter.passes(Item(name="a", values={"size": 1073741824.0}))
-    assert not found.filter.passes(Item(name="a", values={"size": None}))
+    assert found.filter.allows(Item(name="a", values={"size": 1073741824.0}))
+    assert not found.filter.allows(Item(name="a", values={"size": None}))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_stored_policy_that_cannot_be_read_counts_for_nothing() -> None:
     bad = msgspec.structs.replace(good, policy_name="bad", not_before="soon")
     found = PolicySet([bad, good])
     assert list(found.broken) == ["hub/bad"]
-    assert found.viewer(ALICE, NOW).decide_cluster("x", {}).policy == "hub/good"
+    assert found.build_viewer(ALICE, NOW).decide_cluster("x", {}).policy == "hub/good"
 
 
 @given(st.text(alphabet="ab*?.[](){}|^$\\+-\n", max_size=8), st.text("ab.[\\\n", max_size=6))
@@ -312,7 +312,7 @@ def test_decisions_agree_with_the_naive_evaluator(
     assert (custom is None) == (expected is None)
     for item in items if custom is not None and expected is not None else ():
         assert custom is not None and expected is not None
-        assert custom.filter.passes(Item(**item)) == naive.sees(expected, item)
+        assert custom.filter.allows(Item(**item)) == naive.sees(expected, item)
     for type_ in ("", "nodes", "pvc"):
         told = explain(found, name, labels, type_)
         assert (told.decision == "deny") <= (not told.permissions)

@@ -77,19 +77,19 @@ class AlertEndpoints:
             name,
             status=views.hide_message(await reader.part(name, "status") or {}, access),
             conditions=views.keep_conditions(await reader.rows(name, "conditions"), access),
-            nodes=views.keep_nodes(await reader.nodes(name), access.filter_of("nodes")),
+            nodes=views.keep_nodes(await reader.nodes(name), access.get_filter("nodes")),
             cluster_operators=views.keep_operators(
-                await reader.rows(name, "cluster_operators"), access.filter_of("operators")
+                await reader.rows(name, "cluster_operators"), access.get_filter("operators")
             ),
             info=await reader.part(name, "info"),
             others=await reader.alerts(name),
             rules=await self._rules(viewer, name, labels),
         )
-        filter_ = access.filter_of("alerts")
+        filter_ = access.get_filter("alerts")
         return [
             each
             for each in found
-            if filter_.passes(Item(name=each.name, namespaces=each.namespaces))
+            if filter_.allows(Item(name=each.name, namespaces=each.namespaces))
         ]
 
 

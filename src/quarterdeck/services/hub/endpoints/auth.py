@@ -193,7 +193,7 @@ class AuthEndpoints:
             if not own.is_master:
                 raise AccessDenied("only members of system:masters may ask about other users")
             other = Principal(username=wanted.user or own.username, groups=wanted.group)
-            viewer = await self._policies.viewer(other, call.now)
+            viewer = await self._policies.build_viewer(other, call.now)
         labels = await self._reader.labels_of(wanted.cluster)
         return explain(viewer, wanted.cluster, labels or {}, wanted.type)
 

@@ -122,7 +122,7 @@ class ClusterEndpoints:
         The totals of a rule are cached until the cluster is collected again.
         """
         is_restricted = views.is_restricted(access)
-        is_plain = access.filter_of("operators").is_open and not is_restricted
+        is_plain = access.get_filter("operators").is_open and not is_restricted
         if access.rule is None or is_plain:
             status = _build_raw(stored.parts["status"], UNKNOWN_STATUS)
             return Totals(_build_raw(stored.parts["metrics"]), status, _count_operators(stored))
@@ -140,7 +140,7 @@ class ClusterEndpoints:
         if views.is_restricted(access):
             metrics = await self._recount(stored, access)
         operators = await self._reader.rows(stored.name, "operators")
-        count = len(views.keep_operators(operators, access.filter_of("operators")))
+        count = len(views.keep_operators(operators, access.get_filter("operators")))
         found = stored.read("status")
         if not isinstance(found, dict):
             return Totals(metrics, UNKNOWN_STATUS, count)

@@ -71,7 +71,7 @@ class ContentEndpoints:
         wanted = call.parameters(NodeParameters)
         access = await require_cluster(call, self._reader)
         rows = views.keep_nodes(
-            await self._reader.nodes(call.values["name"]), access.filter_of("nodes")
+            await self._reader.nodes(call.values["name"]), access.get_filter("nodes")
         )
         if wanted.role:
             rows = [row for row in rows if wanted.role in (row.get("roles") or ())]
@@ -84,7 +84,7 @@ class ContentEndpoints:
         name, node = call.values["name"], call.values["node"]
         access = await require_cluster(call, self._reader)
         found = await self._reader.node(name, node)
-        if not access.filter_of("nodes").passes(
+        if not access.get_filter("nodes").allows(
             views.build_node_item(found) if found is not None else Item(name=node)
         ):
             raise AccessDenied(f"Access denied to node '{node}'")
@@ -125,21 +125,21 @@ class ContentEndpoints:
         wanted = call.parameters(EventParameters)
         access = await require_cluster(call, self._reader)
         found = await self._reader.events(call.values["name"], wanted.limit)
-        filter_ = access.filter_of("events")
+        filter_ = access.get_filter("events")
         shown = [
             each
             for each in found
-            if isinstance(each, dict) and filter_.passes(Item(name=str(each.get("type", ""))))
+            if isinstance(each, dict) and filter_.allows(Item(name=str(each.get("type", ""))))
         ]
         return slice_page(shown, wanted)
 
     async def _list_operators(self, name: str, access: ClusterAccess) -> list[views.Row]:
         rows = await self._reader.rows(name, "operators")
-        return views.keep_operators(rows, access.filter_of("operators"))
+        return views.keep_operators(rows, access.get_filter("operators"))
 
     async def _list_namespaces(self, name: str, access: ClusterAccess) -> list[str]:
         names = await self._reader.namespaces(name)
-        return views.keep_namespaces(names, access.filter_of("namespaces"))
+        return views.keep_namespaces(names, access.get_filter("namespaces"))
 
     async def _count(
         self,
@@ -155,7 +155,7 @@ class ContentEndpoints:
             for kind in KINDS:
                 rows: list[Any] = await self._reader.rows(name, kind)
                 if kind == "pods":
-                    rows = views.keep_objects(rows, access.filter_of("pods"))
+                    rows = views.keep_objects(rows, access.get_filter("pods"))
                 counts[kind] = views.count_by_namespace(rows)
         return [_build_namespace_item(each, operators, counts, wanted) for each in namespaces]
 

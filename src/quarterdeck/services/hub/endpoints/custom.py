@@ -180,7 +180,7 @@ class CustomEndpoints:
         every = found.resources.resources
         rows = every
         if not access.filter.is_open:
-            rows = [row for row in every if access.filter.passes(_build_item(row))]
+            rows = [row for row in every if access.filter.allows(_build_item(row))]
         is_filtered = len(rows) != len(every)
         if not access.shows_aggregations:
             return Seen(rows=rows, is_filtered=is_filtered, aggregations=None)

@@ -104,10 +104,10 @@ class HistoryEndpoints:
         access = await self._require_metrics(call)
         name, node = call.values["name"], call.values["node"]
         metric = _choose(call.parameters(RangeParameters).metric, series.NODE)
-        filter_ = access.filter_of("nodes")
+        filter_ = access.get_filter("nodes")
         if not filter_.is_open:
             found = await self._reader.node(name, node)
-            if not filter_.passes(views.build_node_item(found) if found else Item(name=node)):
+            if not filter_.allows(views.build_node_item(found) if found else Item(name=node)):
                 raise AccessDenied(_DENIED)
         labels = {"cluster": (name,), "node": (node,)}
         return await self._query(call, f"clusterpulse_node_{metric}", labels)
@@ -116,7 +116,7 @@ class HistoryEndpoints:
         """One state of every operator of a cluster that may be seen."""
         access = await self._require_metrics(call)
         metric = _choose(call.parameters(RangeParameters).metric, dict.fromkeys(series.STATES))
-        filter_ = access.filter_of("operators")
+        filter_ = access.get_filter("operators")
         found = await self._read(
             call, f"clusterpulse_cluster_operator_{metric}", {"cluster": (call.values["name"],)}
         )
@@ -124,7 +124,7 @@ class HistoryEndpoints:
             [
                 each
                 for each in found
-                if filter_.passes(Item(name=dict(each.labels).get("operator", "")))
+                if filter_.allows(Item(name=dict(each.labels).get("operator", "")))
             ]
         )
 
@@ -216,7 +216,7 @@ def _check_counted(metric: str, access: ClusterAccess) -> None:
 
 def _may_count(metric: str, access: ClusterAccess) -> bool:
     return access.view_metrics and all(
-        access.filter_of(type_).is_open for type_ in CLUSTER_METRICS[metric]
+        access.get_filter(type_).is_open for type_ in CLUSTER_METRICS[metric]
     )
 
 
