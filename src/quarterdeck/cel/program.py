@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from quarterdeck.cel.checker.check import check, find_none
+from quarterdeck.cel.checker.check import check, find_no_message
 from quarterdeck.cel.checker.checker import FindMessage
 from quarterdeck.cel.cost.budget import Budget
 from quarterdeck.cel.cost.estimate import estimate
@@ -146,7 +146,7 @@ class Environment:
         self,
         variables: Mapping[str, Type],
         *,
-        messages: FindMessage = find_none,
+        messages: FindMessage = find_no_message,
         stored: Container[str] | None = None,
     ) -> None:
         self.variables = dict(variables)

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck import cel
 from quarterdeck.cel.interpreter.interpret import interpret
-from quarterdeck.cel.library.authorizer import Answer, Attributes, Subject
+from quarterdeck.cel.library.authorizer import Attributes, Decision, Subject
 
 _ENVIRONMENT = cel.Environment({"authorizer": cel.AUTHORIZER, "any": cel.DYN})
 
@@ -17,11 +17,11 @@ class _Everybody:
     def __init__(self) -> None:
         self.asked: list[Attributes] = []
 
-    def decide(self, attributes: Attributes) -> Answer:
+    def decide(self, attributes: Attributes) -> Decision:
         self.asked.append(attributes)
         if attributes.verb == "fail":
-            return Answer(allowed=False, error="broken")
-        return Answer(allowed=attributes.verb == "get", reason="only get")
+            return Decision(allowed=False, error="broken")
+        return Decision(allowed=attributes.verb == "get", reason="only get")
 
 
 def _value(text: str, **data: Any) -> Any:

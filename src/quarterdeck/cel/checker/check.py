@@ -34,7 +34,7 @@ _CHECK_FUNCTIONS: Mapping[type[Expr], CheckFunction] = {
 }
 
 
-def find_none(name: str) -> Type | None:
+def find_no_message(name: str) -> Type | None:
     """The default for `messages`: finds no type, as most expressions may not construct messages."""
     del name
     return None
@@ -45,7 +45,7 @@ def check(
     tree: Expr,
     variables: Mapping[str, Type],
     *,
-    messages: FindMessage = find_none,
+    messages: FindMessage = find_no_message,
     newest: int = EVERYTHING,
 ) -> Findings:
     """Set the type of every node; functions added after the release `newest` are not declared.

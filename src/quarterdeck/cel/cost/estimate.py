@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from quarterdeck.cel.cost.prices import Price, price
+from quarterdeck.cel.cost.prices import Price, compute_price
 from quarterdeck.cel.cost.sizes import Sizes
 from quarterdeck.cel.cost.units import LIST_COST, MAP_COST, MAX, ONE, STRUCT_COST, ZERO, Range
 from quarterdeck.cel.syntax.ast import (
@@ -101,11 +101,11 @@ class _Estimator:
             case "logical_or" | "logical_and":
                 return Price(Range(costs[0].min, costs[0].add(costs[1]).max))
             case "conditional":
-                size = self.sizes.of(node.args[1]).union(self.sizes.of(node.args[2]))
+                size = self.sizes.estimate(node.args[1]).union(self.sizes.estimate(node.args[2]))
                 return Price(costs[0].add(costs[1].union(costs[2])), size)
             case "index_list" | "index_map":
                 self.declare_index(node)
-        found = price(self.sizes, node, overload)
+        found = compute_price(self.sizes, node, overload)
         return Price(found.cost.add(_sum(costs)), found.size)
 
     def declare_index(self, node: Call) -> None:
@@ -123,7 +123,7 @@ class _Estimator:
         step = self.visit(node.step) if node.step is not None else ZERO
         self.sizes.scopes.pop()
         before, each, after = _split_costs(node, condition, step)
-        count = self.sizes.of(node.range)
+        count = self.sizes.estimate(node.range)
         is_one_value = node.kind in ("all", "exists", "exists_one")
         self.sizes.record(node, ONE if is_one_value else count)
         return cost.add(before).add(after).add(count.multiply(each))

@@ -41,8 +41,8 @@ _NOMINAL = Price(ONE)
 _Pricing = Callable[[Sizes, Operands, str], Price]
 
 
-def price(sizes: Sizes, call: Call, overload: str) -> Price:
-    """The price of a call if this is the overload that is called."""
+def compute_price(sizes: Sizes, call: Call, overload: str) -> Price:
+    """Compute the price of a call if this is the overload that is called."""
     pricing = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(call.function)
     return pricing(sizes, call.operands, overload) if pricing is not None else _NOMINAL
 
@@ -54,53 +54,53 @@ def _price_reading(times: float, at: int = 0) -> _Pricing:
     """The price of reading one operand `times` times."""
 
     def pricing(sizes: Sizes, operands: Operands, overload: str) -> Price:
-        return Price(sizes.of(operands[at]).scale(times * STRING_FACTOR))
+        return Price(sizes.estimate(operands[at]).scale(times * STRING_FACTOR))
 
     return pricing
 
 
 def _price_copy(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    size = sizes.of(operands[0])
+    size = sizes.estimate(operands[0])
     return Price(size.scale(STRING_FACTOR), size)
 
 
 def _price_to_bytes(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    size = sizes.of(operands[0])
+    size = sizes.estimate(operands[0])
     return Price(size.scale(STRING_FACTOR), Range(size.min, min(size.max * 4, MAX)))
 
 
 def _price_to_string(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    size = sizes.of(operands[0])
+    size = sizes.estimate(operands[0])
     return Price(size.scale(STRING_FACTOR), Range(size.min // 4, size.max))
 
 
 def _price_quote(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    size = sizes.of(operands[0])
+    size = sizes.estimate(operands[0])
     return Price(size.scale(STRING_FACTOR), Range(size.min + 2, min(size.max * 2 + 2, MAX)))
 
 
 def _price_concatenation(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    size = sizes.of(operands[0]).add(sizes.of(operands[1]))
+    size = sizes.estimate(operands[0]).add(sizes.estimate(operands[1]))
     return Price(size.scale(STRING_FACTOR), size)
 
 
 def _price_contains(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    text, part = (sizes.of(operand).scale(STRING_FACTOR) for operand in operands)
+    text, part = (sizes.estimate(operand).scale(STRING_FACTOR) for operand in operands)
     return Price(text.multiply(part))
 
 
 def _price_matches(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    traversal = sizes.of(operands[0]).add(ONE).scale(STRING_FACTOR)
-    return Price(traversal.multiply(sizes.of(operands[1]).scale(REGEX_FACTOR)))
+    traversal = sizes.estimate(operands[0]).add(ONE).scale(STRING_FACTOR)
+    return Price(traversal.multiply(sizes.estimate(operands[1]).scale(REGEX_FACTOR)))
 
 
 def _price_find(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    found = Range(0, sizes.of(operands[0]).max)
+    found = Range(0, sizes.estimate(operands[0]).max)
     return Price(_price_matches(sizes, operands, overload).cost, found)
 
 
 def _price_replace(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    size, old, new = (sizes.of(operand) for operand in operands[:3])
+    size, old, new = (sizes.estimate(operand) for operand in operands[:3])
     return Price(size.scale(2 * STRING_FACTOR), _estimate_replaced_size(size, old, new))
 
 
@@ -122,7 +122,7 @@ def _estimate_replaced_size(size: Range, old: Range, new: Range) -> Range:
 
 
 def _price_split(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    size = sizes.of(operands[0])
+    size = sizes.estimate(operands[0])
     most = size.max
     if len(operands) > 2 and (limit := _get_constant(operands[2])) is not None:
         most = limit if limit >= 0 else MAX
@@ -130,12 +130,12 @@ def _price_split(sizes: Sizes, operands: Operands, overload: str) -> Price:
 
 
 def _price_join(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    count = sizes.of(operands[0])
+    count = sizes.estimate(operands[0])
     element, each = sizes.find_element(operands[0])
     size = count.multiply(each) if element is not None else ZERO
     if len(operands) > 1:
         between = Range(max(count.min - 1, 0), max(count.max - 1, 0))
-        size = size.add(sizes.of(operands[1]).multiply(between))
+        size = size.add(sizes.estimate(operands[1]).multiply(between))
     return Price(size.scale(STRING_FACTOR), size)
 
 
@@ -150,7 +150,7 @@ def _price_equality(sizes: Sizes, operands: Operands, overload: str) -> Price:
 
 
 def _price_comparison(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    smaller = min(sizes.of(operands[0]).max, sizes.of(operands[1]).max)
+    smaller = min(sizes.estimate(operands[0]).max, sizes.estimate(operands[1]).max)
     return Price(Range(1 if smaller else 0, smaller).scale(STRING_FACTOR))
 
 
@@ -160,19 +160,19 @@ _MADE = Range(LIST_COST + 1, LIST_COST + 1)
 
 
 def _price_list_addition(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    return Price(ONE, sizes.of(operands[0]).add(sizes.of(operands[1])))
+    return Price(ONE, sizes.estimate(operands[0]).add(sizes.estimate(operands[1])))
 
 
 def _price_membership(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    return Price(sizes.of(operands[1]).scale(1))
+    return Price(sizes.estimate(operands[1]).scale(1))
 
 
 def _price_pairs(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    return Price(sizes.of(operands[0]).multiply(sizes.of(operands[1])).add(ONE))
+    return Price(sizes.estimate(operands[0]).multiply(sizes.estimate(operands[1])).add(ONE))
 
 
 def _price_pairs_twice(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    product = sizes.of(operands[0]).multiply(sizes.of(operands[1]))
+    product = sizes.estimate(operands[0]).multiply(sizes.estimate(operands[1]))
     return Price(product.add(product).add(ONE))
 
 
@@ -183,13 +183,13 @@ def _price_range(sizes: Sizes, operands: Operands, overload: str) -> Price:
 
 
 def _price_rearrangement(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    size = sizes.of(operands[0])
+    size = sizes.estimate(operands[0])
     return Price(_MADE.add(size), size)
 
 
 def _price_sort(sizes: Sizes, operands: Operands, overload: str) -> Price:
     """The price of sorting, which is that of comparing every element with every other."""
-    size = sizes.of(operands[0])
+    size = sizes.estimate(operands[0])
     square = size.multiply(size)
     texts = "_string_" in overload or "_bytes_" in overload
     return Price(_MADE.add(square.scale(2 + STRING_FACTOR * texts)), square)
@@ -198,7 +198,7 @@ def _price_sort(sizes: Sizes, operands: Operands, overload: str) -> Price:
 def _price_search(sizes: Sizes, operands: Operands, overload: str) -> Price:
     """The price of reading a list or a text once."""
     element, size = sizes.find_element(operands[0])
-    whole = sizes.of(operands[0])
+    whole = sizes.estimate(operands[0])
     if element is None:
         return Price(whole.scale(STRING_FACTOR))
     if element.kind in (Kind.STRING, Kind.BYTES):
@@ -220,11 +220,11 @@ def _price_check(sizes: Sizes, operands: Operands, overload: str) -> Price:
 
 
 def _price_selector(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    return Price(estimate_selector(sizes.of(operands[1])))
+    return Price(estimate_selector(sizes.estimate(operands[1])))
 
 
 def _price_validation(sizes: Sizes, operands: Operands, overload: str) -> Price:
-    return Price(sizes.of(operands[1]).scale(STRING_FACTOR).scale(128 * REGEX_FACTOR))
+    return Price(sizes.estimate(operands[1]).scale(STRING_FACTOR).scale(128 * REGEX_FACTOR))
 
 
 _ADDRESS = Range(4, 16)
@@ -233,7 +233,7 @@ _ADDRESS = Range(4, 16)
 def _price_contains_ip(sizes: Sizes, operands: Operands, overload: str) -> Price:
     cost = _ADDRESS.add(_ADDRESS).scale(STRING_FACTOR)
     if overload.endswith("_string"):
-        cost = cost.add(sizes.of(operands[1]).scale(STRING_FACTOR))
+        cost = cost.add(sizes.estimate(operands[1]).scale(STRING_FACTOR))
     return Price(cost)
 
 

@@ -30,7 +30,7 @@ class Sizes:
         self._recorded: dict[int, Range] = {}
         self._declared: dict[int, Type | None] = {}
 
-    def of(self, node: Expr) -> Range:
+    def estimate(self, node: Expr) -> Range:
         """The minimum and maximum size of a value."""
         if (size := self.find_exact(node)) is not None:
             return size

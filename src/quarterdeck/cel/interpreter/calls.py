@@ -7,7 +7,7 @@ from quarterdeck.cel.cost.charges import compute_cost
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.interpreter.evaluator import EvaluateFunction, Evaluator
 from quarterdeck.cel.interpreter.mismatch import refine_overload_error
-from quarterdeck.cel.interpreter.stored import convert_found, has_members
+from quarterdeck.cel.interpreter.stored import convert_selected, has_members
 from quarterdeck.cel.library.dispatch import build_dispatcher
 from quarterdeck.cel.operations.classes import no_overload_error
 from quarterdeck.cel.syntax.ast import Call, Expr, ListExpr
@@ -105,7 +105,7 @@ def _evaluate_function(evaluator: Evaluator, node: Call) -> Any:
         evaluator.charge(compute_cost(node.function, args, result))
     if node.function == "_?._" and has_members(node.args[0].type) and result.value is None:
         return NONE
-    return convert_found(node.type, result) if node.function in _PATHS else result
+    return convert_selected(node.type, result) if node.function in _PATHS else result
 
 
 def _evaluate_arguments(evaluator: Evaluator, node: Call) -> list[Any]:

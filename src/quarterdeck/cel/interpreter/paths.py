@@ -4,7 +4,7 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator
-from quarterdeck.cel.interpreter.stored import convert_found, convert_scalar, has_members
+from quarterdeck.cel.interpreter.stored import convert_scalar, convert_selected, has_members
 from quarterdeck.cel.library.authorizer import Subject
 from quarterdeck.cel.operations import containers
 from quarterdeck.cel.syntax.ast import Ident, Select
@@ -35,7 +35,7 @@ def evaluate_select(evaluator: Evaluator, node: Select) -> Any:
     found = containers.select(operand, node.member)
     if isinstance(found, Optional) and has_members(node.operand.type) and found.value is None:
         return NONE
-    return convert_found(node.type, found)
+    return convert_selected(node.type, found)
 
 
 def _select_member(evaluator: Evaluator, node: Select, value: Any) -> Any:

@@ -19,7 +19,7 @@ def convert_scalar(type_: Type, value: Any) -> Any:
         raise no_overload_error() from None
 
 
-def convert_found(type_: Type, value: Any) -> Any:
+def convert_selected(type_: Type, value: Any) -> Any:
     """Convert the scalar that a selection or index returned, also inside an optional."""
     if not isinstance(value, Optional):
         return convert_scalar(type_, value)

@@ -47,7 +47,7 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     label_selector: str = ""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The authorizer's decision."""
 
     cel_type: ClassVar[types.Type] = types.DECISION
@@ -60,7 +60,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class Authorizer(Protocol):
     """Decides whether a user may do something."""
 
-    def decide(self, attributes: Attributes) -> Answer:
+    def decide(self, attributes: Attributes) -> Decision:
         """Decide about these attributes; an empty user means the user of the request."""
 
 
@@ -154,7 +154,7 @@ def _refine(member: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     return refine
 
 
-def _check_verb(check: PathCheck | ResourceCheck, verb: str) -> Answer:
+def _check_verb(check: PathCheck | ResourceCheck, verb: str) -> Decision:
     _require_strings(verb)
     return check.authorizer.decide(msgspec.structs.replace(check.attributes, verb=verb))
 
@@ -170,8 +170,8 @@ FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "fieldSelector": {ResourceCheck: _refine("field_selector")},
     "labelSelector": {ResourceCheck: _refine("label_selector")},
     "check": {PathCheck: _check_verb, ResourceCheck: _check_verb},
-    "allowed": {Answer: lambda answer: answer.allowed},
-    "reason": {Answer: lambda answer: answer.reason},
-    "errored": {Answer: lambda answer: bool(answer.error)},
-    "error": {Answer: lambda answer: answer.error},
+    "allowed": {Decision: lambda decision: decision.allowed},
+    "reason": {Decision: lambda decision: decision.reason},
+    "errored": {Decision: lambda decision: bool(decision.error)},
+    "error": {Decision: lambda decision: decision.error},
 }

@@ -154,7 +154,7 @@ class Evaluation:
 
     def _reserve(self, node: RuleNode, cap: int) -> None:
         """Charge the maximum cost of the node's rules; give up if it exceeds the budget."""
-        total, highest = node.get_worst(cap)
+        total, highest = node.get_max_costs(cap)
         self.budget.remaining -= total
         if highest > PER_CALL_LIMIT or self.budget.remaining < 0:
             raise _TooExpensive

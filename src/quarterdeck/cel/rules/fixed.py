@@ -29,7 +29,7 @@ def find_fixed_rules(root: RuleNode, budget: int) -> tuple[FixedRules, ...] | No
     nodes = list(_list_nodes(root, ()))
     if any(_depends_on_object(node) for _, node in nodes):
         return None
-    worst = [node.get_worst(_LARGEST) for _, node in nodes if node.rules]
+    worst = [node.get_max_costs(_LARGEST) for _, node in nodes if node.rules]
     if sum(total for total, _ in worst) > budget:
         return None
     if any(highest > PER_CALL_LIMIT for _, highest in worst):

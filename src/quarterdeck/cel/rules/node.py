@@ -33,7 +33,7 @@ class RuleNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     worst: dict[int, tuple[int, int]] = {}
     """Maximum cost of the node's rules, in total and of one rule, by data size; filled lazily."""
 
-    def get_worst(self, cap: int) -> tuple[int, int]:
+    def get_max_costs(self, cap: int) -> tuple[int, int]:
         """The maximum cost of the node's rules, in total and of one rule, on `cap` bytes."""
         worst = self.worst.get(cap)
         if worst is None:

@@ -54,7 +54,7 @@ def _spend_on_members(node: RuleNode, value: dict[str, Any], *, cap: int, left: 
 
 
 def _run_rules(node: RuleNode, value: Any, *, cap: int, left: int) -> int:
-    total, highest = node.get_worst(cap)
+    total, highest = node.get_max_costs(cap)
     if total > left or highest > PER_CALL_LIMIT or find_type_mismatch(node.type, value):
         return _FAILED
     for rule in node.rules:

@@ -47,9 +47,9 @@ class _Bridge:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
 
-    def decide(self, attributes: "cel_authorizer.Attributes") -> "cel_authorizer.Answer":
+    def decide(self, attributes: "cel_authorizer.Attributes") -> "cel_authorizer.Decision":
         """Decide whether the user, or the service account the expression names, is permitted."""
-        from quarterdeck.cel.library.authorizer import Answer
+        from quarterdeck.cel.library.authorizer import Decision
 
         user = self._user
         if attributes.user and attributes.user != user.name:
@@ -63,7 +63,7 @@ class _Bridge:
             name=attributes.name,
             path=attributes.path,
         )
-        return Answer(allowed=self._is_allowed(user, asked))
+        return Decision(allowed=self._is_allowed(user, asked))
 
     def _is_allowed(self, user: User, asked: Attributes) -> bool:
         if threading.get_ident() == self._thread:
