@@ -129,7 +129,7 @@ async def test_openapi_is_built_in_a_thread(path: str) -> None:
 async def test_contents_of_many_blocks_are_parsed_in_a_thread_once() -> None:
     text = "".join(f'a_{number} "b" {{ c = {number} }}\n' for number in range(2_000))
     contents._check_large.cache_clear()
-    checking = asyncio.ensure_future(contents.check_ahead(text, contents.ConfigType.ALLOY))
+    checking = asyncio.ensure_future(contents.check_in_thread(text, contents.ConfigType.ALLOY))
     await asyncio.sleep(0)
     assert not checking.done()
     await checking

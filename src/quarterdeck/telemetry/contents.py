@@ -32,7 +32,7 @@ def check(contents: str, config_type: ConfigType) -> list[Finding]:
     return list((_check_large if is_large else _check_small)(contents, config_type))
 
 
-async def check_ahead(contents: str, config_type: ConfigType) -> None:
+async def check_in_thread(contents: str, config_type: ConfigType) -> None:
     """Check large contents in a thread, so that `check` finds the result in its cache.
 
     Thousands of blocks take seconds, which would block the event loop.

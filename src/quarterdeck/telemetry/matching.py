@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from quarterdeck.telemetry.matchers import Matcher, Operator, Predicate
-from quarterdeck.telemetry.prefixes import find_beginnings
+from quarterdeck.telemetry.prefixes import find_prefixes
 
 
-class Place(NamedTuple):
+class IndexKey(NamedTuple):
     """A key of the index: an attribute with a value, or with a prefix of its value."""
 
     name: str
@@ -64,7 +64,7 @@ class MatchIndex(Generic[P]):
         self._exact: dict[tuple[str, str], dict[str, _Indexed[P]]] = {}
         self._by_prefix: dict[str, dict[int, dict[str, dict[str, _Indexed[P]]]]] = {}
         self._rest: dict[str, _Indexed[P]] = {}
-        self._places: dict[str, tuple[Place, ...]] = {}
+        self._keys: dict[str, tuple[IndexKey, ...]] = {}
         for pipeline in pipelines:
             self.put(pipeline)
 
@@ -74,41 +74,41 @@ class MatchIndex(Generic[P]):
         matchers = pipeline.parsed()
         if not pipeline.enabled or not matchers:
             return
-        places, promised = _choose_places(matchers)
+        keys, promised = _choose_keys(matchers)
         remaining = tuple(each.predicate() for each in matchers if each is not promised)
         indexed = _Indexed(pipeline, remaining)
-        self._places[pipeline.id] = places
-        for place in places:
-            self._ensure_entry(place)[pipeline.id] = indexed
-        if not places:
+        self._keys[pipeline.id] = keys
+        for key in keys:
+            self._ensure_entry(key)[pipeline.id] = indexed
+        if not keys:
             self._rest[pipeline.id] = indexed
 
-    def _ensure_entry(self, place: Place) -> dict[str, _Indexed[P]]:
-        if place.is_whole:
-            return self._exact.setdefault((place.name, place.text), {})
-        lengths = self._by_prefix.setdefault(place.name, {})
-        return lengths.setdefault(len(place.text), {}).setdefault(place.text, {})
+    def _ensure_entry(self, key: IndexKey) -> dict[str, _Indexed[P]]:
+        if key.is_whole:
+            return self._exact.setdefault((key.name, key.text), {})
+        lengths = self._by_prefix.setdefault(key.name, {})
+        return lengths.setdefault(len(key.text), {}).setdefault(key.text, {})
 
     def remove(self, identity: str) -> None:
         """Remove a pipeline."""
-        for place in self._places.pop(identity, ()):
-            del self._ensure_entry(place)[identity]
-            self._remove_if_empty(place)
+        for key in self._keys.pop(identity, ()):
+            del self._ensure_entry(key)[identity]
+            self._remove_if_empty(key)
         self._rest.pop(identity, None)
 
-    def _remove_if_empty(self, place: Place) -> None:
+    def _remove_if_empty(self, key: IndexKey) -> None:
         """Remove an entry of the index that has become empty."""
-        if self._ensure_entry(place):
+        if self._ensure_entry(key):
             return
-        if place.is_whole:
-            del self._exact[place.name, place.text]
+        if key.is_whole:
+            del self._exact[key.name, key.text]
             return
-        lengths = self._by_prefix[place.name]
-        del lengths[len(place.text)][place.text]
-        if not lengths[len(place.text)]:
-            del lengths[len(place.text)]
+        lengths = self._by_prefix[key.name]
+        del lengths[len(key.text)][key.text]
+        if not lengths[len(key.text)]:
+            del lengths[len(key.text)]
         if not lengths:
-            del self._by_prefix[place.name]
+            del self._by_prefix[key.name]
 
     def match(self, attributes: Mapping[str, str], config_type: str) -> list[P]:
         """Find the pipelines of a collector with these attributes, sorted by name."""
@@ -148,30 +148,30 @@ def _collect(
             found[identity] = pipeline
 
 
-def _choose_places(matchers: tuple[Matcher, ...]) -> tuple[tuple[Place, ...], Matcher | None]:
+def _choose_keys(matchers: tuple[Matcher, ...]) -> tuple[tuple[IndexKey, ...], Matcher | None]:
     """Choose the index keys of a pipeline; also returns the matcher that they imply, if any.
 
     A matcher for whole values is best, then one for long prefixes. A matcher that an absent
     attribute satisfies cannot be used.
     """
-    best: tuple[Place, ...] = ()
+    best: tuple[IndexKey, ...] = ()
     for matcher in matchers:
-        places = _places(matcher)
-        if places and all(place.is_whole for place in places):
-            return places, matcher
-        if _measure_shortest(places) > _measure_shortest(best):
-            best = places
+        keys = _list_keys(matcher)
+        if keys and all(key.is_whole for key in keys):
+            return keys, matcher
+        if _measure_shortest(keys) > _measure_shortest(best):
+            best = keys
     return best, None
 
 
-def _places(matcher: Matcher) -> tuple[Place, ...]:
+def _list_keys(matcher: Matcher) -> tuple[IndexKey, ...]:
     if matcher.operator is Operator.EQUAL and matcher.value:
-        return (Place(matcher.name, matcher.value, is_whole=True),)
+        return (IndexKey(matcher.name, matcher.value, is_whole=True),)
     if matcher.operator is not Operator.MATCHES or matcher.pattern.fullmatch(""):
         return ()
-    return tuple(Place(matcher.name, *each) for each in find_beginnings(matcher.value))
+    return tuple(IndexKey(matcher.name, *each) for each in find_prefixes(matcher.value))
 
 
-def _measure_shortest(places: tuple[Place, ...]) -> int:
+def _measure_shortest(keys: tuple[IndexKey, ...]) -> int:
     """Length of the shortest value or prefix in these keys; -1 without keys."""
-    return min((len(place.text) for place in places), default=-1)
+    return min((len(key.text) for key in keys), default=-1)

@@ -13,16 +13,16 @@ _UNCLEAR = ("[", "\\", "(?")
 """Not supported together with `|`: it may be literal there, or a flag may apply to branches."""
 
 
-class Beginning(NamedTuple):
+class LiteralPrefix(NamedTuple):
     """A prefix of a match; `is_whole` if it is the whole match."""
 
     text: str
     is_whole: bool
 
 
-def find_beginnings(pattern: str) -> tuple[Beginning, ...]:
+def find_prefixes(pattern: str) -> tuple[LiteralPrefix, ...]:
     """Find the prefixes of texts that match the whole pattern, one for each alternative."""
-    return tuple(dict.fromkeys(_find_beginning(branch) for branch in _split_branches(pattern)))
+    return tuple(dict.fromkeys(_find_prefix(branch) for branch in _split_branches(pattern)))
 
 
 def _split_branches(pattern: str) -> list[str]:
@@ -42,11 +42,11 @@ def _split_branches(pattern: str) -> list[str]:
     return branches
 
 
-def _find_beginning(branch: str) -> Beginning:
+def _find_prefix(branch: str) -> LiteralPrefix:
     branch = branch.removeprefix("^")
     found = _PLAIN.match(branch)
     assert found is not None  # it may be empty, it always matches
     text, rest = found[0], branch[found.end() :]
     if rest.startswith(_OPTIONAL):
         text = text[:-1]
-    return Beginning(text, not rest)
+    return LiteralPrefix(text, not rest)

@@ -21,7 +21,7 @@ from quarterdeck.meta.objects import Object, replace
 from quarterdeck.operators.pipelines import tenancy, validation
 from quarterdeck.operators.pipelines.address import InvalidAddress, normalize_url
 from quarterdeck.runtime import Denied, Review, Webhooks
-from quarterdeck.telemetry.contents import check_ahead
+from quarterdeck.telemetry.contents import check_in_thread
 from quarterdeck.wire.status import ApiError
 
 T = TypeVar("T", bound=Object)
@@ -61,7 +61,7 @@ class Admission:
         """Allow a write, warn about it, or deny it with everything that is wrong."""
         obj, old = review.object, review.old
         for text, language in validation.list_contents(obj):
-            await check_ahead(text, language)
+            await check_in_thread(text, language)
         findings = validation.check_change(obj, old)
         for each in findings:
             if not each.is_error:

@@ -28,7 +28,7 @@ from quarterdeck.operators.pipelines.staging import clean_up, stage
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.operators.pipelines.writes import RECREATION_WINDOW_S, Writes
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
-from quarterdeck.telemetry.contents import ConfigType, check_ahead
+from quarterdeck.telemetry.contents import ConfigType, check_in_thread
 
 BY_NAME = "fleet-name"
 """Index of Pipelines by their name in the fleet."""
@@ -89,7 +89,7 @@ class Pipelines:
     async def _build_target(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> SyncTarget:
         """Read, validate and build everything that is sent."""
         contents = await read_contents(pipeline, ctx)
-        await check_ahead(contents.text, ConfigType(pipeline.spec.config_type))
+        await check_in_thread(contents.text, ConfigType(pipeline.spec.config_type))
         if problems := find_problems(pipeline, contents):
             raise Stalled(Reason.VALIDATION_ERROR, "; ".join(problems))
         fleet = await self._fleets.get_fleet(pipeline, ctx)

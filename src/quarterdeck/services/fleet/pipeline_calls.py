@@ -7,7 +7,7 @@ import msgspec
 
 from quarterdeck.services.fleet.errors import invalid, not_found
 from quarterdeck.services.fleet.persistence import Persistence, settle
-from quarterdeck.services.fleet.pipelines import Pipelines, check_contents_ahead
+from quarterdeck.services.fleet.pipelines import Pipelines, check_contents_in_thread
 from quarterdeck.services.fleet.records import Pipeline, Revision
 from quarterdeck.services.fleet.requests import Call, Message, get_text, list_identities
 from quarterdeck.telemetry.matchers import match_all
@@ -74,17 +74,17 @@ class PipelineCalls:
     # writes
 
     async def _create_pipeline(self, request: Message) -> Message:
-        await check_contents_ahead(_read_pipeline(request))
+        await check_contents_in_thread(_read_pipeline(request))
         planned = self._pipelines.plan_create(_read_pipeline(request), self._now())
         return await self._write(planned, request)
 
     async def _update_pipeline(self, request: Message) -> Message:
-        await check_contents_ahead(_read_pipeline(request))
+        await check_contents_in_thread(_read_pipeline(request))
         planned = self._pipelines.plan_update(_read_pipeline(request), self._now())
         return await self._write(planned, request)
 
     async def _upsert_pipeline(self, request: Message) -> Message:
-        await check_contents_ahead(_read_pipeline(request))
+        await check_contents_in_thread(_read_pipeline(request))
         planned = self._pipelines.plan_upsert(_read_pipeline(request), self._now())
         return await self._write(planned, request)
 
@@ -110,7 +110,7 @@ class PipelineCalls:
         if not source.get("type") or not source.get("namespace"):
             raise invalid("source.type and source.namespace must be set")
         for each in request.get("pipelines") or ():
-            await check_contents_ahead(each)
+            await check_contents_in_thread(each)
         now = self._now()
         planned = [
             self._pipelines.plan_upsert({**each, "source": source}, now)

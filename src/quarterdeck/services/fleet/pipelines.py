@@ -172,11 +172,11 @@ def _build_update(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:
     return msgspec.structs.replace(kept, updated_at=now, revision=current.revision + 1)
 
 
-async def check_contents_ahead(message: Mapping[str, Any]) -> None:
+async def check_contents_in_thread(message: Mapping[str, Any]) -> None:
     """Check large contents in a thread; the following plan uses the cached result."""
     text = str(message.get("contents") or "")
     if len(text) <= MAX_CONTENTS:
-        await contents.check_ahead(text, _LANGUAGES[_read_config_type(message)])
+        await contents.check_in_thread(text, _LANGUAGES[_read_config_type(message)])
 
 
 def _read_config_type(message: Mapping[str, Any]) -> str:
