@@ -34,7 +34,7 @@ class Store:
             assert each.key == "audit:rbac:20261116"
             self.kept.insert(0, each.value)
 
-    async def items(self, key: str, *, limit: int) -> list[bytes]:
+    async def get_items(self, key: str, *, limit: int) -> list[bytes]:
         assert (key, limit) == ("audit:rbac:20261116", audit.KEPT)
         return [*self.kept, b"{broken"]
 
