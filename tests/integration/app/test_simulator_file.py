@@ -1,14 +1,18 @@
 """Simulated hypervisors that outlive their process, however it ends."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quarterdeck.app.simulator_file import SimulatorFile
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.drivers.simulator import Simulators
+from quarterdeck.operators.machines.drivers.simulator.controls import Action, BadControl, perform
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine import (
     AccessData,
@@ -83,8 +87,117 @@ async def test_a_file_that_cannot_be_written_fails_the_call(tmp_path: Path) -> N
     assert (await second.get_vm(100)).name == "web-1"
 
 
-async def test_a_file_that_cannot_be_read_starts_empty(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["{", "[]", '{"mock://lab": 1}', '{"mock://lab": "{}"}'])
+async def test_a_file_that_cannot_be_read_starts_empty(tmp_path: Path, text: str) -> None:
     path = tmp_path / "simulator.json"
-    path.write_text("{")
+    path.write_text(text)
     _, hypervisor = await open_saved(path, VirtualClock())
     assert list(await hypervisor.list_vms()) == []
+
+
+async def test_a_change_writes_its_vm_and_not_all_others(tmp_path: Path) -> None:
+    path, clock = tmp_path / "simulator.json", VirtualClock()
+    _, hypervisor = await open_saved(path, clock)
+    await asyncio.gather(*(clone(hypervisor, vmid) for vmid in range(100, 130)))
+    await clock.advance(60)
+    before = path.read_bytes()
+    await hypervisor.inject_cloud_init(120, SEED, owner=OWNER)
+    after = path.read_bytes()
+    assert after.startswith(before)
+    assert len(after) - len(before) < len(before) / 10
+
+
+async def test_many_changes_of_one_vm_do_not_fill_the_disk(tmp_path: Path) -> None:
+    path, clock = tmp_path / "simulator.json", VirtualClock()
+    _, hypervisor = await open_saved(path, clock)
+    await clone(hypervisor)
+    await clock.advance(60)
+    for number in range(200):
+        seed = CloudInit("meta", "x" * 2000, str(number))
+        await hypervisor.inject_cloud_init(100, seed, owner=OWNER)
+    assert path.stat().st_size < 80_000
+    simulators, _ = await open_saved(path, clock)
+    assert simulators.get(ENDPOINT).vms[100].seed == CloudInit("meta", "x" * 2000, "199")
+
+
+async def test_a_line_that_was_written_in_part_is_left_out(tmp_path: Path) -> None:
+    path, clock = tmp_path / "simulator.json", VirtualClock()
+    _, first = await open_saved(path, clock)
+    await clone(first, 100)
+    whole = path.read_bytes()
+    await clone(first, 101)
+    path.write_bytes(path.read_bytes()[: len(whole) + 50])
+    _, second = await open_saved(path, clock)
+    assert [vm.id for vm in await second.list_vms()] == [100]
+    await clone(second, 102)
+    _, third = await open_saved(path, clock)
+    assert [vm.id for vm in await third.list_vms()] == [100, 102]
+
+
+async def test_a_file_that_someone_deletes_is_written_again(tmp_path: Path) -> None:
+    path, clock = tmp_path / "simulator.json", VirtualClock()
+    _, first = await open_saved(path, clock)
+    await clone(first, 100)
+    path.unlink()
+    await clone(first, 101)
+    _, second = await open_saved(path, clock)
+    assert [vm.id for vm in await second.list_vms()] == [100, 101]
+
+
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["clone", "seed", "on", "off", "delete", "rename", "restart"]),
+            st.integers(100, 103),
+        ),
+        max_size=30,
+    )
+)
+def test_what_is_loaded_is_what_was_there(
+    steps: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("data") / "simulator.json"
+    asyncio.run(replay(steps, path))
+
+
+async def replay(steps: list[tuple[str, int]], path: Path) -> None:
+    """Perform steps; after each, a new process must find the VMs that the present one has."""
+    clock = VirtualClock()
+    simulators, hypervisor = await open_saved(path, clock)
+    for step, vmid in steps:
+        if step == "restart":
+            simulators, hypervisor = await open_saved(path, clock)
+        with contextlib.suppress(HypervisorError, BadControl):
+            await perform_step(step, vmid, simulators, hypervisor)
+        await clock.advance(60)
+        await hypervisor.list_vms()
+        loaded, _ = await open_saved(path, clock)
+        assert describe_vms(loaded) == describe_vms(simulators)
+
+
+async def perform_step(
+    step: str, vmid: int, simulators: Simulators, hypervisor: Hypervisor
+) -> None:
+    match step:
+        case "clone":
+            await clone(hypervisor, vmid)
+        case "seed":
+            await hypervisor.inject_cloud_init(vmid, SEED, owner=OWNER)
+        case "on":
+            await hypervisor.power(vmid, PowerAction.ON, owner=OWNER)
+        case "off":
+            await hypervisor.power(vmid, PowerAction.OFF, owner=OWNER)
+        case "delete":
+            await hypervisor.delete_vm(vmid, owner=OWNER)
+        case "rename":
+            world = simulators.get(ENDPOINT)
+            perform(world, Action(id="1", action="rename", vm=str(vmid), value="other"))
+
+
+def describe_vms(simulators: Simulators) -> dict[int, tuple[object, ...]]:
+    vms = simulators.get(ENDPOINT).vms.values()
+    return {
+        vm.id: (vm.name, vm.uuid, vm.mac, vm.node, vm.power, vm.seed, vm.tags)
+        for vm in vms
+        if not vm.is_template
+    }

@@ -93,7 +93,7 @@ def _choose_new(world: Simulator, key: Key, actions: Sequence[Action]) -> list[A
     earlier = {each for each in world.performed if each.partition(" ")[0] == str(key)}
     if earlier != named.keys():
         world.performed = (world.performed - earlier) | named.keys()
-        world.changes += 1
+        world.mark_changed()
     return [action for mark, action in named.items() if mark not in earlier]
 
 

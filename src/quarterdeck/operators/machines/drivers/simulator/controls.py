@@ -118,17 +118,20 @@ def perform(world: Simulator, action: Action) -> None:
         case "delete":
             world.remove(_find_vm(world, action.vm).id)
         case "rename":
-            _find_vm(world, action.vm).name = action.value
+            vm = _find_vm(world, action.vm)
+            vm.name = action.value
+            world.mark_changed(vm.id)
         case "retag":
-            tags = tuple(filter(None, action.value.split(",")))
-            _find_vm(world, action.vm).tags = tags
+            vm = _find_vm(world, action.vm)
+            vm.tags = tuple(filter(None, action.value.split(",")))
+            world.mark_changed(vm.id)
         case "partition" | "heal":
             world.is_partitioned = action.action == "partition"
         case "rotate-credentials":
             world.token = action.value
         case "forget-tasks":
             world.forget_tasks()
-    world.changes += 1
+    world.mark_changed()
 
 
 def _revive(world: Simulator, name: str) -> None:

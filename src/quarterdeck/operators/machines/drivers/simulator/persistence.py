@@ -1,6 +1,7 @@
 """Saves a simulated hypervisor, so that its VMs outlive the process as real ones do."""
 
 import dataclasses
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
@@ -14,12 +15,40 @@ _LONG_AGO_S = 1e6
 def dump(world: Simulator) -> bytes:
     """Encode everything but tasks, which a restarted hypervisor does not have."""
     world.settle()
-    vms = [
-        dataclasses.replace(vm, previous=None) for vm in world.vms.values() if not vm.is_template
-    ]
+    return _encode(world, world.vms, removed=[])
+
+
+def dump_changes(world: Simulator, vmids: Collection[int]) -> bytes:
+    """Encode these VMs as they are now, for `merge_changes` to add to an earlier `dump`."""
+    return _encode(
+        world,
+        [each for each in vmids if each in world.vms],
+        removed=[each for each in vmids if each not in world.vms],
+    )
+
+
+def _encode(world: Simulator, vmids: Iterable[int], *, removed: list[int]) -> bytes:
+    found = (world.vms[each] for each in vmids)
+    vms = [dataclasses.replace(vm, previous=None) for vm in found if not vm.is_template]
     offline = [node.name for node in world.nodes.values() if not node.is_online]
-    stored = {"vms": vms, "offline": offline, "token": world.token}
+    stored = {"vms": vms, "removed": removed, "offline": offline, "token": world.token}
     return msgspec.json.encode({**stored, "performed": sorted(world.performed)})
+
+
+def merge_changes(dumps: Iterable[bytes]) -> bytes:
+    """Combine a `dump` and the `dump_changes` that followed it into one dump.
+
+    Raises:
+        msgspec.DecodeError: if one of them is not what these functions wrote.
+    """
+    stored: dict[str, Any] = {}
+    vms: dict[int, Any] = {}
+    for each in dumps:
+        stored = msgspec.json.decode(each)
+        vms.update((vm["id"], vm) for vm in stored["vms"])
+        for vmid in stored.get("removed", ()):
+            vms.pop(vmid, None)
+    return msgspec.json.encode({**stored, "vms": list(vms.values()), "removed": []})
 
 
 def load(world: Simulator, data: bytes) -> None:

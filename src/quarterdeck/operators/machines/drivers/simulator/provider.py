@@ -164,7 +164,7 @@ class SimulatorProvider:
             if sum(map(len, data)) > _LONGEST_SEED:
                 raise make_error(Code.PAYLOAD_TOO_LARGE, "the seed is longer than 1 MiB")
             self._get_owned(vmid, owner, "inject_cloud_init").seed = data
-            self.world.changes += 1
+            self.world.mark_changed(vmid)
 
         await self._call(self._build_target("inject_cloud_init", vmid, owner), inject)
 
@@ -173,7 +173,7 @@ class SimulatorProvider:
 
         def detach(_: FailureRule | None) -> None:
             self._get_owned(vmid, owner, "detach_cloud_init").seed = None
-            self.world.changes += 1
+            self.world.mark_changed(vmid)
 
         await self._call(self._build_target("detach_cloud_init", vmid, owner), detach)
 

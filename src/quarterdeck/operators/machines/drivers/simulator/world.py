@@ -96,6 +96,8 @@ class Simulator:
         """Performed actions, by ConfigMap and id; saved, so that a restart repeats none."""
         self.changes = 0
         """The number of changes so far; the state is saved when it has grown."""
+        self.unsaved: set[int] = set()
+        """Ids of VMs that were changed or removed since `unsaved` was last cleared."""
         self._tasks = Tasks(clock)
         for number in range(1, self.settings.nodes + 1):
             self.add_node(f"sim-{number}")
@@ -179,6 +181,11 @@ class Simulator:
     def touch(self, vm: SimulatedVM) -> None:
         """Save the state for stale reads; call it before a change."""
         vm.previous = self.info(vm)
+        self.mark_changed(vm.id)
+
+    def mark_changed(self, *vmids: int) -> None:
+        """Count a change of these VMs, or of the hypervisor itself if none is given."""
+        self.unsaved.update(vmids)
         self.changes += 1
 
     def make_vm(self, vmid: int, spec: VMSpec, *, node: str, description: str) -> SimulatedVM:
@@ -203,7 +210,7 @@ class Simulator:
         vm.boot_s = self.random.uniform(*self.settings.boot_s)
         self.vms[vmid] = vm
         self.removed.pop(vmid, None)
-        self.changes += 1
+        self.mark_changed(vmid)
         return vm
 
     def resize(self, vm: SimulatedVM, spec: VMSpec) -> None:
@@ -240,7 +247,7 @@ class Simulator:
         node.memory_used -= vm.memory_bytes
         node.storage_used -= vm.disk_bytes
         node.vms -= 1
-        self.changes += 1
+        self.mark_changed(vmid)
 
     def set_power(self, vm: SimulatedVM, power: Power, at: float) -> None:
         """Set the power state; `at` is the monotonic time of a start."""
