@@ -103,6 +103,12 @@ class MachineMetrics:
         for values in [each for each in self._runners.series() if each[:2] == tuple(pool)]:
             self._runners.remove(*values)
 
+    def forget_cluster(self, cluster: str) -> None:
+        """Remove the gauges of a deleted cluster; its counters stay, as their rates need them."""
+        for gauge in (self._capacity, self._breaker, self._orphans, self._foreign, self._phases):
+            for values in [each for each in gauge.series() if each[0] == cluster]:
+                gauge.remove(*values)
+
     def record_deletion(self, cluster: str, reason: str) -> None:
         """Record the removal of a VM."""
         self._deleted.labels(cluster, reason).value += 1

@@ -62,6 +62,7 @@ class VmPoller:
         async with asyncio.TaskGroup() as polls:
             while True:
                 await self._clock.sleep(SWEEP_S)
+                self._forget_closed()
                 for key, connection in self._connections.all.items():
                     if key not in self._polling:
                         self._polling.add(key)
@@ -76,6 +77,13 @@ class VmPoller:
             self._failures.pop(key, None)
         finally:
             self._polling.discard(key)
+
+    def _forget_closed(self) -> None:
+        """Forget hypervisors whose connection is closed: their HypervisorCluster is deleted."""
+        for key in (self._first_seen.keys() | self._failures.keys()) - self._connections.all.keys():
+            self._first_seen.pop(key, None)
+            self._failures.pop(key, None)
+            self._metrics.forget_cluster(str(key))
 
     def _report(self, key: Key, detail: str) -> None:
         """Log a failure as a warning once, then at debug level: each poll repeats it."""

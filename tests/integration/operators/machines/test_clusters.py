@@ -1,9 +1,11 @@
 """Clusters and templates are checked for real, and notice when what they stand for is gone."""
 
+import logging
 from typing import Any
 
 import pytest
 from tests.integration.operators.machines.world import (
+    ENDPOINT,
     HypervisorCluster,
     HypervisorMachineTemplate,
     MachineClaim,
@@ -210,3 +212,42 @@ def test_simulated_hypervisor_survives_its_process() -> None:
     assert (restored.id, restored.name, restored.tags) == (150, "m1", ("a", "b"))
     assert (restored.power, restored.uuid, restored.ips) == (Power.RUNNING, vm.uuid, (vm.ip,))
     assert again.nodes["sim-2"].cpu_used == 2
+
+
+async def test_deleted_cluster_is_forgotten_by_polls_and_metrics(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    def count_warnings() -> int:
+        return sum("hypervisor cannot be read" in each.getMessage() for each in caplog.records)
+
+    async with open_world() as world, world.operator() as manager:
+
+        def list_series() -> list[str]:
+            lines = manager.metrics.registry.render().decode().splitlines()
+            return [line for line in lines if 'cluster="default/lab"' in line]
+
+        lab = {
+            "provider": "mock",
+            "endpoint": ENDPOINT,
+            "nodes": list(world.lab.nodes),
+            "defaultStorage": "local-lvm",
+            "defaultNetwork": "vmbr0",
+        }
+        await world.create(HypervisorCluster, "lab", lab)
+        await world.until(
+            lambda: any("hyperfleet_foreign_vms" in s for s in list_series()), within_s=120
+        )
+        world.lab.is_partitioned = True
+        await world.until(lambda: count_warnings() == 1, within_s=120)
+        await world.advance(120)
+        assert count_warnings() == 1
+        await world.delete(HypervisorCluster, "lab")
+        await world.gone(HypervisorCluster, "lab")
+        await world.until(
+            lambda: not any("hyperfleet_foreign_vms" in s for s in list_series()), within_s=120
+        )
+        assert not [each for each in list_series() if "_capacity" in each or "_phase" in each]
+        await world.create(HypervisorCluster, "lab", lab)
+        await world.until(lambda: count_warnings() == 2, within_s=120)

@@ -236,6 +236,7 @@ async def open_world(settings: SimulatorSettings = FAST) -> AsyncIterator[World]
 
 
 __all__ = [
+    "ENDPOINT",
     "FAST",
     "Fleet",
     "HypervisorCluster",
