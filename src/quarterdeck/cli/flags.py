@@ -1,6 +1,7 @@
 """Flags and arguments that several commands share, so that they read the same everywhere."""
 
 import enum
+from collections.abc import Sequence
 from typing import Annotated
 
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
@@ -26,6 +27,13 @@ class ReportForm(enum.StrEnum):
     JSON = "json"
 
 
+class ManifestForm(enum.StrEnum):
+    """What `--output` may be for manifests that must be printed in full."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
 def port_option(flag: str, help: str) -> Option:
     """A flag for a port number."""
     return Option(flag, metavar="N", help=help, minimum=0, maximum=_MAX_PORT)
@@ -33,6 +41,7 @@ def port_option(flag: str, help: str) -> Option:
 
 Output = Annotated[Form, Option("--output", "-o", help="Output format.")]
 ReportOutput = Annotated[ReportForm, Option("--output", "-o", help="Output format.")]
+ManifestOutput = Annotated[ManifestForm, Option("--output", "-o", help="Output format.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Kubeconfig = Annotated[str, Option("--kubeconfig", metavar="PATH", help="Kubeconfig to use.")]
 DataDir = Annotated[str, Option("--data-dir", metavar="DIR", help="Folder of all data.")]
@@ -63,6 +72,7 @@ Kustomization = Annotated[
     str, Option("--kustomize", "-k", metavar="DIR", help="Folder with a kustomization.yaml.")
 ]
 Kind = Annotated[str, Argument(metavar="KIND", help="Kind, plural or short name, such as pods.")]
+Names = Annotated[list[str] | None, Argument(metavar="NAME", help="Names of objects.")]
 OneName = Annotated[str, Argument(metavar="NAME", help="Name of one object.")]
 
 
@@ -78,6 +88,20 @@ def split_target(kind: str, name: str) -> tuple[str, str]:
     if name or not (head and tail):
         raise CommandError(f"invalid target {kind!r}: give KIND NAME or KIND/NAME", REFUSED)
     return head, tail
+
+
+def split_targets(kind: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """`KIND NAME...` and `KIND/NAME...` mean the same; a kind alone has an empty name.
+
+    Raises:
+        CommandError: if both are given, or a part is missing.
+    """
+    for each in names:
+        if ("/" in each) != ("/" in kind):
+            raise CommandError(f"invalid target {each!r}: give KIND NAME or KIND/NAME", REFUSED)
+    if "/" in kind:
+        return [split_target(each, "") for each in (kind, *names)]
+    return [(kind, each) for each in names] or [(kind, "")]
 
 
 def split_names(text: str) -> list[str]:

@@ -49,8 +49,13 @@ class OutputFormat(NamedTuple):
     def render(
         self, listed: "list[tuple[ResourcePath, list[dict[str, Any]]]]", *, is_single: bool
     ) -> str:
-        """Objects as text; a template sees one object, or a List."""
-        from quarterdeck.cli.output import format_columns, format_documents, format_reference
+        """Objects as text; a template and JSON have one object, or a List."""
+        from quarterdeck.cli.output import (
+            format_columns,
+            format_documents,
+            format_list,
+            format_reference,
+        )
 
         items = [item for _, found in listed for item in found]
         match self.name:
@@ -69,5 +74,7 @@ class OutputFormat(NamedTuple):
                 from quarterdeck.cli.template import build_custom_columns
 
                 return format_columns(build_custom_columns(self.template, items))
+            case "json" if not is_single:
+                return format_list(items)
             case _:
                 return format_documents(items, Form(self.name))

@@ -1,13 +1,18 @@
-"""Finds the resource that a command names, and the path of its objects."""
+"""Finds the resources that a command names, the paths of objects, and what is at them."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError, print_error, translate
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from quarterdeck.client.client import Client
     from quarterdeck.client.interfaces import ApiResource
     from quarterdeck.wire.path import ResourcePath
+    from quarterdeck.wire.status import NotFound
+
+Result = TypeVar("Result")
 
 
 async def find_resource(client: "Client", kind: str) -> "ApiResource":
@@ -34,3 +39,28 @@ def build_path(
     if found.namespaced and not all_namespaces:
         where = namespace or client.namespace
     return ResourcePath(*found.gvr, where, name)
+
+
+async def read_each(
+    paths: "list[ResourcePath]", read: "Callable[[ResourcePath], Awaitable[Result]]"
+) -> "tuple[list[tuple[ResourcePath, Result]], list[NotFound]]":
+    """Read every path; the first error ends it, except for names that do not exist."""
+    from quarterdeck.wire.status import NotFound
+
+    found: list[tuple[ResourcePath, Result]] = []
+    missing: list[NotFound] = []
+    for path in paths:
+        try:
+            found.append((path, await read(path)))
+        except NotFound as error:
+            if not path.name:
+                raise
+            missing.append(error)
+    return found, missing
+
+
+def print_missing(prog: str, missing: "list[NotFound]") -> int:
+    """Print a line for each name that was not found; returns the exit code."""
+    for error in missing:
+        print_error(prog, translate(error)[1])
+    return FAILED if missing else OK

@@ -40,6 +40,21 @@ async def read_table(client: "Client", path: "ResourcePath", options: "ListOptio
     return table
 
 
+def join_tables(
+    tables: "list[tuple[ResourcePath, Table]]",
+) -> "list[tuple[ResourcePath, Table]]":
+    """Make one table of neighbours of the same resource."""
+    joined: list[tuple[ResourcePath, Table]] = []
+    for path, table in tables:
+        if joined and joined[-1][0]._replace(name="") == path._replace(name=""):
+            before = joined[-1][1]
+            rows = [*before.get("rows", ()), *table.get("rows", ())]
+            joined[-1] = (path, {**before, "rows": rows})
+        else:
+            joined.append((path, table))
+    return joined
+
+
 def build_rows(table: Table, path: "ResourcePath", *, wide: bool) -> list[list[str]]:
     """The rows of a table, head first; with namespaces if objects of several are shown."""
     rows = list_table_rows(table, wide=wide)

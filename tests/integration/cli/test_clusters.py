@@ -215,6 +215,10 @@ def test_join_prints_what_runs_a_collector(
     assert run([*joining, *hub]) == 2
     assert "COLLECTOR_IMAGE" in capsys.readouterr().err
     given = ["--image", "collector:1", "--ca-file", str(authority), "--tls-secret", "identity"]
+    assert run([*joining, *given, *hub, "-o", "name"]) == 2
+    assert "yaml" in capsys.readouterr().err
+    connection, _ = _read(kubeconfig)
+    assert connection.spec.collection_mode != "push"
     assert run([*joining, *given, *hub]) == 0
     documents = {each["kind"]: each for each in yaml.load_all(capsys.readouterr().out)}
     assert {"Namespace", "ServiceAccount", "ClusterRole", "Secret", "Deployment"} <= set(documents)

@@ -82,6 +82,38 @@ def test_objects_come_and_go(shell: Shell, files: str) -> None:
     assert shell("delete", "-f", files, "--ignore-not-found") == "configmap/two deleted\n"
 
 
+def test_names_are_shown_in_their_order_and_missing_ones_reported(shell: Shell, files: str) -> None:
+    shell("apply", "-f", files)
+    rows = shell("get", "cm", "two", "one").splitlines()
+    assert [row.split()[0] for row in rows] == ["NAME", "two", "one"]
+    assert (
+        shell("get", "cm/two", "ns/default", "-o", "name") == "configmap/two\nnamespace/default\n"
+    )
+    tables = shell("get", "cm/two", "ns/default", "cm/one").split("\n\n")
+    assert [table.splitlines()[1].split()[0] for table in tables] == ["two", "default", "one"]
+    arguments = ["--kubeconfig", str(shell.kubeconfig), "cm", "absent", "one", "lost", "two"]
+    assert run(["get", *arguments]) == 1
+    done = shell.read()
+    assert [row.split()[0] for row in done.out.splitlines()] == ["NAME", "one", "two"]
+    assert [line.split('"')[1] for line in done.err.splitlines()] == ["absent", "lost"]
+    assert run(["get", *arguments, "-o", "json"]) == 1
+    names = [each["metadata"]["name"] for each in json.loads(shell.read().out)["items"]]
+    assert names == ["one", "two"]
+    assert run(["describe", *arguments]) == 1
+    done = shell.read()
+    heads = [line.split()[1] for line in done.out.splitlines() if line.startswith("Name:")]
+    assert heads == ["one", "two"]
+    assert [line.split('"')[1] for line in done.err.splitlines()] == ["absent", "lost"]
+
+
+def test_json_of_a_kind_is_a_list_however_many_there_are(shell: Shell, files: str) -> None:
+    shell("apply", "-f", files)
+    for labels, names in (("app=a", ["one"]), ("app=none", [])):
+        listed = json.loads(shell("get", "cm", "-l", labels, "-o", "json"))
+        assert listed["kind"] == "List"
+        assert [each["metadata"]["name"] for each in listed["items"]] == names
+
+
 def test_commands_that_read_load_no_event_loop(kubeconfig: Path) -> None:
     program = (
         "import sys; from quarterdeck.cli.main import run;"
@@ -232,7 +264,9 @@ def test_version_prints_client_and_server(shell: Shell, capsys: pytest.CaptureFi
         pytest.param(["get", "nothing"], 1, "nothing", id="kind"),
         pytest.param(["get", "cm", "none"], 1, "404", id="object"),
         pytest.param(["get", "cm", "x", "-A"], 2, "--namespace", id="everywhere"),
-        pytest.param(["get", "cm/x", "y"], 2, "KIND/NAME", id="two names"),
+        pytest.param(["get", "cm/x", "y"], 2, "'y': give KIND NAME", id="two forms"),
+        pytest.param(["get", "cm", "cm/x"], 2, "'cm/x': give KIND NAME", id="kind twice"),
+        pytest.param(["get", "cm", "x", "y", "-w"], 2, "give one", id="watch of two names"),
         pytest.param(["get", "cm,ns", "y"], 2, "of several kinds", id="a name of two kinds"),
         pytest.param(["get", "cm,nothing"], 1, "nothing", id="one of two kinds"),
         pytest.param(["get", "cm", "--what"], 2, "--what", id="flag"),

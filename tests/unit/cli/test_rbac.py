@@ -18,8 +18,9 @@ def test_the_role_has_what_the_controllers_declare(capsys: pytest.CaptureFixture
     assert {"greetings", "greetings/status", "configmaps"} <= resources
 
 
-def test_a_role_is_named_after_its_module(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["rbac", str(HELLO), "-o", "name"]) == 0
+@pytest.mark.parametrize("form", ["name", "table"])
+def test_a_role_is_named_after_its_module(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rbac", str(HELLO), "-o", form]) == 0
     assert capsys.readouterr().out == "hello\n"
 
 

@@ -10,9 +10,9 @@ from quarterdeck.cli.flags import (
     Kind,
     Kubeconfig,
     LabelSelector,
+    Names,
     Namespace,
-    OneName,
-    split_target,
+    split_targets,
 )
 
 if TYPE_CHECKING:
@@ -28,27 +28,37 @@ _WIDTH = 14
 
 async def describe(
     kind: Kind,
-    name: OneName = "",
+    names: Names = None,
     namespace: Namespace = "",
     labels: LabelSelector = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
-) -> None:
-    """Show metadata, spec, status, conditions and events of one object or of all of a kind."""
-    from quarterdeck.cli.resource_paths import build_path, find_resource
+) -> int:
+    """Show metadata, spec, status, conditions and events of the named objects or all of a kind."""
+    from quarterdeck.cli.resource_paths import build_path, find_resource, print_missing, read_each
 
-    kind, name = split_target(kind, name)
     async with connect(kubeconfig, context) as client:
-        found = await with_progress(
-            find_resource(client, kind), f"reading the list of resources of {client.config.server}"
-        )
-        path = build_path(client, found, name, namespace, all_namespaces=False)
-        objects = await _read_objects(client, path, labels)
-        events = await _read_events(client, path.namespace) if objects else []
-    if not objects:
-        where = f" in namespace {path.namespace}" if path.namespace else ""
-        raise CommandError(f"no {path.resource} found{where}", FAILED)
-    print("\n\n".join(format_description(each, events) for each in objects))
+        activity = f"reading the list of resources of {client.config.server}"
+        paths = [
+            build_path(
+                client,
+                await with_progress(find_resource(client, each), activity),
+                name,
+                namespace,
+                all_namespaces=False,
+            )
+            for each, name in split_targets(kind, names or [])
+        ]
+        found, missing = await read_each(paths, lambda path: _read_objects(client, path, labels))
+        objects = [each for _, read in found for each in read]
+        where = {path.namespace for path, _ in found}
+        events = [each for place in where for each in await _read_events(client, place)]
+    if not objects and not missing:
+        place = f" in namespace {paths[0].namespace}" if paths[0].namespace else ""
+        raise CommandError(f"no {paths[0].resource} found{place}", FAILED)
+    if objects:
+        print("\n\n".join(format_description(each, events) for each in objects))
+    return print_missing("quarterdeck describe", missing)
 
 
 COMMAND = Command(describe, only_reads=True)

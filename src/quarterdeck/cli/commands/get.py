@@ -4,21 +4,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
-from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.exit_codes import OK, REFUSED, CommandError
 from quarterdeck.cli.flags import (
     AllNamespaces,
     Context,
     Form,
     Kubeconfig,
     LabelSelector,
+    Names,
     Namespace,
-    OneName,
     split_names,
-    split_target,
+    split_targets,
 )
 from quarterdeck.cli.output_format import OutputFormat
 from quarterdeck.cli.parameters import Argument, Option
-from quarterdeck.cli.resource_paths import build_path, find_resource
+from quarterdeck.cli.resource_paths import build_path, find_resource, print_missing, read_each
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quarterdeck.client.interfaces import ApiResource
     from quarterdeck.wire.path import ResourcePath
     from quarterdeck.wire.query import ListOptions
+    from quarterdeck.wire.status import NotFound
 
 
 async def get(
@@ -37,7 +38,7 @@ async def get(
             metavar="KIND", help="Kind, plural, short name or category; several: pods,deploy."
         ),
     ],
-    name: OneName = "",
+    names: Names = None,
     output: Annotated[
         str,
         Option(
@@ -60,54 +61,57 @@ async def get(
     labels: LabelSelector = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
-) -> None:
+) -> int:
     """Show objects of one kind, of several, or of a category such as `all`."""
-    from quarterdeck.cli.output import print_document
-    from quarterdeck.cli.server_table import read_table
     from quarterdeck.wire.query import ListOptions
 
     form = OutputFormat.parse("wide" if wide and output == "table" else output)
-    kind, name = split_target(kind, name)
-    kinds = _split_kinds(kind, name, follow=follow)
+    targets = split_targets(kind, names or [])
+    kinds = _split_kinds(targets, follow=follow)
     options = ListOptions(label_selector=labels)
     async with connect(kubeconfig, context) as client:
         resources = await with_progress(
             _find_all(client, kinds), f"reading the list of resources of {client.config.server}"
         )
         paths = [
-            build_path(client, each, name, namespace, all_namespaces=all_namespaces)
-            for each in resources
+            build_path(client, found, name, namespace, all_namespaces=all_namespaces)
+            for kind, name in targets
+            for found in resources[kind]
         ]
         if follow:
             await _print_changes(_follow(client, paths[0], options, form), count)
-        elif form.is_table:
-            tables = [
-                _format_table(await read_table(client, each, options), each, wide=form.is_wide)
-                for each in paths
-            ]
-            print(_join_tables(tables, is_category=len(paths) > len(kinds)))
-        else:
-            listed = [(path, await _list_objects(client, path, options)) for path in paths]
-            print_document(form.render(listed, is_single=bool(name)).removesuffix("\n"))
+            return OK
+        is_category = len(paths) > sum(len(kinds[kind]) for kind, _ in targets)
+        missing = await _print_objects(client, paths, options, form, is_category=is_category)
+    return print_missing("quarterdeck get", missing)
 
 
 COMMAND = Command(get, only_reads=True)
 
 
-def _split_kinds(kind: str, name: str, *, follow: bool) -> "list[str]":
-    """The kinds that are asked for.
+def _split_kinds(targets: "list[tuple[str, str]]", *, follow: bool) -> dict[str, list[str]]:
+    """The kinds that each first part of a target names.
 
     Raises:
-        CommandError: if there are several where one is needed.
+        CommandError: if there are several kinds or objects where one is needed.
     """
-    kinds = split_names(kind) or [kind]
-    if (name or follow) and len(kinds) > 1:
-        what = repr(name) if name else "--watch"
-        raise CommandError(f"cannot get {what} of several kinds ({kind}): give one", REFUSED)
+    if follow and len(targets) > 1:
+        raise CommandError("cannot --watch several names: give one, or a --selector", REFUSED)
+    kinds = {kind: split_names(kind) or [kind] for kind, _ in targets}
+    for kind, name in targets:
+        if (name or follow) and len(kinds[kind]) > 1:
+            what = repr(name) if name else "--watch"
+            raise CommandError(f"cannot get {what} of several kinds ({kind}): give one", REFUSED)
     return kinds
 
 
-async def _find_all(client: "Client", kinds: "list[str]") -> "list[ApiResource]":
+async def _find_all(
+    client: "Client", kinds: dict[str, list[str]]
+) -> "dict[str, list[ApiResource]]":
+    return {kind: await _find_resources(client, names) for kind, names in kinds.items()}
+
+
+async def _find_resources(client: "Client", kinds: "list[str]") -> "list[ApiResource]":
     """The resources of kinds and categories; a category counts only where no kind has the name."""
     from quarterdeck.wire.status import NotFound
 
@@ -123,7 +127,34 @@ async def _find_all(client: "Client", kinds: "list[str]") -> "list[ApiResource]"
     return found
 
 
-def _join_tables(tables: "list[str]", *, is_category: bool) -> str:
+async def _print_objects(
+    client: "Client",
+    paths: "list[ResourcePath]",
+    options: "ListOptions",
+    form: OutputFormat,
+    *,
+    is_category: bool,
+) -> "list[NotFound]":
+    """Print what is found, in the order of the paths; returns the errors of names that are not."""
+    from quarterdeck.cli.output import print_document
+    from quarterdeck.cli.server_table import join_tables, read_table
+
+    if form.is_table:
+        tables, missing = await read_each(paths, lambda path: read_table(client, path, options))
+        texts = [
+            _format_table(table, path, wide=form.is_wide) for path, table in join_tables(tables)
+        ]
+        if tables:
+            print(_join_texts(texts, is_category=is_category))
+        return missing
+    listed, missing = await read_each(paths, lambda path: _list_objects(client, path, options))
+    if listed:
+        is_single = len(paths) == 1 and bool(paths[0].name)
+        print_document(form.render(listed, is_single=is_single).removesuffix("\n"))
+    return missing
+
+
+def _join_texts(tables: "list[str]", *, is_category: bool) -> str:
     """Tables with an empty line between; of a category only those with rows."""
     shown = [each for each in tables if not (is_category and each.startswith("No "))]
     return "\n\n".join(shown) if shown else "No resources found."

@@ -28,7 +28,10 @@ def rbac(
     role = rules.build_cluster_role(
         name or project.name.replace("_", "-"), rules.build_rules(project.controllers)
     )
-    print(role["metadata"]["name"] if output is Form.NAME else format_documents([role], output))
+    if output in (Form.NAME, Form.TABLE):
+        print(role["metadata"]["name"])
+    else:
+        print(format_documents([role], output))
 
 
 COMMAND = Command(rbac)

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import Context, Form, Kubeconfig, Output
+from quarterdeck.cli.flags import Context, Form, Kubeconfig, ManifestForm, ManifestOutput
 from quarterdeck.cli.parameters import Argument, Option
 
 
@@ -48,7 +48,7 @@ async def join(
     namespace: Annotated[
         str, Option("--namespace", "-n", metavar="NAME", help="Namespace on the hub.")
     ] = "default",
-    output: Output = Form.YAML,
+    output: ManifestOutput = ManifestForm.YAML,
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
@@ -80,7 +80,7 @@ async def join(
     )
     async with connect(kubeconfig, context) as hub:
         manifests = await join_cluster(hub, wanted)
-    print(format_documents(manifests, Form.JSON if output is Form.JSON else Form.YAML))
+    print(format_documents(manifests, Form(output)))
 
 
 COMMAND = Command(join)
