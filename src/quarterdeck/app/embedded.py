@@ -17,7 +17,7 @@ import msgspec
 
 from quarterdeck.app import certificates
 from quarterdeck.app.cluster import DATABASE
-from quarterdeck.app.errors import StartError
+from quarterdeck.app.errors import StartError, explain_os_error
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.kubeconfig import write_certificate
 from quarterdeck.app.ports import DRAIN_S, HOST, listen
@@ -192,10 +192,11 @@ def _open(plan: Plan) -> Store:
 
 
 def _build_data_error(folder: Path, error: OSError) -> StartError:
-    reason = error.strerror or str(error)
     if isinstance(error, FileExistsError):
-        reason = "it is not a folder"
-    return StartError(f"cannot use the data folder {folder}: {reason}; {_OTHER_PLACE}")
+        reason = f"it is not a folder; {_OTHER_PLACE}"
+    else:
+        reason = explain_os_error(error, fix=_OTHER_PLACE)
+    return StartError(f"cannot use the data folder {folder}: {reason}")
 
 
 def _choose_folder(plan: Plan, stack: contextlib.AsyncExitStack) -> Path:
@@ -277,7 +278,5 @@ def _write_kubeconfig(server: Embedded, authority: certificates.Certificates, *,
             key=authority.encoded(authority.key("administrator")),
         )
     except OSError as error:
-        raise StartError(
-            f"cannot write the kubeconfig {path}: {error.strerror or error}; "
-            f"choose another path with {flag}"
-        ) from error
+        reason = explain_os_error(error, fix=f"choose another path with {flag}")
+        raise StartError(f"cannot write the kubeconfig {path}: {reason}") from error

@@ -8,6 +8,10 @@
 Each message is one line for the user, with the fix.
 """
 
+import errno
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 class StartError(Exception):
     """Raised when a port, the data or a cluster cannot be used."""
@@ -23,3 +27,10 @@ class SettingError(ValueError):
 
 class Interrupted(Exception):
     """Raised when a signal arrives during the start, or a second Ctrl-C during the shutdown."""
+
+
+def explain_os_error(error: OSError, *, fix: str) -> str:
+    """The reason and what to do: `fix`, or for a full disk to free space, whatever the file."""
+    if error.errno in _FULL:
+        return "the disk is full; free space and start again"
+    return f"{error.strerror or error}; {fix}"

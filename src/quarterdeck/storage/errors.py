@@ -12,6 +12,7 @@ StorageError
 │   └── DiskFull       because no space is left
 └── OpenFailed         the database cannot be used; it was left as it is
     ├── Locked         another process has it open
+    ├── NoSpace        the disk is full
     ├── Damaged        it is not a database of ours, or a broken one
     │   └── WritesLost acknowledged writes are gone; the rest can be used if that is accepted
     └── NewerFormat    a newer version of the program wrote it
@@ -27,6 +28,7 @@ __all__ = [
     "FutureRevision",
     "Locked",
     "NewerFormat",
+    "NoSpace",
     "OpenFailed",
     "Overloaded",
     "RevisionConflict",
@@ -100,6 +102,10 @@ class OpenFailed(StorageError):
 
 class Locked(OpenFailed):
     """Raised when another process has the database open."""
+
+
+class NoSpace(OpenFailed):
+    """Raised when a database cannot be opened because the disk is full."""
 
 
 class Damaged(OpenFailed):

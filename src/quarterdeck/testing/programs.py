@@ -24,15 +24,18 @@ _START_S = 60.0
 _STOP_S = 10.0
 
 
-def require(name: str) -> str:
-    """The path of a program; skips the test if it is absent and not required."""
+def require(name: str, *, install: str = "make tools") -> str:
+    """The path of a program; skips the test if it is absent and not required.
+
+    `install` is the command that installs it, for the message.
+    """
     path = shutil.which(name)
     if path is not None:
         return path
     required = os.environ.get("QUARTERDECK_REQUIRE_TOOLS", "").replace(",", " ").split()
     if name in required:
-        pytest.fail(f"{name} is not installed, and QUARTERDECK_REQUIRE_TOOLS names it: make tools")
-    pytest.skip(f"{name} is not installed: make tools")
+        pytest.fail(f"{name} is not installed, and QUARTERDECK_REQUIRE_TOOLS names it: {install}")
+    pytest.skip(f"{name} is not installed: {install}")
 
 
 def free_port() -> int:

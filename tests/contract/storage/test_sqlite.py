@@ -326,20 +326,47 @@ asyncio.run(main(Path(sys.argv[1])))
 """
 
 
-async def test_a_write_to_a_full_disk_is_refused(tmp_path: Path) -> None:
+NO_ROOM = """
+import sys
+from pathlib import Path
+from quarterdeck.storage import OpenFailed, open_sqlite
+
+try:
+    open_sqlite(Path(sys.argv[1]) / "state.db")
+except OpenFailed as error:
+    print(error)
+"""
+
+
+def run_on_disk(folder: Path, size: str, program: str) -> str:
+    """Run a program on a disk of that size; returns what it prints. Skips if none can be made."""
     unshare = shutil.which("unshare")
-    mount = f"mount -t tmpfs -o size=4m none {tmp_path}"
+    mount = f"mount -t tmpfs -o size={size} none {folder}"
     if (
         unshare is None
         or subprocess.run([unshare, "-Urm", "sh", "-c", mount], check=False).returncode
     ):
         pytest.skip("may not mount a small file system here")
-    program = f'{mount} && exec {sys.executable} -c "$PROGRAM" {tmp_path}'
-    environment = {**os.environ, "PROGRAM": FULL_DISK}
+    command = f'{mount} && exec {sys.executable} -c "$PROGRAM" {folder}'
     run = subprocess.run(
-        [unshare, "-Urm", "sh", "-c", program], env=environment, capture_output=True, check=False
+        [unshare, "-Urm", "sh", "-c", command],
+        env={**os.environ, "PROGRAM": program},
+        capture_output=True,
+        check=False,
     )
     assert run.returncode == 0, run.stderr.decode()
+    return run.stdout.decode()
+
+
+async def test_a_write_to_a_full_disk_is_refused(tmp_path: Path) -> None:
+    run_on_disk(tmp_path, "4m", FULL_DISK)
+
+
+@pytest.mark.parametrize("size", ["16k", "40k", "100k"])
+async def test_a_full_disk_is_not_reported_as_damage(tmp_path: Path, size: str) -> None:
+    told = run_on_disk(tmp_path, size, NO_ROOM)
+    assert "the disk is full; free space" in told
+    assert "damaged" not in told
 
 
 async def test_files_are_private(database: Path) -> None:

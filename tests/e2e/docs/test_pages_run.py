@@ -42,7 +42,7 @@ def test_page_does_what_it_says(page: str, tmp_path: Path) -> None:
     if "attested.qcow2" in typed and not (ROOT / ".tools/vm/attested.qcow2").exists():
         programs.require("attested.qcow2")
     if "helm " in typed and not (ROOT / ".tools/bin/helm").exists():
-        programs.require("helm")
+        programs.require("helm", install="bash tools/helm.sh .tools")
     starts_up = re.search(r"make run|quarterdeck (up|server --)", typed) is None
     with reading(tmp_path, starts_up=starts_up) as reader:
         for step in steps:

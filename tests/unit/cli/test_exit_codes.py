@@ -1,6 +1,8 @@
 """One set of exit codes: every command answers the same mistakes in the same way."""
 
+import errno
 import json
+import os
 import socket
 import socketserver
 import threading
@@ -9,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.app.errors import explain_os_error
 from quarterdeck.cli.commands import Found, walk
-from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED
+from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, translate
 from quarterdeck.cli.main import run
+from quarterdeck.storage import DiskFull
 
 COMMANDS = [each for each in walk() if each.command is not None]
 SERVING = ("run", "bootstrap", "hub", "ingester", "collector")
@@ -175,3 +179,18 @@ def test_the_version_is_shown_beside_a_server_of_another_kind(
     shown = capsys.readouterr().out
     assert "server      none (GET http://127.0.0.1:" in shown
     assert "not a response of a Kubernetes API server, check the address" in shown
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_named_and_no_other_path_advised(number: int) -> None:
+    error = OSError(number, os.strerror(number), "state.db")
+    assert translate(error) == (FAILED, "the disk is full: state.db; free space and try again")
+    told = explain_os_error(error, fix="choose another path")
+    assert told == "the disk is full; free space and start again"
+    denied = PermissionError(errno.EACCES, "Permission denied")
+    assert explain_os_error(denied, fix="choose another path").endswith("; choose another path")
+
+
+def test_a_write_that_the_store_refuses_for_space_names_the_disk() -> None:
+    told = translate(DiskFull("write failed: no space left on the disk; nothing was stored"))
+    assert told == (FAILED, "the disk is full; free space and try again")

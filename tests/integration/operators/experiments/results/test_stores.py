@@ -122,7 +122,7 @@ class S3(NamedTuple):
 @pytest.fixture
 def s3(tmp_path: Path, obstore_runtime: None) -> Iterator[S3]:
     """versitygw on a directory; `make test-full` builds it where Go is present."""
-    program = programs.require("versitygw")
+    program = programs.require("versitygw", install="bash tools/s3.sh .tools .venv")
     root, port = tmp_path / "s3", programs.free_port()
     (root / "experiment-results").mkdir(parents=True)
     command = [program, "--access", ACCESS_KEY, "--secret", SECRET_KEY]
