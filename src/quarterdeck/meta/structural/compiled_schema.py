@@ -40,91 +40,93 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
     is_root: bool
 
     @functools.cached_property
-    def prunes(self) -> admit.Walk:
-        """Drops unknown fields."""
+    def prune_walk(self) -> admit.Walk:
+        """A function that drops unknown fields."""
         return admit.compile_walk(self.node, admit.Task.PRUNE, is_root=self.is_root)
 
     @functools.cached_property
-    def fills(self) -> admit.Walk:
-        """Fills in defaults."""
+    def default_walk(self) -> admit.Walk:
+        """A function that sets defaults."""
         walk = admit.DefaultWalk(self.node, admit.Task.DEFAULT, is_root=self.is_root)
-        return warm_up(vars(self), "fills", slow=walk.run, build=lambda: self._inline_fills(walk))
+        return warm_up(
+            vars(self), "default_walk", slow=walk.run, build=lambda: self._inline_default_walk(walk)
+        )
 
-    def _inline_fills(self, walk: admit.DefaultWalk) -> admit.Walk:
+    def _inline_default_walk(self, walk: admit.DefaultWalk) -> admit.Walk:
         attempt = build_defaulting(
             self.node, is_root=self.is_root, factory_of=walk.find_factory, is_idle=walk.is_idle
         )
         return walk.run_after(attempt)
 
     @functools.cached_property
-    def fills_only(self) -> admit.Walk:
-        """Fills in defaults, and drops no null."""
+    def default_walk_with_nulls(self) -> admit.Walk:
+        """A function that sets defaults and keeps nulls."""
         tasks = admit.Task.DEFAULT | admit.Task.KEEP_NULLS
         return admit.compile_walk(self.node, tasks, is_root=self.is_root)
 
     @functools.cached_property
-    def both(self) -> admit.Walk:
-        """Drops unknown fields and fills in defaults."""
+    def admit_walk(self) -> admit.Walk:
+        """A function that drops unknown fields and sets defaults."""
         tasks = admit.Task.PRUNE | admit.Task.DEFAULT
         return admit.compile_walk(self.node, tasks, is_root=self.is_root)
 
     @functools.cached_property
-    def accepts(self) -> fast.Predicate:
-        """Tests whether a value is valid, without the errors."""
+    def is_valid(self) -> fast.Predicate:
+        """A function that tests whether a value is valid, without finding the errors."""
         return warm_up(
             vars(self),
-            "accepts",
+            "is_valid",
             slow=fast.compile_predicate(self.node),
             build=lambda: build_acceptance(self.node),
         )
 
     @functools.cached_property
-    def is_ordinary(self) -> Check:
-        """Quick test: true only if pruning and rounding change nothing.
+    def is_unchanged_by_pruning(self) -> Check:
+        """A quick test: true only if pruning and rounding change nothing.
 
         Numbers in the metadata of a whole object are not checked.
         """
         return warm_up(
             vars(self),
-            "is_ordinary",
+            "is_unchanged_by_pruning",
             slow=lambda _: False,
             build=lambda: build_pruning_check(self.node, is_root=self.is_root),
         )
 
     @functools.cached_property
-    def repeats(self) -> duplicates.Finder | None:
-        """Finds duplicate items; None if no list of the schema is a set or a map."""
+    def duplicate_finder(self) -> duplicates.Finder | None:
+        """A function that finds duplicate items; None if no list is a set or a map."""
         return duplicates.compile_finder(self.node)
 
     @functools.cached_property
-    def is_distinct(self) -> Check:
-        """Quick test: true only if the lists of a value have no duplicate items."""
+    def has_no_duplicates(self) -> Check:
+        """A quick test: true only if the lists of a value have no duplicate items."""
         return warm_up(
             vars(self),
-            "is_distinct",
+            "has_no_duplicates",
             slow=lambda _: False,
             build=lambda: build_distinctness(self.node),
         )
 
     def compile_all(self) -> None:
         """Compile what the verbs of a server need; called in a thread for large schemas."""
-        for compiled in (self.prunes, self.fills, self.accepts, self.repeats):
+        for compiled in (self.prune_walk, self.default_walk, self.is_valid, self.duplicate_finder):
             del compiled
 
     def admit(self, value: dict[str, Any]) -> Admitted:
         """Drop unknown fields, then fill in defaults: one walk, in place."""
-        return Admitted(value, _sort_paths(self.both(value)))
+        return Admitted(value, _sort_paths(self.admit_walk(value)))
 
     def prune(self, value: dict[str, Any]) -> Admitted:
         """Drop unknown fields in place; nulls are kept, even if they are not allowed."""
-        return Admitted(value, _sort_paths(self.prunes(value)))
+        return Admitted(value, _sort_paths(self.prune_walk(value)))
 
     def default(self, value: dict[str, Any], *, keeps_nulls: bool = False) -> None:
         """Fill in defaults and drop nulls that are not allowed, in place.
 
         With `keeps_nulls` they are kept, so that validation reports them.
         """
-        (self.fills_only if keeps_nulls else self.fills)(value)
+        (self.default_walk_with_nulls if keeps_nulls else self.default_walk)(value)
 
     def validate(self, value: Any, old: Any = MISSING, *, prefix: str = "") -> list[FieldError]:
         """Return the errors of a value, with the text and order of Kubernetes.
@@ -132,16 +134,16 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         With `old`, errors in unchanged parts are tolerated (ratcheting). `prefix` is the path of a
         part of an object; the messages contain only the path within the part.
         """
-        if self.accepts(value):
+        if self.is_valid(value):
             return []
         errors = explain.explain(self.node, value, "", old=old)
         return [_with_prefix(error, prefix) for error in errors] if prefix else errors
 
     def find_duplicates(self, value: Any, path: str = "") -> list[FieldError]:
         """Find duplicate items of lists of type set or map."""
-        if self.repeats is None or self.is_distinct(value):
+        if self.duplicate_finder is None or self.has_no_duplicates(value):
             return []
-        return self.repeats(value, path)
+        return self.duplicate_finder(value, path)
 
 
 def compile_schema(node: Node, *, is_root: bool = True) -> CompiledSchema:

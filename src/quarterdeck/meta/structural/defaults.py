@@ -29,6 +29,6 @@ def _check_default(node: Mapping[str, Any], default: Any, path: str) -> Iterator
         from_openapi(node), is_root=bool(node.get("x-kubernetes-embedded-resource"))
     )
     pruned = copy_value(default)
-    if schema.prunes(pruned):
+    if schema.prune_walk(pruned):
         yield invalid(path, default, "must not have unknown fields")
     yield from schema.validate(default, prefix=path)

@@ -28,7 +28,7 @@ from quarterdeck.server.registry.resource import (
     NormalizedObject,
     Object,
     Scale,
-    ValidationTakesLong,
+    ValidationTooExpensive,
 )
 from quarterdeck.wire.status import BadRequest, RequestEntityTooLarge
 
@@ -86,7 +86,9 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """
         unknown: list[str] = []
         is_plain = plain_metadata.is_plain(metadata := value.get("metadata"))
-        if not self.schema.is_ordinary(value) or (not is_plain and has_large_integer(metadata)):
+        if not self.schema.is_unchanged_by_pruning(value) or (
+            not is_plain and has_large_integer(metadata)
+        ):
             unknown += self.schema.prune(value).unknown
             round_large_integers(value)
         try:
@@ -111,7 +113,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             RequestEntityTooLarge: if they are larger than an object may be.
         """
         try:
-            self.schema.fills(value)
+            self.schema.default_walk(value)
         except DefaultsTooLarge as error:
             raise _build_too_large(error) from error
 
@@ -239,7 +241,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             return self.expressions.validate(value, old)
         found = self.expressions.validate_quickly(value, old)
         if found is None:
-            raise ValidationTakesLong
+            raise ValidationTooExpensive
         return found
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
