@@ -72,7 +72,7 @@ class Api:
             ended.wait()
 
         waiting = [
-            asyncio.ensure_future(worker.run_apart(functools.partial(wait, number)))
+            asyncio.ensure_future(worker.run_in_thread(functools.partial(wait, number)))
             for number in range(2)
         ]
         await asyncio.to_thread(lambda: [each.wait() for each in began])

@@ -12,7 +12,7 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.server import dispatch, router
 from quarterdeck.server.admission.plugin import Plugin
-from quarterdeck.server.assembly import Substitutes, assemble
+from quarterdeck.server.assembly import Overrides, assemble
 from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
 from quarterdeck.server.authentication.refusal import CredentialsRefused, RefusalLog
 from quarterdeck.server.authentication.user import ANONYMOUS_USER, MASTERS_GROUP, User
@@ -27,7 +27,7 @@ from quarterdeck.server.nonresource.router import NonResourceRouter
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.response import responses
-from quarterdeck.server.routes import KnownRoutes, Route
+from quarterdeck.server.routes import Route, RouteCache
 from quarterdeck.server.system_objects.kubernetes_service import publish_address
 from quarterdeck.storage import StorageError, Store
 from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
@@ -70,7 +70,7 @@ class ApiServer:
         parts = assemble(
             store,
             options or ServerOptions(),
-            Substitutes(
+            Overrides(
                 clock=clock,
                 rng=rng,
                 registry=registry,
@@ -83,7 +83,7 @@ class ApiServer:
         self._roles = parts.roles
         self._admission = parts.admission
         self._auditor = parts.auditor
-        self._routes = KnownRoutes(self.core.registry)
+        self._routes = RouteCache(self.core.registry)
         self._refusals = RefusalLog(self.core.clock)
         self._audit_ids = audit_id_filter.AuditIds(self.core.random)
         self.webhook_services = self._admission.caller.services

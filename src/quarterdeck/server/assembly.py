@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from quarterdeck.server.audit.auditor import Auditor
 
 
-class Substitutes(NamedTuple):
+class Overrides(NamedTuple):
     """Parts that replace the default ones; None for the default."""
 
     clock: Clock | None = None
@@ -65,7 +65,7 @@ class Parts(NamedTuple):
     auditor: "Auditor | None"
 
 
-def assemble(store: Store, options: ServerOptions, given: Substitutes) -> Parts:
+def assemble(store: Store, options: ServerOptions, given: Overrides) -> Parts:
     """Build the parts of an API server.
 
     Raises:

@@ -86,7 +86,9 @@ async def handle(
         try:
             return await _run(core, call, route)
         except ConversionNeeded as needed:
-            return await core.conversions.run_again(lambda: _run(core, call, route), needed)
+            return await core.conversions.retry_with_conversions(
+                lambda: _run(core, call, route), needed
+            )
     except ApiError as error:
         warnings = responses.list_warnings(call)
         if not warnings:

@@ -7,7 +7,7 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.dispatch import build_unsupported_verb, find_handler, is_known_to_be_served
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request import negotiation
-from quarterdeck.server.routes import KnownRoutes, Route, build_labels
+from quarterdeck.server.routes import Route, RouteCache, build_labels
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
@@ -74,7 +74,7 @@ def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None)
     return verb
 
 
-def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoutes) -> Route | None:
+def resolve(core: Core, request: http.Request, user: User, *, routes: RouteCache) -> Route | None:
     """Find the resource and the verb of a request; None if its path names no served resource.
 
     Authorization comes first, so that a user without permission does not learn what is served.
@@ -108,7 +108,7 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: KnownRoute
         return Route(resource, path, verb, options, labels)
     handler = find_handler(resource, path, verb)
     route = Route(resource, path, verb, None, labels, handler, attributes)
-    routes.keep(request.method, request.path, route)
+    routes.add(request.method, request.path, route)
     return route
 
 

@@ -53,7 +53,7 @@ def build_labels(resource: Resource, path: ResourcePath, verb: str) -> RequestLa
     return RequestLabels(verb, gvr.group, gvr.version, gvr.resource, known, scope)
 
 
-class KnownRoutes:
+class RouteCache:
     """A cache of routes to objects, to their status, and of creations."""
 
     def __init__(self, registry: Registry) -> None:
@@ -88,7 +88,7 @@ class KnownRoutes:
             known.handler,
         )
 
-    def keep(self, method: str, path: str, route: Route) -> None:
+    def add(self, method: str, path: str, route: Route) -> None:
         """Cache the route of a request to an object or its status, or of a creation."""
         named = route.path
         if route.options is not None or named.legacy_watch or not route.handler:

@@ -13,7 +13,7 @@ from quarterdeck.server import router
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.kinds import build_builtin_resources
-from quarterdeck.server.routes import KnownRoutes
+from quarterdeck.server.routes import RouteCache
 from quarterdeck.storage import open_memory
 from quarterdeck.wire.status import ApiError, Forbidden
 
@@ -36,7 +36,7 @@ def build_server() -> ApiServer:
     return server
 
 
-def resolve(server: ApiServer, routes: KnownRoutes, method: str, target: str) -> Any:
+def resolve(server: ApiServer, routes: RouteCache, method: str, target: str) -> Any:
     request = http.Request.of(method, target)
     try:
         route = router.resolve(server.core, request, ADMIN, routes=routes)
@@ -53,15 +53,15 @@ SERVER = build_server()
 @settings(max_examples=count_examples(200), deadline=None)
 @given(st.lists(st.tuples(methods, targets), min_size=1, max_size=12))
 def test_a_known_route_is_the_one_a_fresh_look_finds(requests: list[tuple[str, str]]) -> None:
-    routes = KnownRoutes(SERVER.core.registry)
+    routes = RouteCache(SERVER.core.registry)
     for method, target in requests:
-        fresh = resolve(SERVER, KnownRoutes(SERVER.core.registry), method, target)
+        fresh = resolve(SERVER, RouteCache(SERVER.core.registry), method, target)
         assert resolve(SERVER, routes, method, target) == fresh
         assert resolve(SERVER, routes, method, target) == fresh
 
 
 def test_objects_of_one_collection_share_a_route() -> None:
-    routes = KnownRoutes(SERVER.core.registry)
+    routes = RouteCache(SERVER.core.registry)
     collection = "/api/v1/namespaces/default/pods"
     assert routes.find("GET", f"{collection}/a") is None
     resolve(SERVER, routes, "GET", f"{collection}/a")
@@ -74,7 +74,7 @@ def test_objects_of_one_collection_share_a_route() -> None:
 
 
 def test_the_status_of_objects_has_a_route_of_its_own() -> None:
-    routes = KnownRoutes(SERVER.core.registry)
+    routes = RouteCache(SERVER.core.registry)
     collection = "/api/v1/namespaces/default/pods"
     resolve(SERVER, routes, "PATCH", f"{collection}/a/status")
     found = routes.find("PATCH", f"{collection}/b/status")
@@ -89,7 +89,7 @@ def test_the_status_of_objects_has_a_route_of_its_own() -> None:
 
 
 def test_a_known_route_allows_nobody_more() -> None:
-    routes = KnownRoutes(SERVER.core.registry)
+    routes = RouteCache(SERVER.core.registry)
     target = "/api/v1/namespaces/default/pods/a"
     resolve(SERVER, routes, "GET", target)
     with pytest.raises(Forbidden, match='"nobody" cannot get resource "pods"'):
@@ -98,7 +98,7 @@ def test_a_known_route_allows_nobody_more() -> None:
 
 def test_routes_are_forgotten_when_resources_change() -> None:
     server = build_server()
-    routes = KnownRoutes(server.core.registry)
+    routes = RouteCache(server.core.registry)
     target = "/api/v1/namespaces/default/pods/a"
     resolve(server, routes, "GET", target)
     assert routes.find("GET", target) is not None

@@ -16,11 +16,11 @@ class View(Protocol):
 
     kind: GVK
 
-    def show(self, value: Object) -> Object:
+    def to_subresource(self, value: Object) -> Object:
         """Return the object as the kind of the subresource."""
         ...
 
-    def restore(self, value: Object, shown: Object) -> Object:
+    def from_subresource(self, value: Object, shown: Object) -> Object:
         """Return the object with the changes that were made to `shown`.
 
         Raises:

@@ -71,7 +71,7 @@ class Admission:
                 return self._admit_in_rounds(attributes, pending, number)
         for last in self._last_plugins:
             last.admit(attributes)
-        return self._admit(attributes) if attributes.reinvocation.begin_second() else None
+        return self._admit(attributes) if attributes.reinvocation.start_second_round() else None
 
     async def _admit_in_rounds(
         self,
@@ -85,7 +85,7 @@ class Admission:
         await self._admit(attributes, done)
         if self.has_async_plugins:
             await self.admit_async(attributes)
-        elif attributes.reinvocation.begin_second():
+        elif attributes.reinvocation.start_second_round():
             await self._admit(attributes)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
@@ -94,7 +94,7 @@ class Admission:
         If asynchronous plugins follow, `admit_async` starts the second round.
         """
         await self._admit(attributes)
-        if not self.has_async_plugins and attributes.reinvocation.begin_second():
+        if not self.has_async_plugins and attributes.reinvocation.start_second_round():
             await self._admit(attributes)
 
     async def _admit(self, attributes: AdmissionAttributes, first: int = 0) -> None:
@@ -139,7 +139,7 @@ class Admission:
         If a webhook or policy changed the object, a second round follows; see `reinvocation`.
         """
         await self._admit_async(attributes)
-        if attributes.reinvocation.begin_second():
+        if attributes.reinvocation.start_second_round():
             await self._admit(attributes)
             await self._admit_async(attributes)
 

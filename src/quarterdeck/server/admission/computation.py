@@ -36,7 +36,7 @@ class MakeBudget(Protocol):
 class Threads(Protocol):
     """Runs long computations in threads; implemented by `server.core.worker`."""
 
-    async def run_apart(self, compute: Callable[[], Result]) -> Result:
+    async def run_in_thread(self, compute: Callable[[], Result]) -> Result:
         """Compute something that may take long, in a thread."""
         ...
 
@@ -70,7 +70,7 @@ class Computation:
             Exception: what the evaluation raises.
         """
         from quarterdeck.cel.cost.budget import Budget  # most servers evaluate nothing
-        from quarterdeck.server.admission.quick_budget import QuickBudget, TakesLong
+        from quarterdeck.server.admission.inline_budget import InlineBudget, TooExpensive
 
         settings, clock = self._settings, self._settings.clock
         if clock.monotonic() - self._started > settings.slice_s:
@@ -78,9 +78,9 @@ class Computation:
             self._started = clock.monotonic()
         if size <= settings.inline_bytes:
             deadline_s = self._started + 2 * settings.slice_s
-            make = functools.partial(QuickBudget, now=clock.monotonic, deadline_s=deadline_s)
+            make = functools.partial(InlineBudget, now=clock.monotonic, deadline_s=deadline_s)
             try:
                 return compute(make)
-            except TakesLong:
+            except TooExpensive:
                 pass
-        return await settings.threads.run_apart(lambda: compute(Budget))
+        return await settings.threads.run_in_thread(lambda: compute(Budget))

@@ -8,11 +8,11 @@ QUICK_COST = 20_000
 """The cost limit of one expression on the event loop; it takes a few milliseconds."""
 
 
-class TakesLong(Exception):
+class TooExpensive(Exception):
     """Raised when an evaluation is too expensive for the event loop."""
 
 
-class QuickBudget(Budget):
+class InlineBudget(Budget):
     """A budget that aborts an evaluation that is too expensive for the event loop."""
 
     __slots__ = ("_deadline_s", "_now")
@@ -34,18 +34,18 @@ class QuickBudget(Budget):
         """As `Budget.can_afford`, which is called before each expression.
 
         Raises:
-            TakesLong: if the deadline has passed.
+            TooExpensive: if the deadline has passed.
         """
         if self._now() > self._deadline_s:
-            raise TakesLong
+            raise TooExpensive
         return super().can_afford(bound)
 
     def spend(self, amount: int) -> None:
         """As `Budget.spend`.
 
         Raises:
-            TakesLong: if the expression exceeded a limit.
+            TooExpensive: if the expression exceeded a limit.
         """
         super().spend(amount)
         if amount > self.per_call or self.remaining < 0:
-            raise TakesLong
+            raise TooExpensive

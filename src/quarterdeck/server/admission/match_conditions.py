@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.computation import MakeBudget
-from quarterdeck.server.admission.request import build_request, show
+from quarterdeck.server.admission.request import build_request, convert_for_review
 from quarterdeck.server.kinds.admission_expressions import (
     InvalidExpression,
     build_environment,
@@ -39,8 +39,8 @@ def build_variables(
 ) -> dict[str, Any]:
     """Build the variables of expressions, with the objects in the version the webhook sees."""
     return {
-        "object": show(attributes, attributes.value, seen_as),
-        "oldObject": show(attributes, attributes.old, seen_as),
+        "object": convert_for_review(attributes, attributes.value, seen_as),
+        "oldObject": convert_for_review(attributes, attributes.old, seen_as),
         "request": build_request(attributes, seen_as),
         "authorizer": authorizer,
         "namespaceObject": None,

@@ -24,7 +24,7 @@ def finish_patch(
     """
     resource = attributes.resource
     if attributes.view is not None and attributes.value is not None:
-        return attributes.view.restore(attributes.value, patched)
+        return attributes.view.from_subresource(attributes.value, patched)
     shaped = shape_object(patched, seen_as, drops_unknown=drops_unknown or seen_as.is_custom)
     namespace = shaped.setdefault("metadata", {}).get("namespace") or ""
     if namespace != (attributes.value or {})["metadata"].get("namespace", ""):

@@ -59,7 +59,7 @@ class Reinvocation:
         """Get or create the invocations of a plugin."""
         return self._plugins.setdefault(plugin, Invocations())
 
-    def begin_second(self) -> bool:
+    def start_second_round(self) -> bool:
         """Start the second round, if one is needed; there is never a third."""
         if self.is_second or not self.is_needed:
             return False

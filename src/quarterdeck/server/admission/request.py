@@ -36,14 +36,16 @@ def build_request(attributes: AdmissionAttributes, seen_as: Resource) -> Object:
     return request
 
 
-def show(attributes: AdmissionAttributes, value: Object | None, seen_as: Resource) -> Object | None:
+def convert_for_review(
+    attributes: AdmissionAttributes, value: Object | None, seen_as: Resource
+) -> Object | None:
     """Convert the new or old object of a write to the version a webhook or policy sees."""
     if attributes.view is not None and value is not None:
-        return attributes.view.show(value)
+        return attributes.view.to_subresource(value)
     return convert(value, source=attributes.resource, target=seen_as)
 
 
-def measure(attributes: AdmissionAttributes) -> int:
+def measure_objects(attributes: AdmissionAttributes) -> int:
     """Return the size of the new and the old object of a write, in bytes of JSON."""
     return len(kit_json.encode((attributes.value, attributes.old)))
 

@@ -144,7 +144,7 @@ class Auditor:
         event: dict[str, Any] = {
             "kind": "Event",
             "apiVersion": "audit.k8s.io/v1",
-            "level": decision.level.shown,
+            "level": decision.level.wire_name,
             "auditID": audit_id,
             "stage": "",
             "requestURI": request.target,

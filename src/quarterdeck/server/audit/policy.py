@@ -26,7 +26,7 @@ class Level(enum.IntEnum):
     REQUEST_RESPONSE = 3
 
     @property
-    def shown(self) -> str:
+    def wire_name(self) -> str:
         """The name in policies and events."""
         return _LEVELS_SHOWN[self]
 

@@ -32,7 +32,9 @@ class Conversions:
         self._caller = caller
         self._random = rng
 
-    async def run_again(self, action: Callable[[], Awaitable[T]], needed: ConversionNeeded) -> T:
+    async def retry_with_conversions(
+        self, action: Callable[[], Awaitable[T]], needed: ConversionNeeded
+    ) -> T:
         """Run an action again until it needs no further conversion; each attempt adds one.
 
         Raises:

@@ -45,9 +45,9 @@ class Worker:
         """
         if size <= self._inline_bytes:
             return compute()
-        return await self.run_apart(compute)
+        return await self.run_in_thread(compute)
 
-    async def run_apart(self, compute: Callable[[], Result]) -> Result:
+    async def run_in_thread(self, compute: Callable[[], Result]) -> Result:
         """Call `compute`, which may take long, in a thread.
 
         Raises:

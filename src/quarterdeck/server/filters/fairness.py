@@ -78,11 +78,11 @@ class _Turn:
 
     async def __aenter__(self) -> None:
         if MASTERS_GROUP not in self._user.groups:
-            self._flow = await self._fairness.enter(self._user)
+            self._flow = await self._fairness.acquire(self._user)
 
     async def __aexit__(self, *_: object) -> None:
         if self._flow is not None:
-            self._fairness.leave(self._user, self._flow)
+            self._fairness.release(self._user, self._flow)
 
 
 class Fairness:
@@ -101,8 +101,8 @@ class Fairness:
         """
         return _Turn(self, user)
 
-    async def enter(self, user: User) -> _Flow:
-        """Count a request, and wait for its turn; `leave` must follow.
+    async def acquire(self, user: User) -> _Flow:
+        """Count a request, and wait for its turn; `release` must follow.
 
         Raises:
             TooManyRequests: if the user, or all users together, have too many.
@@ -125,7 +125,7 @@ class Fairness:
             raise
         return flow
 
-    def leave(self, user: User, flow: _Flow) -> None:
+    def release(self, user: User, flow: _Flow) -> None:
         """End a request: the next one of the user may run."""
         flow.running -= 1
         flow.start_next()

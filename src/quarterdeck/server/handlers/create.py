@@ -24,7 +24,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     if core.worker.is_quick(len(body)):
         value = decoder.decode_object(call, body, call.resource.gvk, validation)
     else:
-        value = await core.worker.run_apart(
+        value = await core.worker.run_in_thread(
             functools.partial(decoder.decode_object, call, body, call.resource.gvk, validation)
         )
     written = await write.create(core, call, value, write_options)

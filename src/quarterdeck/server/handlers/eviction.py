@@ -87,9 +87,9 @@ def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitabl
         for entry in core.store.snapshot().range(BUDGETS, call.path.namespace)
     ]
     budget = eviction_budget.find_budget(pod, [kit_json.decode(entry.value) for entry in entries])
-    if budget is None or eviction_budget.is_free(budget, pod):
+    if budget is None or eviction_budget.is_evictable_unready(budget, pod):
         return None
-    eviction_budget.spend(budget, format_time(core.clock.now()))
+    eviction_budget.count_disruption(budget, format_time(core.clock.now()))
     if is_dry_run:
         return None
 

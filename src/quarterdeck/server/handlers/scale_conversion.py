@@ -25,11 +25,11 @@ class ScaleView:
     def __init__(self, call: Call) -> None:
         self._call = call
 
-    def show(self, value: Object) -> Object:
+    def to_subresource(self, value: Object) -> Object:
         """Return the Scale of an object."""
         return to_patched_scale(self._call, value)
 
-    def restore(self, value: Object, shown: Object) -> Object:
+    def from_subresource(self, value: Object, shown: Object) -> Object:
         """Return the object with the replica count of a Scale."""
         return apply_scale(self._call, value, decode_scale(self._call, shown, "Ignore"))
 

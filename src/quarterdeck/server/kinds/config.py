@@ -9,7 +9,7 @@ from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.rules import Rules
-from quarterdeck.server.kinds.tls_secret import TLS, warn_of_pair
+from quarterdeck.server.kinds.tls_secret import TLS, find_key_pair_warnings
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.wire.json_errors import find_syntax_error
@@ -134,7 +134,7 @@ SECRET = Rules(
     default=_default_secret,
     validate=_validate_secret,
     validate_change=_validate_secret_update,
-    warn=warn_of_pair,
+    warn=find_key_pair_warnings,
     selectable={"type": ""},
     columns=(NAME, build_column("Type"), build_column("Data"), AGE),
     cells=_build_secret_cells,

@@ -57,7 +57,7 @@ _TEXT_LIMIT = 128
 _MESSAGE_LIMIT = 1024
 
 
-def to_core(value: Object) -> Object:
+def to_core_v1(value: Object) -> Object:
     """Convert an event of `events.k8s.io` to its stored form, of the core group."""
     if value.get("apiVersion") != _EVENTS_API_VERSION:
         return value
@@ -69,7 +69,7 @@ def to_core(value: Object) -> Object:
     return {name: member for name, member in stored.items() if name != "message" or member}
 
 
-def to_new(value: Object) -> Object:
+def to_events_v1(value: Object) -> Object:
     """Convert a stored event to `events.k8s.io`."""
     if value.get("apiVersion") == _EVENTS_API_VERSION:
         return value
@@ -115,12 +115,12 @@ def _validate_length(path: str, text: str, limit: int) -> Iterator[FieldError]:
 
 def _validate_both(event: Object, context: Context) -> Iterator[FieldError]:
     """Check an event of `events.k8s.io`, new or changed."""
-    yield from _validate_common(to_core(event), reporter="reportingController")
+    yield from _validate_common(to_core_v1(event), reporter="reportingController")
 
 
 def _validate_new(event: Object, context: Context) -> Iterator[FieldError]:
     """Check a new event of `events.k8s.io`, which has none of the deprecated members."""
-    core = to_core(event)
+    core = to_core_v1(event)
     yield from _validate_series(core)
     if not core.get("eventTime"):
         yield required("eventTime")
@@ -146,7 +146,7 @@ def _validate_series(core: Object) -> Iterator[FieldError]:
 
 def _validate_change(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     """Refuse changes by `events.k8s.io` of anything but the series."""
-    event, before = to_core(value), to_core(old)
+    event, before = to_core_v1(value), to_core_v1(old)
     if event.get("series") != before.get("series"):
         yield from _validate_series(event)
     for member in _IMMUTABLE_FIELDS:
@@ -181,7 +181,7 @@ def _show_time(text: str | None) -> str:
 
 
 def _build_cells(value: Object, now: datetime) -> Sequence[object]:
-    event = to_core(value)
+    event = to_core_v1(value)
     first = event.get("firstTimestamp") or event.get("eventTime")
     last = event.get("lastTimestamp") or first
     count = event.get("count") or 1
@@ -224,7 +224,7 @@ def _get_core_field_values(event: Object) -> Mapping[str, str]:
 
 
 def _get_field_values(event: Object) -> Mapping[str, str]:
-    core: Any = _get_core_field_values(to_core(event))
+    core: Any = _get_core_field_values(to_core_v1(event))
     values = {name.replace("involvedObject.", "regarding."): text for name, text in core.items()}
     values["reportingController"] = values.pop("reportingComponent")
     values.pop("source")
@@ -262,8 +262,8 @@ NEW_EVENT = Rules(
     validate_new=_validate_new,
     validate_change=_validate_change,
     allows_create_on_update=True,
-    to_stored=to_core,
-    to_served=to_new,
+    to_stored=to_core_v1,
+    to_served=to_events_v1,
     converts=True,
     selectable=dict.fromkeys(
         [f"regarding.{name}" for name in _REFERENCE_FIELDS]

@@ -44,7 +44,7 @@ def _selects_labels(budget: Object, labels: Mapping[str, str]) -> bool:
     return selector.matches(labels)
 
 
-def is_free(budget: Object, pod: Object) -> bool:
+def is_evictable_unready(budget: Object, pod: Object) -> bool:
     """Whether a pod that is not ready may be evicted without counting as a disruption."""
     if _is_ready(pod):
         return False
@@ -60,7 +60,7 @@ def _is_ready(pod: Object) -> bool:
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
-def spend(budget: Object, now: str) -> None:
+def count_disruption(budget: Object, now: str) -> None:
     """Count one disruption, in place.
 
     Raises:

@@ -21,7 +21,7 @@ TLS = "kubernetes.io/tls"
 _PRIVATE_KEY = "PRIVATE KEY"
 
 
-def warn_of_pair(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+def find_key_pair_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
     """Warn of an invalid certificate and key of a TLS secret; nothing for other types."""
     if value.get("type") != TLS:
         return ()

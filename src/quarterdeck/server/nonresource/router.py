@@ -83,7 +83,7 @@ class NonResourceRouter:
         found, clock = self._openapi, self._core.clock
         async with self._openapi_lock:
             found.refresh()
-            return await self._core.worker.run_apart(
+            return await self._core.worker.run_in_thread(
                 lambda: serve.build_response(found, request, path, clock)
             )
 

@@ -45,7 +45,7 @@ ALL_VERBS = (
 """The verbs of an ordinary resource, in the order discovery lists them."""
 
 
-class ValidationTakesLong(Exception):
+class ValidationTooExpensive(Exception):
     """Raised by a quick validation if the rules may take too long for the event loop."""
 
 
@@ -63,7 +63,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Errors in the object's metadata, set for the `validate_…` methods only. Custom kinds skip
     their CEL rules then, with an error about it. The methods do not return these errors again."""
     is_quick: bool = False
-    """Whether the `validate_…` methods raise `ValidationTakesLong` instead of taking long."""
+    """Whether the `validate_…` methods raise `ValidationTooExpensive` instead of taking long."""
 
 
 class NormalizedObject(msgspec.Struct, frozen=True):

@@ -103,7 +103,7 @@ async def _encode_batches(
         items: list[bytes] = []
         for entry in batch:
             if len(entry.value) > limit:
-                items.append(await core.worker.run_apart(functools.partial(encode, entry)))
+                items.append(await core.worker.run_in_thread(functools.partial(encode, entry)))
             else:
                 items.append(encode(entry))
             if turns.is_due:

@@ -25,8 +25,8 @@ from quarterdeck.server.write.result import (
     build_dry_result,
     build_result,
     get_current,
-    validate_apart,
-    validate_at_once,
+    validate_in_thread,
+    validate_inline,
     wait_for_completion,
     with_metadata_errors,
 )
@@ -95,7 +95,7 @@ async def _try_update(
     if core.worker.is_quick(size):
         old, value = _change_entry(core, call, entry, change, manager=manager)
     else:
-        old, value = await core.worker.run_apart(
+        old, value = await core.worker.run_in_thread(
             lambda: _change_entry(core, call, entry, change, manager=manager)
         )
     attempt = build_attributes(call, "update", write_options, value=value, old=old)
@@ -107,10 +107,10 @@ async def _try_update(
     if core.worker.is_quick(size):
         _prepare(call, value, old, context)
     else:
-        await core.worker.run_apart(lambda: _prepare(call, value, old, context))
+        await core.worker.run_in_thread(lambda: _prepare(call, value, old, context))
     validate = functools.partial(_validate_changed, call, value, old)
-    if not validate_at_once(core, size, context, validate):
-        await validate_apart(core, context, validate)
+    if not validate_inline(core, size, context, validate):
+        await validate_in_thread(core, context, validate)
     if (pending := core.admission.validate_all(attempt)) is not None:
         await pending
     core.admission.charge(attempt)

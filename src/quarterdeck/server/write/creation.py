@@ -20,9 +20,9 @@ from quarterdeck.server.write.result import (
     build_bounded_encoder,
     build_dry_result,
     build_result,
-    validate_apart,
-    validate_at_once,
     validate_finalizers_of,
+    validate_in_thread,
+    validate_inline,
     wait_for_completion,
     with_metadata_errors,
 )
@@ -78,7 +78,7 @@ async def create(
     if core.worker.is_quick(len(call.body or b"")):
         value = _complete(core, call, value, manager=manager, context=context)
     else:
-        value = await core.worker.run_apart(
+        value = await core.worker.run_in_thread(
             functools.partial(_complete, core, call, value, manager=manager, context=context)
         )
     attributes = build_attributes(call, "create", write_options, value=value)
@@ -118,8 +118,8 @@ async def _store_new(
             metadata.pop("name", None)  # so that it comes last
             metadata["name"] = generate_name(metadata["generateName"], core.random)
         validate = functools.partial(_validate_new, call, value)
-        if not validate_at_once(core, size, context, validate):
-            await validate_apart(core, context, validate)
+        if not validate_inline(core, size, context, validate):
+            await validate_in_thread(core, context, validate)
         attributes.name = metadata["name"]
         if (pending := core.admission.validate_all(attributes)) is not None:
             await pending

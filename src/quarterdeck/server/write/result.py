@@ -11,7 +11,7 @@ from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry.codec import build_encoder, decode_stored, encode_custom
 from quarterdeck.server.registry.metadata_checks import checks_metadata, get_kind_checks
 from quarterdeck.server.registry.metadata_validation import validate_finalizers
-from quarterdeck.server.registry.resource import Context, Object, ValidationTakesLong
+from quarterdeck.server.registry.resource import Context, Object, ValidationTooExpensive
 from quarterdeck.server.request.call import Call
 from quarterdeck.storage import Entry
 from quarterdeck.storage.types import Encode
@@ -151,20 +151,22 @@ def _build_too_large(data: bytes, limit: int) -> RequestEntityTooLarge:
     )
 
 
-async def validate_apart(core: Core, context: Context, validate: Callable[[Context], None]) -> None:
+async def validate_in_thread(
+    core: Core, context: Context, validate: Callable[[Context], None]
+) -> None:
     """Validate an object in a thread, without a time limit.
 
     Raises:
         ApiError: if the object is invalid.
     """
     patient = msgspec.structs.replace(context, is_quick=False)
-    await core.worker.run_apart(lambda: validate(patient))
+    await core.worker.run_in_thread(lambda: validate(patient))
 
 
-def validate_at_once(
+def validate_inline(
     core: Core, size: int, context: Context, validate: Callable[[Context], None]
 ) -> bool:
-    """Validate an object of `size` bytes now; False if `validate_apart` must be used instead.
+    """Validate an object of `size` bytes now; False if `validate_in_thread` must be used instead.
 
     Small objects are validated at once, unless their rules turn out to be expensive.
 
@@ -175,7 +177,7 @@ def validate_at_once(
         return False
     try:
         validate(context if context.is_quick else msgspec.structs.replace(context, is_quick=True))
-    except ValidationTakesLong:
+    except ValidationTooExpensive:
         return False
     return True
 

@@ -15,11 +15,11 @@ class PostedView:
     def __init__(self, kind: GVK) -> None:
         self.kind = kind
 
-    def show(self, value: Object) -> Object:
+    def to_subresource(self, value: Object) -> Object:
         """Return the posted object."""
         return value
 
-    def restore(self, value: Object, shown: Object) -> Object:
+    def from_subresource(self, value: Object, shown: Object) -> Object:
         """Return the changed object.
 
         Raises:

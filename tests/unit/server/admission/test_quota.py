@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.admission.quota.check import QuotaExceeded, compute_charges, compute_room
-from quarterdeck.server.admission.quota.scopes import is_about
+from quarterdeck.server.admission.quota.check import (
+    QuotaExceeded,
+    compute_charges,
+    compute_remaining_pods,
+)
+from quarterdeck.server.admission.quota.scopes import matches_scopes
 from quarterdeck.server.admission.quota.usage import list_resources, measure_usage
 
 Object = dict[str, Any]
@@ -250,8 +254,8 @@ def test_a_quota_without_status_limits_nothing_yet() -> None:
     ],
 )
 def test_scopes_tell_pods_apart(spec: Object, value: Object, *, expected: bool) -> None:
-    assert is_about({"spec": spec}, "pods", value) is expected
-    assert is_about({"spec": spec}, "services", {}) is (not spec)
+    assert matches_scopes({"spec": spec}, "pods", value) is expected
+    assert matches_scopes({"spec": spec}, "services", {}) is (not spec)
 
 
 @pytest.mark.parametrize(
@@ -269,22 +273,22 @@ def test_priority_classes_are_selected(operator: str, values: list[str], names: 
     found = [
         name
         for name in ("high", "low", "")
-        if is_about(limits, "pods", pod(priorityClassName=name))
+        if matches_scopes(limits, "pods", pod(priorityClassName=name))
     ]
     assert found == names
 
 
 def test_room_is_how_many_pods_still_fit() -> None:
     value = pod(container(asks={"cpu": "300m"}))
-    assert compute_room(value, []) is None
+    assert compute_remaining_pods(value, []) is None
     limits = quota({"requests.cpu": "1", "pods": "9"}, {"requests.cpu": "100m", "pods": "1"})
-    number, refusal = compute_room(value, [limits]) or (0, "")
+    number, refusal = compute_remaining_pods(value, [limits]) or (0, "")
     assert number == 3
     assert refusal == (
         "exceeded quota: q, requested: requests.cpu=300m, used: requests.cpu=1,"
         " limited: requests.cpu=1"
     )
-    assert compute_room(pod(container()), [limits]) == (
+    assert compute_remaining_pods(pod(container()), [limits]) == (
         0,
         "failed quota: q: must specify requests.cpu for: c1",
     )

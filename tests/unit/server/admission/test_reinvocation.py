@@ -9,10 +9,10 @@ Object = dict[str, Any]
 
 def test_there_is_a_second_round_only_if_one_is_needed_and_never_a_third() -> None:
     rounds = Reinvocation()
-    assert not rounds.begin_second()
+    assert not rounds.start_second_round()
     rounds.is_needed = True
-    assert rounds.begin_second()
-    assert not rounds.begin_second()
+    assert rounds.start_second_round()
+    assert not rounds.start_second_round()
 
 
 def test_those_before_a_change_are_due_and_those_after_it_are_not() -> None:

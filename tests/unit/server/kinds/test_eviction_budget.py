@@ -46,20 +46,20 @@ def test_budget_is_found_by_its_selector() -> None:
 
 
 def test_pods_that_do_not_serve_are_free_while_enough_others_do() -> None:
-    assert not eviction_budget.is_free(budget(), pod())
-    assert eviction_budget.is_free(budget(), pod(ready=False))
-    assert not eviction_budget.is_free(budget(currentHealthy=1), pod(ready=False))
+    assert not eviction_budget.is_evictable_unready(budget(), pod())
+    assert eviction_budget.is_evictable_unready(budget(), pod(ready=False))
+    assert not eviction_budget.is_evictable_unready(budget(currentHealthy=1), pod(ready=False))
     always = budget(currentHealthy=0)
     always["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
-    assert eviction_budget.is_free(always, pod(ready=False))
+    assert eviction_budget.is_evictable_unready(always, pod(ready=False))
 
 
 def test_spending_counts_down_to_exhaustion() -> None:
     condition = {"type": "DisruptionAllowed", "status": "True", "reason": "SufficientPods"}
     spent = budget(disruptionsAllowed=2, conditions=[condition])
-    eviction_budget.spend(spent, NOW)
+    eviction_budget.count_disruption(spent, NOW)
     assert condition["status"] == "True"
-    eviction_budget.spend(spent, NOW)
+    eviction_budget.count_disruption(spent, NOW)
     assert spent["status"]["disruptionsAllowed"] == 0
     assert condition == {
         "type": "DisruptionAllowed",
@@ -68,7 +68,7 @@ def test_spending_counts_down_to_exhaustion() -> None:
         "lastTransitionTime": NOW,
     }
     with pytest.raises(TooManyRequests) as caught:
-        eviction_budget.spend(spent, NOW)
+        eviction_budget.count_disruption(spent, NOW)
     status = caught.value.to_status()
     assert status["message"] == (
         "Cannot evict pod as it would violate the pod's disruption budget."
@@ -83,7 +83,7 @@ def test_spending_counts_down_to_exhaustion() -> None:
 
 def test_budget_that_nobody_counted_refuses_for_now() -> None:
     with pytest.raises(TooManyRequests) as caught:
-        eviction_budget.spend(budget(observedGeneration=0, disruptionsAllowed=5), NOW)
+        eviction_budget.count_disruption(budget(observedGeneration=0, disruptionsAllowed=5), NOW)
     assert caught.value.retry_after_s == 10
     with pytest.raises(Forbidden, match="disruptions allowed is negative"):
-        eviction_budget.spend(budget(disruptionsAllowed=-1), NOW)
+        eviction_budget.count_disruption(budget(disruptionsAllowed=-1), NOW)

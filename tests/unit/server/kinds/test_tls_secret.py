@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import NameOID
 
-from quarterdeck.server.kinds.tls_secret import TLS, warn_of_pair
+from quarterdeck.server.kinds.tls_secret import TLS, find_key_pair_warnings
 from quarterdeck.server.registry.resource import Context
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -42,7 +42,7 @@ def warn(certificate: bytes, key: bytes, kind: str = TLS) -> list[str]:
     data = {"tls.crt": certificate, "tls.key": key}
     encoded = {name: base64.b64encode(each).decode() for name, each in data.items()}
     context = Context(now=NOW, random=random.Random(1))
-    return [*warn_of_pair({"type": kind, "data": encoded}, None, context)]
+    return [*find_key_pair_warnings({"type": kind, "data": encoded}, None, context)]
 
 
 @pytest.mark.parametrize(

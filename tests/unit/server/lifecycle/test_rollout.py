@@ -9,9 +9,9 @@ from quarterdeck.server.lifecycle.workloads.rollout import (
     Bounds,
     SetSize,
     compute_bounds,
-    grow_new,
+    compute_new_replicas,
+    compute_old_replicas,
     scale_proportionally,
-    shrink_old,
 )
 
 
@@ -57,11 +57,11 @@ def test_rolling_update_ends_and_never_leaves_its_bounds(
     for _ in range(500):
         if new == (replicas, replicas) and not any(each.wanted for each in others):
             return
-        size = grow_new(replicas, limits, new, others)
+        size = compute_new_replicas(replicas, limits, new, others)
         if size != new.wanted:
             new = SetSize(size, new.available)
         else:
-            sizes = shrink_old(replicas, limits, new, others)
+            sizes = compute_old_replicas(replicas, limits, new, others)
             others = [
                 SetSize(target, each.available) for target, each in zip(sizes, others, strict=True)
             ]
@@ -94,4 +94,4 @@ def test_proportional_scaling_uses_exactly_what_is_allowed(
 
 def test_pods_that_do_not_serve_go_first() -> None:
     limits = Bounds(1, 1)
-    assert shrink_old(3, limits, SetSize(1, 1), [SetSize(2, 0), SetSize(1, 1)]) == [0, 1]
+    assert compute_old_replicas(3, limits, SetSize(1, 1), [SetSize(2, 0), SetSize(1, 1)]) == [0, 1]

@@ -70,14 +70,14 @@ class AllocationPool:
             self._offered.get(value, holder) == holder
         )
 
-    def offer(self, value: Any, holder: Holder) -> None:
+    def reserve(self, value: Any, holder: Holder) -> None:
         """Reserve a value for a service that is about to be stored."""
         self._offered[value] = holder
         self._offered.move_to_end(value)
         while len(self._offered) > _MAX_OFFERED:
             self._offered.popitem(last=False)
 
-    def hold(self, values: Sequence[Any], holder: Holder) -> None:
+    def allocate(self, values: Sequence[Any], holder: Holder) -> None:
         """Record the values of a stored service."""
         for value in values:
             self._held[value] = holder
@@ -136,7 +136,7 @@ class ServiceAddresses(MutatingPlugin):
             self._check(wanted, holder, attributes)
         address = wanted or self._allocate_address(holder)
         if address != "None":
-            self._addresses.offer(address, holder)
+            self._addresses.reserve(address, holder)
         spec["clusterIP"] = address
         spec["clusterIPs"] = spec.get("clusterIPs") or [address]
 
@@ -181,7 +181,7 @@ class ServiceAddresses(MutatingPlugin):
             elif text := self._check_port(port["nodePort"], holder):
                 place = f"spec.ports[{index}].nodePort"
                 raise Invalid.of("Service", holder[1], [invalid(place, port["nodePort"], text)])
-            self._ports.offer(port["nodePort"], holder)
+            self._ports.reserve(port["nodePort"], holder)
 
     def _check_port(self, port: int, holder: Holder) -> str:
         if port not in NODE_PORTS:
@@ -225,8 +225,8 @@ class ServiceAddresses(MutatingPlugin):
     def _hold(self, holder: Holder, value: bytes) -> None:
         spec = get_mapping(kit_json.decode(value), "spec")
         addresses = [each for each in get_items(spec, "clusterIPs") if each != "None"]
-        self._addresses.hold(addresses, holder)
-        self._ports.hold(_get_node_ports(spec), holder)
+        self._addresses.allocate(addresses, holder)
+        self._ports.allocate(_get_node_ports(spec), holder)
 
 
 def _get_node_ports(spec: Object) -> list[int]:

@@ -20,7 +20,7 @@ from quarterdeck.server.admission.policies.bound import (
     Misconfiguration,
     Source,
 )
-from quarterdeck.server.admission.request import build_request, measure, show
+from quarterdeck.server.admission.request import build_request, convert_for_review, measure_objects
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
@@ -179,7 +179,7 @@ class _Write:
     @property
     def size(self) -> int:
         """Bytes of everything the expressions may read, with the object as changed so far."""
-        return measure(self.attributes) + self._outside
+        return measure_objects(self.attributes) + self._outside
 
     def meets_conditions(self, make_budget: MakeBudget) -> bool:
         """Whether the match conditions of the policy are true; may be called in a thread.
@@ -220,8 +220,8 @@ class _Write:
     def _build_variables(self) -> tuple[dict[str, Any], int]:
         """Build the CEL variables, with the object as changed so far, and their size in bytes."""
         attributes, seen_as = self.attributes, self.invocation.seen_as
-        value = show(attributes, attributes.value, seen_as)
-        old = show(attributes, attributes.old, seen_as)
+        value = convert_for_review(attributes, attributes.value, seen_as)
+        old = convert_for_review(attributes, attributes.old, seen_as)
         known = {
             "object": value,
             "oldObject": old,

@@ -16,7 +16,7 @@ from quarterdeck.server.admission.policies.bound import (
     Misconfiguration,
     Source,
 )
-from quarterdeck.server.admission.request import build_request, measure, show
+from quarterdeck.server.admission.request import build_request, convert_for_review, measure_objects
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
@@ -163,7 +163,7 @@ class _Write:
         self._namespace = policies.find_namespace(attributes)
         self._known: dict[str, Any] | None = None
         self._seen_size = 0
-        self.size = measure(attributes) + len(self._namespace)
+        self.size = measure_objects(attributes) + len(self._namespace)
         """Size of the new and old object and the namespace, in bytes."""
 
     def evaluate(
@@ -183,8 +183,8 @@ class _Write:
 
     def _build(self) -> dict[str, Any]:
         attributes = self._attributes
-        value = show(attributes, attributes.value, self._seen_as)
-        old = show(attributes, attributes.old, self._seen_as)
+        value = convert_for_review(attributes, attributes.value, self._seen_as)
+        old = convert_for_review(attributes, attributes.old, self._seen_as)
         self._seen_size = len(kit_json.encode((value, old))) + len(self._namespace)
         return {
             "object": value,

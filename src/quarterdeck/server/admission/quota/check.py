@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from quarterdeck.kit.quantity import Quantity
-from quarterdeck.server.admission.quota.scopes import is_about
+from quarterdeck.server.admission.quota.scopes import matches_scopes
 from quarterdeck.server.admission.quota.usage import (
     PODS,
     Amounts,
@@ -54,7 +54,7 @@ def compute_charges(
     found = []
     for quota, _ in concerned:
         more = wanted
-        if old is not None and is_about(quota, resource, old):
+        if old is not None and matches_scopes(quota, resource, old):
             before = measure_usage(resource, old)
             more = {name: amount - before.get(name, _ZERO) for name, amount in wanted.items()}
         if (used := _charge_quota(quota, more)) is not None:
@@ -62,7 +62,7 @@ def compute_charges(
     return found
 
 
-def compute_room(pod: Object, quotas: Iterable[Object]) -> tuple[int, str] | None:
+def compute_remaining_pods(pod: Object, quotas: Iterable[Object]) -> tuple[int, str] | None:
     """Compute how many such pods fit, and the error for one more; None if no quota limits them."""
     found: tuple[int, str] | None = None
     wanted = measure_usage(PODS, pod)
@@ -99,7 +99,7 @@ def _select_members(resource: str, value: Object, quota: Object) -> list[str]:
     """
     hard, used = _read_status(quota)
     members = select_members(resource, hard)
-    if not members or not is_about(quota, resource, value):
+    if not members or not matches_scopes(quota, resource, value):
         return []
     name = quota["metadata"].get("name", "")
     if resource == PODS and (missing := _find_missing(value, members)):

@@ -7,7 +7,7 @@ from quarterdeck.server.admission.quota.usage import PODS, Object
 from quarterdeck.server.kinds.pod_defaults import compute_qos_class
 
 
-def is_about(quota: Object, resource: str, value: Object) -> bool:
+def matches_scopes(quota: Object, resource: str, value: Object) -> bool:
     """Whether an object is in every scope of a quota; only pods are in any."""
     scopes = list(_list_selectors(quota.get("spec") or {}))
     return not scopes or (resource == PODS and all(_matches(value, each) for each in scopes))

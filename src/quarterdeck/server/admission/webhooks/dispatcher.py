@@ -20,7 +20,7 @@ from quarterdeck.server.admission.matching import (
     matches_labels,
     matches_namespace,
 )
-from quarterdeck.server.admission.request import measure
+from quarterdeck.server.admission.request import measure_objects
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.admission.webhooks import review
 from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
@@ -170,7 +170,7 @@ class WebhookDispatcher:
             )
 
         try:
-            return await self._computations.begin().run(measure(attributes), match)
+            return await self._computations.begin().run(measure_objects(attributes), match)
         except ConditionFailed as error:
             if webhook.failure_policy is FailurePolicy.IGNORE:
                 return False

@@ -7,7 +7,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.patched_object import finish_patch, shape_object
-from quarterdeck.server.admission.request import show
+from quarterdeck.server.admission.request import convert_for_review
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire import json_patch
@@ -28,7 +28,7 @@ def apply_patch(
     Raises:
         ApiError: if the patch cannot be applied, or the result does not fit the kind.
     """
-    value = show(attributes, copy.deepcopy(attributes.value), seen_as)
+    value = convert_for_review(attributes, copy.deepcopy(attributes.value), seen_as)
     assert value is not None  # deletions have no object, and are not patched
     patched = _patch(value, patch)
     if not isinstance(patched, dict):

@@ -8,7 +8,7 @@ import msgspec
 
 from quarterdeck.meta.field import quote
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.admission.request import build_request, show
+from quarterdeck.server.admission.request import build_request, convert_for_review
 from quarterdeck.server.admission.webhooks.registration import Webhook
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.status import ApiError
@@ -59,8 +59,8 @@ def build_review(
     request: Object = {
         "uid": uid,
         **build_request(attributes, seen_as),
-        "object": show(attributes, attributes.value, seen_as),
-        "oldObject": show(attributes, attributes.old, seen_as),
+        "object": convert_for_review(attributes, attributes.value, seen_as),
+        "oldObject": convert_for_review(attributes, attributes.old, seen_as),
     }
     return {
         "kind": "AdmissionReview",

@@ -238,7 +238,7 @@ class Engine:
 
     async def _decode(self, item: Item, large: Large, entry: Entry) -> None:
         """Decode an object in a thread, and plan again with it in the next round."""
-        value = await self._core.worker.run_apart(lambda: decode_value(entry.value))
+        value = await self._core.worker.run_in_thread(lambda: decode_value(entry.value))
         self._large[item] = {**large, entry.key: (entry.revision, value)}
         self._enqueue(item)
 

@@ -40,9 +40,9 @@ from quarterdeck.server.lifecycle.workloads.rollout import (
     Bounds,
     SetSize,
     compute_bounds,
-    grow_new,
+    compute_new_replicas,
+    compute_old_replicas,
     scale_proportionally,
-    shrink_old,
 )
 from quarterdeck.server.lifecycle.workloads.template_hash import hash_template
 from quarterdeck.server.registry.resource import Object
@@ -122,16 +122,18 @@ class _Rollout:
 
     def _plan_rolling_update(self) -> Iterator[Action]:
         if self.new is None:
-            size = grow_new(self.replicas, self.limits, SetSize(0, 0), count_all_replicas(self.old))
+            size = compute_new_replicas(
+                self.replicas, self.limits, SetSize(0, 0), count_all_replicas(self.old)
+            )
             yield from self._create_replica_set(size)
             return
         new, old = count_replicas(self.new), count_all_replicas(self.old)
-        size = grow_new(self.replicas, self.limits, new, old)
+        size = compute_new_replicas(self.replicas, self.limits, new, old)
         if size != new.wanted:
             yield from self._resize_sets({get_uid(self.new): size})
             yield from self._update_status()
             return
-        shrunk = shrink_old(self.replicas, self.limits, new, old)
+        shrunk = compute_old_replicas(self.replicas, self.limits, new, old)
         targets = {get_uid(each): size for each, size in zip(self.old, shrunk, strict=True)}
         yield from self._resize_sets(targets)
         yield from self._delete_old_sets()

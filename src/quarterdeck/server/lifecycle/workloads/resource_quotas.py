@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from quarterdeck.kit.quantity import Quantity
-from quarterdeck.server.admission.quota.check import compute_room
-from quarterdeck.server.admission.quota.scopes import is_about
+from quarterdeck.server.admission.quota.check import compute_remaining_pods
+from quarterdeck.server.admission.quota.scopes import matches_scopes
 from quarterdeck.server.admission.quota.usage import (
     Amounts,
     add,
@@ -36,7 +36,7 @@ class Room(NamedTuple):
 
 def compute_room_for_pods(view: View, namespace: str, pod: Object) -> Room:
     """Compute the room that the quotas of a namespace leave for pods like this one."""
-    found = compute_room(
+    found = compute_remaining_pods(
         pod, (_recount_quota(view, quota) for quota in view.list_few(QUOTAS, namespace))
     )
     return Room(UNLIMITED) if found is None else Room(*found)
@@ -83,9 +83,11 @@ def _sum_usage(view: View, quota: Object, resource: str, *, members: Sequence[st
     namespace = quota["metadata"]["namespace"]
     if resource not in _CHANGING:  # objects that only count need not be read
         number = Quantity.of(sum(1 for _ in view.list_entries(resource, namespace)))
-        return dict.fromkeys(members, number if is_about(quota, resource, {}) else Quantity.of(0))
+        return dict.fromkeys(
+            members, number if matches_scopes(quota, resource, {}) else Quantity.of(0)
+        )
     total: Amounts = {}
     for value in view.list(resource, namespace):
-        if is_about(quota, resource, value):
+        if matches_scopes(quota, resource, value):
             total = add(total, measure_usage(resource, value, view.now))
     return total

@@ -45,7 +45,9 @@ def _resolve_percentage(value: int | str | None, total: int, *, round_up: bool) 
     return int(value)
 
 
-def grow_new(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]) -> int:
+def compute_new_replicas(
+    replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]
+) -> int:
     """Compute how many pods the new replica set should have now."""
     if new.wanted >= replicas:
         return replicas
@@ -54,7 +56,9 @@ def grow_new(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]
     return new.wanted + max(0, min(room, replicas - new.wanted))
 
 
-def shrink_old(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]) -> list[int]:
+def compute_old_replicas(
+    replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]
+) -> list[int]:
     """Compute how many pods each old replica set should have now, oldest first.
 
     Unavailable pods are removed first, then as many others as `limits.unavailable` allows.
