@@ -127,7 +127,7 @@ class Transport:
             async with aclosing(response.line_batches()) as batches:
                 async for batch in batches:
                     for line in batch:
-                        if is_failure(line):
+                        if authorization and is_failure(line):  # else there is no secret to mask
                             line = build_masker(authorization).mask_bytes(line)
                         yield line
 

@@ -67,10 +67,10 @@ def decode_event(line: bytes) -> WatchEvent:
 def is_failure(line: bytes) -> bool:
     """Whether a line may be the ERROR event of a watch, whose text goes into logs and status.
 
-    Only lines that contain the word or escapes are decoded, so that other events are not decoded
-    twice. A line that cannot be decoded counts as one.
+    Only lines that contain the word, or escapes that its letters may be written as, are decoded,
+    so that other events are not decoded twice. A line that cannot be decoded counts as one.
     """
-    if b"ERROR" not in line and (b"\\" not in line or b"\\u" not in line):
+    if line.find(b"ERROR") < 0 and (line.find(b"\\") < 0 or line.find(b"\\u00") < 0):
         return False
     try:
         return _types.decode(line).type == EventType.ERROR

@@ -43,6 +43,7 @@ def test_the_accept_header_of_kubectl_is_understood() -> None:
     [
         (b'{"type":"ERROR","object":{}}', True),
         (b'{"type":"\\u0045RROR","object":{}}', True),
+        (b'{"type":"E\\u0052R\\u004fR","object":{}}', True),
         (b'{"type":"ADDED","object":{},"type":"ERROR"}', True),
         (b"ERROR in the middle of nothing", True),
         (b'{"type":"ADDED","object":{"message":"ERROR"}}', False),

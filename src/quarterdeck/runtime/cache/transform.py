@@ -48,10 +48,10 @@ def keep_managed_fields_of(manager: str) -> Transform:
             return raw
         start = raw.find(_NAME) + len(_NAME)
         end = start + len(managed)
-        if raw[start:end] != managed or raw.find(_NAME, end) >= 0:
+        if not raw.startswith(managed, start) or raw.find(_NAME, end) >= 0:
             return raw  # written with spaces, or a second field of that name: leave it
         try:
-            may_be_ours = name in managed and _APPLY in managed
+            may_be_ours = managed.find(name) >= 0 and managed.find(_APPLY) >= 0
             kept = _select_applied_by(managed, manager) if may_be_ours else b"[]"
         except msgspec.DecodeError:
             return raw
