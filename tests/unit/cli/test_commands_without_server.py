@@ -1,5 +1,6 @@
 """Commands that need no server: linting, refused usage, and text of reconcile records."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -116,8 +117,8 @@ def test_a_reconcile_record_has_a_line_for_each_cause_read_and_write() -> None:
 
 def test_a_reconcile_after_a_restart_names_the_initial_list() -> None:
     journal, key = Journal("config", "ConfigMap"), Key("default", "a")
-    cause = Cause(None, ConfigMap, None, None, None, "for")
-    journal.add(Record("1", key, 0.0, (cause,), 0.0, 0.0, (), (), "done", "", None))
+    cause, started = Cause(None, ConfigMap, None, None, None, "for"), datetime.now(UTC)
+    journal.add(Record("1", key, started, (cause,), 0.0, 0.0, (), (), "done", "", None))
     [told] = explain([journal], "configmap", key)
     lines = format_record(told["reconciles"][0])
     assert "    cause    initial list of ConfigMap" in lines

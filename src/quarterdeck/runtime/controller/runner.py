@@ -57,9 +57,8 @@ class Runner(Generic[T]):
         field_manager = controller.field_manager or env.field_manager
         self._shared = Shared(env.api, env.informers, field_manager, self._metrics)
         self._cache = env.informers.ensure(controller.for_).cache
-        self._conditions = (
-            *([controller.ready] if controller.ready else ()),
-            *controller.conditions,
+        self._conditions = frozenset(
+            (*([controller.ready] if controller.ready else ()), *controller.conditions)
         )
         self._attempts = AttemptRunner(
             controller, metrics=self._metrics, log=self._log, tracer=env.tracer
@@ -179,7 +178,7 @@ class Runner(Generic[T]):
             clock=self._clock,
             events=self._env.events,
             log=self._log,
-            reconcile_id=f"{self._env.rng.getrandbits(64):016x}",
+            reconcile_id=self._env.rng.getrandbits(64).to_bytes(8).hex(),
             attempt=self.queue.limiter.retries(key),
             owned_conditions=self._conditions,
         )
@@ -199,7 +198,7 @@ class Runner(Generic[T]):
             Record(
                 ctx.reconcile_id,
                 key,
-                ctx.started.timestamp(),
+                ctx.started,
                 item.causes,
                 item.waited_s,
                 took_s,

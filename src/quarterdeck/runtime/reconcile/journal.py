@@ -9,7 +9,7 @@ and reconciles are not.
 import functools
 from collections import deque
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -79,8 +79,7 @@ class Record(msgspec.Struct, frozen=True):
 
     reconcile_id: str
     key: Key
-    started: float
-    """Seconds since the epoch."""
+    started: datetime
     causes: tuple[object, ...]
     waited_s: float
     took_s: float
@@ -128,11 +127,10 @@ class Journal:
 
 def to_json(record: Record) -> dict[str, Any]:
     """A record as the explain endpoint shows it."""
-    started = datetime.fromtimestamp(record.started, UTC)
     return {
         "reconcileID": record.reconcile_id,
         "object": str(record.key),
-        "startedAt": rfc3339.format_micro(started),
+        "startedAt": rfc3339.format_micro(record.started),
         "causes": [_describe_cause(cause) for cause in record.causes],
         "queueWaitSeconds": round(record.waited_s, 6),
         "durationSeconds": round(record.took_s, 6),

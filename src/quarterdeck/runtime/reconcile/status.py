@@ -29,14 +29,15 @@ class StatusDraft(Generic[T]):
         """`owned` are the condition types of this controller, set or not."""
         self._obj = obj
         self._now = now
-        self._type = status_type(type(obj))
-        self._has_conditions = _has_member(self._type, "conditions")
+        self._members = members = inspect_status(type(obj))
+        self.has_conditions = members.has_conditions
+        """Whether the kind's status has conditions at all."""
         self._before: Any = getattr(obj, "status", None)
-        if self._before is None and self._type is not None:
-            self._before = self._type()
+        if self._before is None and members.type is not None:
+            self._before = members.type()
         self.current: Any = self._before
         """The draft as a struct of the kind's status type."""
-        self._owned = set(owned)
+        self._owned = frozenset(owned)
         self._touched: set[str] = set()
         self.is_discarded = False
 
@@ -69,13 +70,11 @@ class StatusDraft(Generic[T]):
 
     def put_condition(self, condition: Condition) -> None:
         """Set a condition that was built elsewhere; otherwise as `set_condition`."""
-        self._owned.add(condition.type)
         self._touched.add(condition.type)
         self._set_conditions(conditions.set_condition(self.conditions, condition, now=self._now))
 
     def remove_condition(self, type_: str) -> None:
         """Remove a condition that this controller owns."""
-        self._owned.add(type_)
         self._touched.add(type_)
         self._set_conditions(conditions.remove_condition(self.conditions, type_))
 
@@ -88,15 +87,11 @@ class StatusDraft(Generic[T]):
         """Whether this reconcile has set or removed a condition."""
         return type_ in self._touched
 
-    @property
-    def has_conditions(self) -> bool:
-        """Whether the kind's status has conditions at all."""
-        return self._has_conditions
-
     def set_observed_generation(self) -> None:
         """Set the observed generation, where the kind has the field."""
-        if _has_member(self._type, "observed_generation"):
-            self.set(observed_generation=self._obj.metadata.generation)
+        generation = self._obj.metadata.generation
+        if self._members.has_observed_generation and self.current.observed_generation != generation:
+            self.set(observed_generation=generation)
 
     def get_transition(self, type_: str) -> tuple[Condition | None, Condition | None]:
         """A condition before and after."""
@@ -105,9 +100,11 @@ class StatusDraft(Generic[T]):
 
     def build_apply_configuration(self) -> bytes | None:
         """The encoded apply configuration of `/status`; None when none of our fields changed."""
-        if self._type is None:
+        if self._members.type is None:
             return None
-        before, after = self._keep_ours(self._before), self._keep_ours(self.current)
+        before, after = self._before, self.current
+        if self.has_conditions:
+            before, after = self._keep_ours(before), self._keep_ours(after)
         if before == after and not self._is_unwritten(after):
             return None
         key = self._obj.key
@@ -125,19 +122,20 @@ class StatusDraft(Generic[T]):
 
     def _is_unwritten(self, status: Any) -> bool:
         """Whether a status has only defaults, some not empty, so that it may be unwritten."""
-        return bool(_list_defaults(self._type)) and status == self._type()
+        return self._members.has_defaults and status == self._members.type()
 
     def _keep_ours(self, status: Any) -> Any:
-        if not self._has_conditions or not status.conditions:
+        if not status.conditions:
             return status
-        ours = tuple(each for each in status.conditions if each.type in self._owned)
+        owned = self._owned | self._touched
+        ours = tuple(each for each in status.conditions if each.type in owned)
         return status if len(ours) == len(status.conditions) else _with_conditions(status, ours)
 
     def _set_conditions(self, new: tuple[Condition, ...]) -> None:
         self.current = _with_conditions(self._require(), new)
 
     def _require(self) -> Any:
-        if self._type is None:
+        if self._members.type is None:
             raise TypeError(
                 f"{type(self._obj).__name__} has no status: its type has no `status` field"
             )
@@ -170,21 +168,38 @@ def _list_defaults(type_: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
     )
 
 
-@functools.cache
-def _has_member(type_: Any, name: str) -> bool:
-    """Whether a status type, if there is one, has a member."""
-    return type_ is not None and name in type_.__struct_fields__
-
-
 @functools.lru_cache(maxsize=8)
 def _stamp(second: int) -> str:
     """A time as conditions write it; many objects change within one second."""
     return rfc3339.format_time(datetime.fromtimestamp(second, UTC))
 
 
+class StatusMembers(msgspec.Struct, frozen=True):
+    """The struct type of a kind's status, if it has one, and the members that matter here."""
+
+    type: Any
+    has_conditions: bool = False
+    has_observed_generation: bool = False
+    has_defaults: bool = False
+    """Whether a default is not empty, so that it must be written."""
+
+
 @functools.cache
-def status_type(kind: type[Object]) -> Any:
-    """The struct type of a kind's status; None if it has none."""
+def inspect_status(kind: type[Object]) -> StatusMembers:
+    """Find the status type of a kind and its members; once per kind."""
+    type_ = _find_status_type(kind)
+    if type_ is None:
+        return StatusMembers(None)
+    names = type_.__struct_fields__
+    return StatusMembers(
+        type_,
+        has_conditions="conditions" in names,
+        has_observed_generation="observed_generation" in names,
+        has_defaults=bool(_list_defaults(type_)),
+    )
+
+
+def _find_status_type(kind: type[Object]) -> Any:
     if "status" not in kind.__struct_fields__:
         return None
     hint = typing.get_type_hints(kind)["status"]
