@@ -7,6 +7,8 @@ from typing import Protocol
 
 from quarterdeck.kit.clock import Clock, SystemClock
 
+_NEVER = float("inf")
+
 
 class Handle(Protocol):
     """A scheduled callback."""
@@ -115,7 +117,7 @@ class LazyTimer:
     def arm(self, due: float) -> None:
         """Schedule the callback for this time at the latest; infinity schedules nothing."""
         handle = self._handle
-        if due == float("inf") or (handle is not None and handle.when() <= due):
+        if due == _NEVER or (handle is not None and handle.when() <= due):
             return
         if handle is not None:
             handle.cancel()

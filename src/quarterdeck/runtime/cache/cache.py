@@ -31,6 +31,8 @@ T = TypeVar("T", bound=Object)
 
 _MAX_PARKED = 64
 _NEWEST = 2**64
+_ADDED, _MODIFIED, _DELETED = Change.ADDED, Change.MODIFIED, Change.DELETED
+"""Looked up once: a look-up in an enum takes as long as three calls."""
 
 
 class Cache(Indexer[T]):
@@ -68,7 +70,7 @@ class Cache(Indexer[T]):
         for key in self._entries.keys() | self._notified.keys():
             notified = self._notified.get(key, self._entries.get(key))
             if notified is not None:
-                handler(Event(Change.ADDED, None, notified, self.kind, is_initial=True))
+                handler(Event(_ADDED, None, notified, self.kind, is_initial=True))
 
     # --- events of the watch
 
@@ -136,15 +138,13 @@ class Cache(Indexer[T]):
             if stored is None or floor == _NEWEST or not snapshot.is_same(stored):
                 self._put(snapshot, metadata)
         if notified is None:
-            self._notify(
-                Change.ADDED, None, snapshot, metadata, is_initial=is_initial, author=author
-            )
+            self._notify(_ADDED, None, snapshot, metadata, is_initial=is_initial, author=author)
         elif notified.uid != snapshot.uid:
-            self._notify(Change.DELETED, notified, notified)
-            self._notify(Change.ADDED, None, snapshot, metadata, is_initial=is_initial)
+            self._notify(_DELETED, notified, notified)
+            self._notify(_ADDED, None, snapshot, metadata, is_initial=is_initial)
         elif notified.version != snapshot.version or snapshot.is_unordered:
             self._notify(
-                Change.MODIFIED, notified, snapshot, metadata, is_initial=is_initial, author=author
+                _MODIFIED, notified, snapshot, metadata, is_initial=is_initial, author=author
             )
 
     def _remove(self, snapshot: Snapshot, metadata: Metadata) -> None:
@@ -160,9 +160,9 @@ class Cache(Indexer[T]):
         else:
             self._notified[key] = None  # ours is a newer object of the same name
         if notified is not None and notified.uid != snapshot.uid:
-            self._notify(Change.DELETED, notified, notified)  # its own deletion was missed
+            self._notify(_DELETED, notified, notified)  # its own deletion was missed
         elif notified is not None:
-            self._notify(Change.DELETED, notified, snapshot, metadata, author=author)
+            self._notify(_DELETED, notified, snapshot, metadata, author=author)
 
     # --- full lists
 
@@ -195,11 +195,11 @@ class Cache(Indexer[T]):
         """Store the first list of an empty cache, without comparing it with stored states."""
         for snapshot in replace.snapshots:
             self._put(snapshot)
-        for snapshot in replace.snapshots:
+        for snapshot in replace.snapshots if self._handlers else ():
             if (
                 self._entries[snapshot.key].version == snapshot.version
             ):  # else a later page had it again
-                self._notify(Change.ADDED, None, snapshot, is_initial=is_initial)
+                self._deliver(Event(_ADDED, None, snapshot, self.kind, None, is_initial))
 
     def _list_known_keys(self, namespace: str) -> tuple[Key, ...]:
         keys = self._entries.keys() | self._notified.keys()
@@ -215,7 +215,7 @@ class Cache(Indexer[T]):
             self._clear_pending(key)
             self._drop(key)
         if notified is not None:
-            self._notify(Change.DELETED, notified, notified)
+            self._notify(_DELETED, notified, notified)
 
     # --- own writes
 
@@ -344,9 +344,7 @@ class Cache(Indexer[T]):
     ) -> None:
         if not self._handlers:
             return
-        event = Event(
-            change, old, new, self.kind, metadata=metadata, is_initial=is_initial, author=author
-        )
+        event = Event(change, old, new, self.kind, metadata, is_initial, author)
         if self._deferred_events is not None:
             self._deferred_events.append(event)
         else:

@@ -2,7 +2,8 @@
 
 import enum
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
@@ -17,48 +18,40 @@ class Change(enum.Enum):
     DELETED = "deleted"
 
 
-class Author(NamedTuple):
+class Author(msgspec.Struct, frozen=True, gc=False):
     """The author of a write: a controller, while it reconciled a key."""
 
     controller: str
     key: Key
 
 
-class Event:
+class Event(msgspec.Struct, eq=False, gc=False):
     """One change; handlers are notified after the cache has stored it.
 
     `old` is the state of the last notification; for a deletion `new` is the last state
     known. The metadata is decoded on first use: most handlers need only the key.
     """
 
-    __slots__ = ("_metadata", "author", "change", "is_initial", "key", "kind", "new", "old")
+    change: Change
+    old: Snapshot | None
+    new: Snapshot
+    kind: type[Object]
+    decoded: Metadata | None = None
+    """The metadata, if it is decoded already."""
+    is_initial: bool = False
+    author: Author | None = None
 
-    def __init__(
-        self,
-        change: Change,
-        old: Snapshot | None,
-        new: Snapshot,
-        kind: type[Object],
-        *,
-        metadata: Metadata | None = None,
-        is_initial: bool = False,
-        author: Author | None = None,
-    ) -> None:
-        self.change = change
-        self.key = new.key
-        self.old = old
-        self.new = new
-        self.kind = kind
-        self.is_initial = is_initial
-        self.author = author
-        self._metadata = metadata
+    @property
+    def key(self) -> Key:
+        """Namespace and name of the object."""
+        return self.new.key
 
     @property
     def metadata(self) -> Metadata:
         """The metadata of `new`."""
-        if self._metadata is None:
-            self._metadata = self.new.metadata
-        return self._metadata
+        if self.decoded is None:
+            self.decoded = self.new.metadata
+        return self.decoded
 
     def __repr__(self) -> str:
         return f"Event({self.change.value}, {self.kind.__name__} {self.key}, {self.new.version})"

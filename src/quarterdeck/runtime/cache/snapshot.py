@@ -152,7 +152,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def typed(self, kind: type[T]) -> T:
         """The object as a struct that remembers these bytes."""
-        return decode(kind, self.raw)
+        return decode(kind, self.data if self.packed_by is None else self.raw)
 
     def __repr__(self) -> str:
         return f"Snapshot({self.key}, version={self.version})"

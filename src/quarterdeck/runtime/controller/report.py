@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Object)
 
 def complete_status(ctx: Context[T], outcome: Outcome, controller: Controller[T]) -> bytes | None:
     """Complete the draft; returns the status to apply, None if nothing of ours changed."""
-    if isinstance(outcome, Conflicted):
+    if outcome.RESULT == "error" and isinstance(outcome, Conflicted):
         return None  # nothing is wrong with the object: the retry reads the newer version
     draft, ready = ctx.status, controller.ready
     if draft.is_discarded:
@@ -48,6 +48,9 @@ def _set_ready(ctx: Context[T], outcome: Outcome, ready: str) -> None:
     """Set the ready condition, unless a reconcile without a failure has set it itself."""
     draft, is_set = ctx.status, ctx.status.is_condition_set(ready)
     match outcome:
+        case Succeeded() | Requeued():  # first, as checks that fail cost most
+            if not is_set:
+                draft.set_condition(ready, TRUE, "Reconciled", "")
         case StalledOutcome() | TimedOut() | Failed() | Conflicted():
             draft.set_condition(ready, FALSE, outcome.reason, outcome.message)
             _record_new_failure(ctx, ready)
@@ -58,9 +61,6 @@ def _set_ready(ctx: Context[T], outcome: Outcome, ready: str) -> None:
             if not is_set:
                 text = f"waiting for {wait.kind.KIND.kind} {wait.key}"
                 draft.set_condition(ready, FALSE, "Waiting", text)
-        case Succeeded() | Requeued():
-            if not is_set:
-                draft.set_condition(ready, TRUE, "Reconciled", "")
         case _:
             assert_never(outcome)
 

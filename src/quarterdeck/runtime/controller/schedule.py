@@ -40,10 +40,10 @@ class Schedule:
         key = item.key
         self._wait_list.remove(key)
         match outcome:
+            case Succeeded() | StalledOutcome():  # first, as checks that fail cost most
+                self._queue.forget(key)
             case Conflicted() | TimedOut() | Failed():
                 self._retry(item, outcome)
-            case Succeeded() | StalledOutcome():
-                self._queue.forget(key)
             case Requeued(after_s, priority):
                 self._requeue(item, outcome, after_s, priority=priority)
             case Deferred(after_s=after_s):

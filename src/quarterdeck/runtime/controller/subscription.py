@@ -70,7 +70,8 @@ class Subscription:
 
         def handle(event: Event) -> None:
             author = event.author
-            if is_own_kind and author is not None and author == (name, event.key):
+            own_key = author.key if author is not None and author.controller == name else None
+            if is_own_kind and own_key is not None and own_key == event.key:
                 metrics.own_events.value += 1
                 return
             try:
@@ -88,7 +89,7 @@ class Subscription:
                 return
             priority = LOW_PRIORITY if event.is_initial else 0
             for key in keys:
-                if author is not None and author == (name, key):
+                if own_key is not None and own_key == key:
                     metrics.own_events.value += 1
                 else:
                     add(key, priority=priority, cause=Cause.of(event, label))

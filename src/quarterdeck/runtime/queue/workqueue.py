@@ -26,6 +26,8 @@ LOW_PRIORITY = -100
 """For objects of an initial list and for resyncs: live changes go first."""
 
 _KEPT_CAUSES = 4
+_READY, _HELD, _DELAYED = State.READY, State.HELD, State.DELAYED
+"""Looked up once: a look-up in an enum takes as long as three calls."""
 
 
 class QueueItem(msgspec.Struct, Generic[K], frozen=True):
@@ -89,7 +91,7 @@ class WorkQueue(Generic[K]):
     def due_at(self, key: K) -> float | None:
         """When a delayed key becomes ready; None if it has no delay."""
         item = self._items.get(key)
-        return item.ready_at if item is not None and item.state is State.DELAYED else None
+        return item.ready_at if item is not None and item.state is _DELAYED else None
 
     def next_delay_s(self) -> float | None:
         """Seconds until the first delayed key is ready; None if there is none."""
@@ -134,7 +136,7 @@ class WorkQueue(Generic[K]):
                 self._make_due(item, now)
             return True
         self._merge(item, priority, cause)
-        if item.state is State.DELAYED:
+        if item.state is _DELAYED:
             if after_s <= 0:
                 self._make_due(item, now)
             elif now + after_s < item.ready_at:
@@ -144,7 +146,7 @@ class WorkQueue(Generic[K]):
     def close(self) -> None:
         """Take no more keys; those due are still handed out, delayed ones are dropped."""
         self.closed = True
-        for key in [k for k, item in self._items.items() if item.state is State.DELAYED]:
+        for key in [k for k, item in self._items.items() if item.state is _DELAYED]:
             del self._items[key]
         self._delayed.clear()
 
@@ -166,8 +168,8 @@ class WorkQueue(Generic[K]):
         if self._observer is not None:
             self._observer.on_done(self._clock.monotonic() - started)
         item = self._items.get(key)
-        if item is not None and item.state is State.HELD:
-            item.state = State.READY
+        if item is not None and item.state is _HELD:
+            item.state = _READY
             self._held -= 1
             self.ready += 1
             self._ready_keys.push(item, self._clock.monotonic())
@@ -189,10 +191,10 @@ class WorkQueue(Generic[K]):
             item.causes = (*item.causes, cause)
         if priority <= item.priority:
             return
-        if item.state is not State.DELAYED and self._observer is not None:
+        if item.state is not _DELAYED and self._observer is not None:
             self._observer.on_priority_change(item.priority, priority)
         item.priority = priority
-        if item.state is State.READY and priority > item.rank:
+        if item.state is _READY and priority > item.rank:
             self._ready_keys.withdraw(item)
             item.rank = priority
             self._ready_keys.push(item, self._clock.monotonic())
@@ -206,7 +208,7 @@ class WorkQueue(Generic[K]):
 
     def _is_current(self, ready_at: float, item: Item[K]) -> bool:
         return (
-            item.state is State.DELAYED
+            item.state is _DELAYED
             and item.ready_at == ready_at
             and self._items.get(item.key) is item
         )
@@ -224,10 +226,10 @@ class WorkQueue(Generic[K]):
         if self._observer is not None:
             self._observer.on_add(item.priority)
         if item.key in self._processing:
-            item.state = State.HELD
+            item.state = _HELD
             self._held += 1
         else:
-            item.state = State.READY
+            item.state = _READY
             self.ready += 1
             self._ready_keys.push(item, now)
 

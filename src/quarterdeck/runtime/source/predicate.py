@@ -14,7 +14,7 @@ Predicate = Callable[[Event], bool]
 
 def generation_changed(event: Event) -> bool:
     """True if the generation changed or deletion began, and for kinds without a generation."""
-    if event.change is not Change.MODIFIED or event.old is None:
+    if event.old is None or event.change is not Change.MODIFIED:
         return True
     if event.new.generation != event.old.generation or event.new.generation == 0:
         return True
@@ -25,21 +25,21 @@ def generation_changed(event: Event) -> bool:
 
 def labels_changed(event: Event) -> bool:
     """True if labels changed, and for every creation and deletion."""
-    if event.change is not Change.MODIFIED or event.old is None:
+    if event.old is None or event.change is not Change.MODIFIED:
         return True
     return (event.metadata.labels or {}) != event.old.labels
 
 
 def annotations_changed(event: Event) -> bool:
     """True if annotations changed, and for every creation and deletion."""
-    if event.change is not Change.MODIFIED or event.old is None:
+    if event.old is None or event.change is not Change.MODIFIED:
         return True
     return (event.metadata.annotations or {}) != (event.old.metadata.annotations or {})
 
 
 def finalizers_changed(event: Event) -> bool:
     """True if finalizers changed, and for every creation and deletion."""
-    if event.change is not Change.MODIFIED or event.old is None:
+    if event.old is None or event.change is not Change.MODIFIED:
         return True
     return (event.metadata.finalizers or ()) != (event.old.metadata.finalizers or ())
 
@@ -53,7 +53,7 @@ def resource_version_changed(event: Event) -> bool:
 
 def desired_state_changed(event: Event) -> bool:
     """True if spec, labels, annotations or finalizers changed: the default of controllers."""
-    if event.change is not Change.MODIFIED or event.old is None:
+    if event.old is None or event.change is not Change.MODIFIED:
         return True
     if event.new.generation != event.old.generation or event.new.generation == 0:
         return True
