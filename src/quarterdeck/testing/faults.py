@@ -12,7 +12,7 @@ from typing import Any
 from quarterdeck.client.errors import ConnectionFailed
 from quarterdeck.client.intercept import Call, Intercept
 from quarterdeck.kit.clock import Clock
-from quarterdeck.wire.status import ApiError, Expired, from_status
+from quarterdeck.wire.status import ApiError, Conflict, Expired, from_status
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 
@@ -21,7 +21,7 @@ def fail(verb: str, code: int, *, resource: str = "", times: int | None = 1) -> 
     """Calls fail with this status; the server does not receive them."""
 
     async def replace(call: Call) -> Any:
-        raise _build_error(code)
+        raise build_error(code, verb)
 
     return Intercept(verb, replace, resource=resource, times=times)
 
@@ -97,7 +97,7 @@ def chaos(seed: int, probability: float) -> list[Intercept]:
                 await call.proceed()
                 raise ConnectionFailed("the reply was lost")
             case code:
-                raise _build_error(int(code))
+                raise build_error(int(code), call.verb)
 
     return [Intercept(verb, inject) for verb in VERBS]
 
@@ -126,7 +126,11 @@ async def _freeze(lines: AsyncIterator[bytes], after: int) -> AsyncIterator[byte
         yield line
 
 
-def _build_error(code: int) -> ApiError:
+def build_error(code: int, verb: str) -> ApiError:
+    """The error that the API server answers to a verb with this code."""
     if code == 410:
         return Expired("too old resource version (injected)")
-    return from_status({"message": f"injected failure {code}", "code": code}, code)
+    text = f"injected failure {code}"
+    if code == 409 and verb != "create":
+        return Conflict(text)
+    return from_status({"message": text, "code": code}, code)

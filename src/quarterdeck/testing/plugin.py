@@ -118,7 +118,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Close the `client` of a test on the event loop it was used on."""
     for item in items:
         if isinstance(item, pytest.Function) and _uses_plugin_client(item):
-            item.obj = _close_client_after(item.obj)
+            item.obj = _close_client_after(item)
 
 
 def _uses_plugin_client(item: pytest.Function) -> bool:
@@ -129,13 +129,14 @@ def _uses_plugin_client(item: pytest.Function) -> bool:
     return bool(definitions) and inspect.unwrap(definitions[-1].func).__module__ == __name__
 
 
-def _close_client_after(test: Any) -> Any:
+def _close_client_after(item: pytest.Function) -> Any:
+    """The test, which closes `client` at its end; another fixture may have asked for it."""
+    test = item.obj
+
     @functools.wraps(test)
     async def closing(**arguments: Any) -> None:
-        if "client" not in arguments:
-            await test(**arguments)
-            return
-        async with arguments["client"]:
+        client: Any = item.funcargs["client"]
+        async with client:
             await test(**arguments)
 
     return closing

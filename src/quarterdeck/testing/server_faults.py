@@ -15,11 +15,12 @@ from collections.abc import Awaitable, Callable
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.testing.faults import build_error
 from quarterdeck.testing.faulty_stream import FaultyWriter, break_stream, close_connection
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import ApiError, Expired, from_status
+from quarterdeck.wire.status import ApiError
 
 Answer = http.Response | http.StreamResponse
 Proceed = Callable[[], Awaitable[Answer]]
@@ -120,7 +121,7 @@ def answer(
     """The server answers with an error and does not handle the request."""
 
     async def inject(proceed: Proceed) -> Answer:
-        return _build_failure(code, retry_after_s)
+        return _build_failure(build_error(code, verb), retry_after_s)
 
     return ServerRule(verb, inject, resource=resource, times=times)
 
@@ -200,7 +201,8 @@ def chaos(seed: int, probability: float) -> ServerRule:
         if fault == "before":
             close_connection()
         if fault in ("429", "500"):
-            return _build_failure(int(fault), 0 if fault == "429" else None)
+            error = build_error(int(fault), ANY_VERB)
+            return _build_failure(error, 0 if fault == "429" else None)
         reply = await proceed()
         if isinstance(reply, http.StreamResponse):
             return break_stream(reply, lines, rng.choice((FaultyWriter.TEAR, FaultyWriter.EXPIRE)))
@@ -219,13 +221,8 @@ def _break_watch(reply: Answer, after_lines: int, fault: str) -> Answer:
     return reply
 
 
-def _build_failure(code: int, retry_after_s: int | None) -> http.Response:
-    error: ApiError = (
-        Expired("too old resource version (injected)")
-        if code == 410
-        else from_status({"message": f"injected failure {code}", "code": code}, code)
-    )
+def _build_failure(error: ApiError, retry_after_s: int | None) -> http.Response:
     headers = [("content-type", "application/json")]
     if retry_after_s is not None:
         headers.append(("retry-after", str(retry_after_s)))
-    return http.Response(code, headers, error.encode())
+    return http.Response(error.code, headers, error.encode())

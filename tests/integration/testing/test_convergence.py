@@ -17,8 +17,14 @@ class CrateSpec(Struct, frozen=True, kw_only=True):
     items: tuple[str, ...] = ()
 
 
+class Start(Struct, frozen=True, kw_only=True):
+    number: int = 0
+    cause: str = ""
+
+
 class CrateStatus(Struct, frozen=True, kw_only=True):
     count: int = 0
+    starts: tuple[Start, ...] = ()
 
 
 class Crate(Object, frozen=True, kw_only=True):
@@ -93,7 +99,8 @@ async def test_what_may_differ_is_ignored() -> None:
         start = next(starts)
 
         async def count_starts(crate: Crate, ctx: Context[Crate]) -> None:
-            ctx.status.set(count=start)
+            entries = (Start(number=start, cause="first"), Start(number=start, cause="second"))
+            ctx.status.set(count=start, starts=entries)
 
         return [Controller(reconcile=count_starts, for_=Crate)]
 
@@ -105,9 +112,11 @@ async def test_what_may_differ_is_ignored() -> None:
             controllers, fill, definitions=[Crate], compare=[Crate], seeds=(), ignore=ignore
         )
 
-    with pytest.raises(AssertionError, match=r'\n-    "count": \d+\n\+    "count": \d+'):
+    with pytest.raises(AssertionError, match=r'\n-    "count": \d+,?\n\+    "count": \d+'):
         await check()
-    await check(".status.count")
+    with pytest.raises(AssertionError, match=r'\n-        "number": \d+\n\+        "number": \d+'):
+        await check(".status.count")
+    await check(".status.count", ".status.starts.number", ".status.absent.number")
     with pytest.raises(ValueError, match="invalid path"):
         await check(".status..count")
 

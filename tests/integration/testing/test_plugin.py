@@ -1,4 +1,4 @@
-"""The report of a failed test, in a pytest of its own."""
+"""Fixtures, markers and reports of the plugin, some in a pytest of its own."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from quarterdeck.meta.selectors import LabelSelector
 from quarterdeck.testing import eventually
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis")
-TEST = """
+FAILING = """
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.runtime import Controller, Manager
@@ -37,18 +37,60 @@ async def test_it(client):
 """
 
 
+INDIRECT = """
+import pytest
+
+
+@pytest.fixture
+def other(client):
+    closed, close = [], client.aclose
+
+    async def observe():
+        closed.append(client)
+        await close()
+
+    client.aclose = observe
+    yield client
+    assert closed == [client]
+
+
+async def test_it(other):
+    assert "gitVersion" in await other.version()
+"""
+MARKED = """
+import pytest
+
+
+@pytest.mark.asyncio
+async def test_it():
+    raise AssertionError("ran without pytest-asyncio")
+"""
+
+
+def run_pytest(folder: Path, test: str) -> "subprocess.CompletedProcess[str]":
+    """Run a file of tests with this plugin and no configuration."""
+    (folder / "test_it.py").write_text(test)
+    command = [*PYTEST, "-c", "/dev/null", "."]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
 def test_a_failed_test_shows_why_its_reconcile_failed(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(TEST)
-    done = subprocess.run(
-        [*PYTEST, "-c", "/dev/null", "."],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_pytest(tmp_path, FAILING)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Operator warnings and errors" in done.stdout
     assert "alice may not create widgets" in done.stdout
+
+
+def test_the_client_is_closed_if_only_a_fixture_uses_it(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, INDIRECT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_test_with_the_marker_of_another_plugin_is_left_to_it(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, MARKED)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "async def functions are not natively supported" in done.stdout
+    assert "ran without pytest-asyncio" not in done.stdout.partition("short test summary")[2]
 
 
 @pytest.mark.cluster(simulate_workloads=True)
@@ -68,15 +110,9 @@ async def test_the_marker_gives_options_to_the_cluster(client: Client) -> None:
 
 
 def test_an_unknown_option_of_the_marker_is_named(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(
-        "import pytest\n\n\n@pytest.mark.cluster(simulate=True)\ndef test_it(cluster):\n    ...\n"
-    )
-    done = subprocess.run(
-        [*PYTEST, "-c", "/dev/null", "."],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_pytest(
+        tmp_path,
+        "import pytest\n\n\n@pytest.mark.cluster(simulate=True)\ndef test_it(cluster):\n    ...\n",
     )
     assert done.returncode != 0
     assert "unknown option 'simulate' of pytest.mark.cluster" in done.stdout + done.stderr

@@ -7,12 +7,20 @@ import pytest
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, ConnectionFailed
-from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.kit import http
+from quarterdeck.meta.objects import ObjectMeta, replace
 from quarterdeck.testing import server_faults as faults
 from quarterdeck.testing.background import BackgroundCluster
 from quarterdeck.testing.server_faults import ServerFaults
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import AlreadyExists, ApiError, Expired, InternalError
+from quarterdeck.wire.status import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    Expired,
+    InternalError,
+)
 
 CONFIG = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"x": "1"})
 
@@ -25,6 +33,16 @@ async def test_an_answer_replaces_the_request(code: int) -> None:
             await cluster.client.create(CONFIG)
         assert caught.value.code == code
         await cluster.client.create(CONFIG)  # only once, and nothing was done before
+
+
+async def test_409_is_a_conflict_unless_something_is_created() -> None:
+    rules = ServerFaults(faults.answer("create", 409), faults.answer("patch", 409))
+    async with Cluster(faults=rules) as cluster:
+        with pytest.raises(AlreadyExists):
+            await cluster.client.create(CONFIG)
+        created = await cluster.client.create(CONFIG)
+        with pytest.raises(Conflict):
+            await cluster.client.update(replace(created, data={"x": "2"}))
 
 
 async def test_429_is_tried_again_after_the_time_it_names() -> None:
@@ -105,6 +123,26 @@ async def test_an_expired_watch_says_so_in_the_stream() -> None:
         await cluster.client.create(CONFIG)
         with pytest.raises(Expired):
             await watched(cluster.client, 9)
+
+
+async def test_a_watch_that_is_refused_stays_as_it_is() -> None:
+    rules = ServerFaults(faults.cut_watch(0))
+    async with Cluster(faults=rules) as cluster:
+        with pytest.raises(BadRequest, match="found '!'"):
+            async with cluster.client.watch(
+                ConfigMap, "default", ListOptions(label_selector="!!")
+            ) as events:
+                await anext(events)
+        assert rules.rules[0].injected == 1
+
+
+async def test_options_that_cannot_be_parsed_are_those_of_a_list() -> None:
+    rules = ServerFaults(faults.answer("list", 503))
+    async with Cluster(faults=rules) as cluster:
+        url = f"{cluster.url}/api/v1/namespaces/default/configmaps?limit=many"
+        async with http.Client() as client:
+            assert (await client.request("GET", url)).status == 503
+            assert (await client.request("GET", url)).status == 400
 
 
 async def outcomes(seed: int) -> list[str]:

@@ -134,6 +134,14 @@ def test_a_scenario_that_can_never_end_is_reported() -> None:
         simulate(scenario, seeds=[4])
 
 
+def test_a_deadlock_is_reported_at_once() -> None:
+    async def scenario(world: World) -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(SimulationFailed, match="deadlock: every task is waiting"):
+        simulate(scenario, seeds=[4])
+
+
 def test_idle_connections_end_whatever_moment_they_began() -> None:
     """0.005 + 30 - 30 is less than 0.005: a sweep that subtracts would never find it due."""
 

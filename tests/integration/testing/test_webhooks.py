@@ -1,6 +1,7 @@
 """Webhooks that tests play themselves."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -89,3 +90,32 @@ async def test_subresources_of_groups_are_named_as_kubectl_does(
         made["status"] = {"observedGeneration": 1}
         await deployments.subresource("status").update(made)
         assert [each["subResource"] for each in webhook.requests] == ["status"]
+
+
+async def test_a_webhook_is_asked_again_after_another_one_changed_the_object(
+    client: Client, namespace: str
+) -> None:
+    def add_label(name: str) -> Callable[[Object], list[Object]]:
+        def decide(request: Object) -> list[Object]:
+            labels = request["object"]["metadata"].get("labels", {}) | {name: "yes"}
+            return [{"op": "add", "path": "/metadata/labels", "value": labels}]
+
+        return decide
+
+    again = WebhookSettings(mutating=True, reinvoked=True)
+    async with (
+        AdmissionWebhook(client, "configmaps", add_label("a"), again, name="a") as first,
+        AdmissionWebhook(
+            client, "configmaps", add_label("b"), WebhookSettings(mutating=True), name="b"
+        ) as second,
+    ):
+        made = await client.resource(MAPS).create(config_map("c"), namespace)
+        assert made["metadata"]["labels"] == {"a": "yes", "b": "yes"}
+        assert (len(first.requests), len(second.requests)) == (2, 1)
+        assert first.requests[1]["object"]["metadata"]["labels"] == {"a": "yes", "b": "yes"}
+
+
+async def test_a_webhook_may_be_deleted_before_it_ends(client: Client, namespace: str) -> None:
+    async with AdmissionWebhook(client, "configmaps", lambda request: "frozen", name="gone"):
+        await client.resource(HOOKS).delete("gone")
+        await client.resource(MAPS).create(config_map("a"), namespace)
