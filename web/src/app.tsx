@@ -70,7 +70,8 @@ function Shell({ session }: { session: Session }) {
   useEffect(() => setMenuOpen(false), [place.path]);
   useEffect(() => {
     const page = PAGES.find((each) => each.path !== "/" && place.path.startsWith(each.path));
-    document.title = [place.parts.at(-1), page?.label, "Quarterdeck"].filter((each, i, all) => each && all.indexOf(each) === i).join(" · ");
+    const name = page && place.parts.length === 1 ? "" : place.parts.at(-1);
+    document.title = [name, page?.label, "Quarterdeck"].filter(Boolean).join(" · ");
   }, [place.path]);
   return (
     <div class="shell" data-menu={isMenuOpen ? "open" : "closed"}>

@@ -21,6 +21,46 @@ def test_objects_appear_and_go_by_themselves(page: Page, demo: Demo) -> None:
     expect(page.get_by_role("link", name="made-elsewhere")).to_have_count(0)
 
 
+def test_what_cannot_work_is_listed_with_its_cause(page: Page, demo: Demo) -> None:
+    fleets = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/fleets"
+    sources = "/apis/clusterpulse.io/v1alpha1/namespaces/default/metricsources"
+    fleet = {
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
+        "kind": "Fleet",
+        "metadata": {"name": "no-image"},
+        "spec": {"replicas": 1, "image": "absent", "selector": {"app": "no-image"}},
+    }
+    source = {
+        "apiVersion": "clusterpulse.io/v1alpha1",
+        "kind": "MetricSource",
+        "metadata": {"name": "no-field"},
+        "spec": {
+            "source": {"apiVersion": "v1", "kind": "Pod"},
+            "fields": [{"name": "a", "path": ".spec.nodeName"}],
+            "computed": [{"name": "b", "expression": "a + c"}],
+        },
+    }
+    demo.call("POST", fleets, fleet)
+    demo.call("POST", sources, source)
+    page.goto(demo.url)
+    for name, cause in (("no-image", "'absent' not found"), ("no-field", "unknown field 'c'")):
+        link = page.get_by_role("link", name=f"default/{name}")
+        item = page.get_by_role("listitem").filter(has=link)
+        expect(item).to_contain_text(cause)
+    demo.call("DELETE", f"{fleets}/no-image")
+    demo.call("DELETE", f"{sources}/no-field")
+
+
+def test_titles_name_the_view_and_the_object_once(page: Page, demo: Demo) -> None:
+    for path, title in (
+        ("/", "Quarterdeck"),
+        ("/clusters", "Clusters · Quarterdeck"),
+        ("/clusters/demo-east", "demo-east · Clusters · Quarterdeck"),
+    ):
+        page.goto(f"{demo.url}{path}")
+        expect(page).to_have_title(title)
+
+
 def test_a_lost_connection_is_shown_and_what_was_missed_arrives(page: Page, demo: Demo) -> None:
     page.goto(f"{demo.url}/objects/core/v1/configmaps")
     expect(page.get_by_text("Live", exact=True)).to_be_visible()

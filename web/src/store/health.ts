@@ -27,10 +27,15 @@ export function assess(object: KubeObject): Health {
   const status = object.status as { phase?: string; message?: string; health?: string } | undefined;
   const conditions = conditionsOf(object);
   const main = MAIN.map((type) => conditions.find((each) => each.type === type)).find(Boolean);
+  const stalled = conditions.find((each) => each.type === "Progressing" && each.status === "False" && BAD_REASON.test(each.reason ?? ""));
   const phase = status?.phase ?? "";
   const since = main?.lastTransitionTime ?? created;
   const message = main?.message || status?.message || "";
   if (BAD_PHASES.has(phase)) return { level: "bad", label: phase, message, since };
+  if (stalled && (!main || main.status === "True")) {
+    const level = main ? "warn" : "bad"; // what runs still runs, but a change does not arrive
+    return { level, label: stalled.reason ?? "Stalled", message: stalled.message ?? "", since: stalled.lastTransitionTime ?? created };
+  }
   if (main) {
     if (main.status === "True") return { level: "ok", label: OK_PHASES.has(phase) ? phase : main.type, message, since };
     const reason = main.reason ?? "";

@@ -32,6 +32,7 @@ export function Overview() {
   const claims = useObjects(KINDS.MachineClaim);
   const hypervisors = useObjects(KINDS.HypervisorCluster);
   const experiments = useObjects<Experiment>(KINDS.Experiment);
+  const sources = useObjects(KINDS.MetricSource);
   const all = [
     ...clusters.map((cluster): Attention => ({
       key: `cluster ${cluster.name}`,
@@ -66,6 +67,7 @@ export function Overview() {
       [KINDS.MachineClaim, claims] as const,
       [KINDS.HypervisorCluster, hypervisors] as const,
       [KINDS.Experiment, experiments] as const,
+      [KINDS.MetricSource, sources] as const,
     ].flatMap(([kind, live]) => list(kind, live as Live<KubeObject>)),
   ];
   const attention = all.filter(({ health }) => health.level === "bad" || health.level === "warn");
