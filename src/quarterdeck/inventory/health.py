@@ -89,7 +89,7 @@ def assess_health(seen: Observation, thresholds: Thresholds) -> Verdict:
     reachable = _assess_reachability(seen)
     nodes, operators = (
         _assess_nodes(seen.nodes, thresholds),
-        _assess_operators(seen.cluster_operators),
+        _assess_operators(seen),
     )
     fresh = _assess_freshness(seen)
     findings = (reachable, nodes, operators, fresh)
@@ -158,7 +158,11 @@ def _compute_shares(
     )
 
 
-def _assess_operators(operators: Sequence[ClusterOperatorFacts]) -> Finding:
+def _assess_operators(seen: Observation) -> Finding:
+    operators = seen.cluster_operators
+    if seen.nodes is None and not operators:
+        text = "ClusterOperators were not read yet"
+        return Finding(UNKNOWN, "NotCollected", text, Health.HEALTHY)
     if not operators:
         return Finding(
             TRUE, "NoClusterOperators", "the cluster has no ClusterOperators", Health.HEALTHY

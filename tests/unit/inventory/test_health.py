@@ -109,3 +109,10 @@ def test_a_verdict_is_never_better_than_its_worst_finding(
     is_fine = not fails and not down and not operators and age_s <= 90
     assert (verdict.health is Health.HEALTHY) == is_fine
     assert msgspec.to_builtins(verdict)
+
+
+def test_a_cluster_that_was_never_read_is_not_said_to_have_no_operators() -> None:
+    unread = assess_health(Observation(failure="refused"), Thresholds())
+    found = unread.operators_healthy
+    assert (found.status, found.reason) == ("Unknown", "NotCollected")
+    assert assess_health(observe(node("a")), Thresholds()).operators_healthy.status == "True"

@@ -73,7 +73,7 @@ class RegistryConnectionStatus(Struct, frozen=True, kw_only=True):
     available: bool = msgspec.field(default_factory=bool)
     """Whether the registry answers."""
     last_check_time: Time = ""
-    """When it was last checked."""
+    """When it was last checked; up to five minutes behind while nothing changes."""
     response_time: Annotated[Int64, Schema(minimum=0)] = 0
     """Milliseconds until the answer began."""
     message: str = ""

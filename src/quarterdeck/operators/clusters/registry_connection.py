@@ -1,6 +1,8 @@
 """The reconciler of RegistryConnection: checks a registry, stores and reports the result."""
 
 import base64
+import math
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -37,6 +39,8 @@ _DOCKER_CONFIG = ".dockerconfigjson"
 _DOCKER_HUB = ("index.docker.io", "registry-1.docker.io")
 """Hosts that mean docker.io: `docker login` writes one of them, images name another."""
 _RETRY_DELETION_S = 10.0
+_CHECK_STEP_S = 300
+"""How old lastCheckTime may get while nothing else changes, so that most checks write nothing."""
 
 RegistryContext = Context[RegistryConnection]
 
@@ -143,7 +147,7 @@ class Registries:
         note: str,
         ctx: RegistryContext,
     ) -> None:
-        """Set the status; response time and counts only if they changed enough."""
+        """Set the status; times and counts only if they changed enough, or are old."""
         before = ctx.obj.status
         reason, message = explain(found, facts, health)
         if note:
@@ -158,6 +162,7 @@ class Registries:
         is_new = any(getattr(before, name) != value for name, value in values.items())
         is_new = is_new or plan.is_time_changed(before.response_time, facts.response_time)
         is_new = is_new or plan.is_count_changed(before.repository_count, facts.repository_count)
+        is_new = is_new or _compute_age_s(before.last_check_time, ctx.now()) >= _CHECK_STEP_S
         if is_new or _drop_time(before.message) != _drop_time(message):
             values["message"] = message
             values["response_time"] = facts.response_time
@@ -221,6 +226,10 @@ def explain(found: RegistryReport, facts: RegistryFacts, health: Health) -> tupl
     count = f", {facts.repository_count} repositories" if facts.repository_count else ""
     note = f"; {found.note}" if found.note else ""
     return Reason.HEALTHY, f"Registry is healthy {took}{count}{note}"
+
+
+def _compute_age_s(time: str, now: datetime) -> float:
+    return (now - rfc3339.parse(time)).total_seconds() if time else math.inf
 
 
 def _drop_time(message: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from quarterdeck.apis.clusterpulse.v1alpha1 import RegistryConnection
 from quarterdeck.apis.core.config import Secret as KubeSecret
 from quarterdeck.hubstate.registry_writes import RegistryFacts
+from quarterdeck.kit import rfc3339
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.clusters.ports import RegistryAddress, RegistryCheck, RegistryReport
 
@@ -114,6 +115,16 @@ async def test_small_differences_do_not_write_the_status(world: Make) -> None:
             fake.change(response_time=1500)
             await w.advance(30)
             assert (await _registry(w, "healthy")).status.response_time == 1500
+
+
+async def test_the_time_of_the_last_check_is_at_most_five_minutes_old(world: Make) -> None:
+    async with world() as w:
+        await _create(w, monitoring={"interval": 30})
+        async with w.operator(registry=Fake()):
+            before = (await _registry(w, "healthy")).status.last_check_time
+            await w.advance(331)
+            after = (await _registry(w, "healthy")).status.last_check_time
+            assert (rfc3339.parse(after) - rfc3339.parse(before)).total_seconds() >= 300
 
 
 async def test_credentials_come_from_the_secret_and_their_change_is_noticed(world: Make) -> None:
