@@ -99,7 +99,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Refuse the arguments; the caller prints the line."""
-        raise UsageError(f"{message}; see {self.prog} --help")
+        hint = self._suggest_flag(message)
+        raise UsageError(f"{message}{hint or f'; see {self.prog} --help'}")
+
+    def _suggest_flag(self, message: str) -> str:
+        """The flag that the first unknown one was probably meant to be."""
+        head, _, rest = message.partition("unrecognized arguments: ")
+        flag = rest.partition(" ")[0].partition("=")[0]
+        if head or not flag.startswith("--"):
+            return ""
+        from quarterdeck.kit.similar import suggest
+
+        return suggest(flag, [each for each in self._option_string_actions if each[:2] == "--"])
 
 
 def read_parameters(function: Callable[..., Any]) -> Iterator[Parameter]:

@@ -81,6 +81,20 @@ def test_conditions_are_a_table_and_labels_have_a_line_each() -> None:
     ]
 
 
+def test_events_of_one_second_are_in_the_order_they_were_written() -> None:
+    def build_event(reason: str, version: str) -> dict[str, Any]:
+        return {
+            "metadata": {"name": reason, "resourceVersion": version},
+            "involvedObject": {"uid": "u"},
+            "reason": reason,
+            "lastTimestamp": "2026-01-01T00:00:00Z",
+        }
+
+    document = {"kind": "Pod", "metadata": {"name": "p", "uid": "u"}}
+    told = format_description(document, [build_event("Second", "10"), build_event("First", "9")])
+    assert told.index("First") < told.index("Second")
+
+
 def test_cluster_scoped_objects_are_described(
     kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

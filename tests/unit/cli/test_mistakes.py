@@ -20,6 +20,13 @@ ROOT = Path(__file__).parents[3]
             id="group",
         ),
         pytest.param(["zzzzzz"], "see quarterdeck --help", id="nothing similar"),
+        pytest.param(
+            ["get", "pods", "--namespce", "x"],
+            'unrecognized arguments: --namespce x; did you mean "--namespace"?',
+            id="flag",
+        ),
+        pytest.param(["up", "--data_dir=x"], 'did you mean "--data-dir"?', id="flag with a value"),
+        pytest.param(["get", "pods", "--zzzzzz"], "see quarterdeck get --help", id="strange flag"),
     ],
 )
 def test_a_mistyped_command_is_answered_in_one_line(
@@ -29,6 +36,15 @@ def test_a_mistyped_command_is_answered_in_one_line(
     told = capsys.readouterr().err
     assert words in told
     assert told.count("\n") == 1
+
+
+def test_a_mistake_in_an_expression_is_shown_by_its_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["cel", "1 +"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("quarterdeck cel: line 1, column 4: Syntax error: mismatched input")
+    assert "|" not in told and "^" not in told
 
 
 def test_manifests_without_crds_keep_the_objects_of_users(

@@ -96,8 +96,7 @@ def test_help_shows_flags_defaults_and_environment(capsys: pytest.CaptureFixture
     ("arguments", "word"),
     [
         pytest.param([], "WALL", id="required"),
-        pytest.param(["north", "--colour", "red"], "--colour", id="unknown flag"),
-        pytest.param(["north", "--lay", "3"], "--lay", id="abbreviated flag"),
+        pytest.param(["north", "--zebra", "red"], "--zebra", id="unknown flag"),
         pytest.param(["north", "-c", "green"], "'green' must be one of red, blue", id="choice"),
         pytest.param(["north", "--layers", "x"], "'x' is not a number", id="number"),
         pytest.param(["north", "--layers", "0"], "0 must be at least 1", id="minimum"),
@@ -111,6 +110,15 @@ def test_bad_arguments_are_one_line_that_names_the_help(
     line = capsys.readouterr().err
     assert word in line and line.count("\n") == 1
     assert line.endswith("; see quarterdeck paint --help\n")
+
+
+@pytest.mark.parametrize(("flag", "meant"), [("--colour", "--color"), ("--lay", "--layers")])
+def test_a_mistyped_or_abbreviated_flag_is_refused_with_the_one_that_was_meant(
+    flag: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.execute(Command(paint), "quarterdeck paint", ["north", flag, "3"]) == 2
+    line = capsys.readouterr().err
+    assert line.endswith(f'unrecognized arguments: {flag} 3; did you mean "{meant}"?\n')
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
 from quarterdeck.cli.flags import ReportForm, ReportOutput
 from quarterdeck.cli.parameters import Argument, Option
+
+if TYPE_CHECKING:
+    from quarterdeck.cel.errors import CelError
 
 
 def cel(
@@ -34,7 +37,7 @@ def cel(
         found = explain(expression, _read_document(filename))
     except CelError as error:
         hint = "" if filename or "self" not in expression else "; bind self with --filename"
-        raise CommandError(f"{error}{hint}", FAILED) from error
+        raise CommandError(f"{_format_error(error)}{hint}", FAILED) from error
     if output is not ReportForm.TABLE:
         print(format_report(found, output))
         return
@@ -43,6 +46,17 @@ def cel(
 
 
 COMMAND = Command(cel)
+
+
+def _format_error(error: "CelError") -> str:
+    """An error on one line: the marked source of `str(error)` needs several."""
+    from quarterdeck.cel.errors import CompileError
+
+    if not isinstance(error, CompileError):
+        return str(error)
+    return "; ".join(
+        f"line {each.line}, column {each.column}: {each.message}" for each in error.issues
+    )
 
 
 def _read_document(filename: str) -> object:

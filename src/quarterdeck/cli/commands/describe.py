@@ -151,13 +151,13 @@ def _hide_values(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _format_events(document: dict[str, Any], events: list[dict[str, Any]]) -> list[str]:
-    from quarterdeck.cli.commands.events import build_row, get_time
+    from quarterdeck.cli.commands.events import build_row, get_order
 
     uid = document["metadata"].get("uid")
     own = [each for each in events if (each.get("involvedObject") or {}).get("uid") == uid]
     if not own:
         return ["Events:       none"]
-    rows = [build_row(each) for each in sorted(own, key=get_time)]
+    rows = [build_row(each) for each in sorted(own, key=get_order)]
     return _format_table("Events", _EVENT_COLUMNS, [[*row[:3], *row[4:]] for row in rows])
 
 

@@ -40,7 +40,7 @@ async def events(
         listed = await with_progress(resource.list(where), "reading events")
     found = [
         each
-        for each in sorted(listed, key=_get_order)
+        for each in sorted(listed, key=get_order)
         if (not about or is_about(each, kind, name))
         and (not warnings or each.get("type") == "Warning")
     ][-limit:]
@@ -59,7 +59,7 @@ async def events(
 COMMAND = Command(events, only_reads=True)
 
 
-def _get_order(event: dict[str, Any]) -> tuple[str, int]:
+def get_order(event: dict[str, Any]) -> tuple[str, int]:
     """The time of an event; of those in the same second the one written last comes last."""
     version = event["metadata"].get("resourceVersion", "")
     return get_time(event)[:19], int(version) if version.isdecimal() else 0
