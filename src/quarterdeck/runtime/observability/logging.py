@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 ROOT = "quarterdeck"
+_OWN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"fields", "taskName"}
+"""Attributes of a record that are not fields; those of `extra` are."""
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "warn": 30, "error": 40, "critical": 50}
 
 
@@ -72,7 +74,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        line |= _get_trace_fields() | getattr(record, "fields", {})
+        line |= _get_fields(record)
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         import json  # loaded with the first line
@@ -86,8 +88,8 @@ class ConsoleFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """`12:00:00.000 info  message  key=value`."""
         clock = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
-        fields = _get_trace_fields() | getattr(record, "fields", {})
-        text = " ".join(f"{name}={_format_value(value)}" for name, value in fields.items())
+        fields = _get_fields(record).items()
+        text = " ".join(f"{name}={_format_value(value)}" for name, value in fields)
         line = f"{clock} {record.levelname.lower():<7} {record.getMessage()}  {text}".rstrip()
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
@@ -96,11 +98,17 @@ class ConsoleFormatter(logging.Formatter):
 
 def _format_value(value: object) -> str:
     text = str(value)
-    if text and not any(c in text for c in ' "=\n'):
+    if text.isprintable() and text and not any(c in text for c in ' "='):
         return text
     import json
 
     return json.dumps(text)
+
+
+def _get_fields(record: logging.LogRecord) -> dict[str, object]:
+    """The fields of a line: of the trace, of a `Logger`, and the `extra` of plain loggers."""
+    extra = {name: value for name, value in vars(record).items() if name not in _OWN_ATTRIBUTES}
+    return _get_trace_fields() | getattr(record, "fields", {}) | extra
 
 
 def _get_trace_fields() -> dict[str, object]:

@@ -46,6 +46,21 @@ def test_console_logs_are_one_line_for_people() -> None:
     assert line.endswith('info    hello  a=1 b="two words"')
 
 
+def test_extra_of_a_plain_logger_is_in_the_line(logs: io.StringIO) -> None:
+    extra = {"peer": "10.0.0.1", "count": 2}
+    standard_logging.getLogger("quarterdeck.server").warning("refused", extra=extra)
+    line = msgspec.json.decode(logs.getvalue())
+    assert line.keys() == {"time", "level", "logger", "message", "peer", "count"}
+    assert (line["peer"], line["count"]) == ("10.0.0.1", 2)
+    record = standard_logging.makeLogRecord({"msg": "refused", **extra})
+    assert logging.ConsoleFormatter().format(record).endswith("refused  peer=10.0.0.1 count=2")
+
+
+def test_console_logs_hold_no_control_characters_of_values() -> None:
+    record = standard_logging.makeLogRecord({"msg": "refused", "reason": "\x1b[2J"})
+    assert logging.ConsoleFormatter().format(record).endswith('reason="\\u001b[2J"')
+
+
 def test_logs_configured_again_go_to_the_new_stream_alone(logs: io.StringIO) -> None:
     second = io.StringIO()
     logging.configure("info", form="console", stream=second)
