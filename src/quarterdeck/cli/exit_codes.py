@@ -35,10 +35,10 @@ def translate(error: BaseException) -> tuple[int, str]:
 
     from quarterdeck.app.errors import Interrupted, NotConfigured, SettingError, StartError
     from quarterdeck.cli.parameters import UsageError
-    from quarterdeck.client.errors import ClientError
+    from quarterdeck.client.errors import ClientError, ConnectionFailed, UntrustedServer
     from quarterdeck.meta.objects import DecodeError
     from quarterdeck.storage.errors import DiskFull
-    from quarterdeck.wire.status import ApiError
+    from quarterdeck.wire.status import ApiError, Unauthorized
 
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -51,8 +51,14 @@ def translate(error: BaseException) -> tuple[int, str]:
             return FAILED, str(error)
         case StartError():
             return REFUSED, str(error)
+        case ConnectionFailed() if not isinstance(error, UntrustedServer):
+            fix = "check that the server runs, or choose another with --kubeconfig or --context"
+            return FAILED, f"{error}; {fix}"
         case ClientError():
             return FAILED, str(error)
+        case Unauthorized():
+            fix = "check the user of the kubeconfig, or choose another with --context"
+            return FAILED, f"the server answered 401 Unauthorized: {error.message}; {fix}"
         case ApiError():
             message = f"the server answered {error.code} {error.reason}: {error.message}"
             return FAILED, message

@@ -16,6 +16,7 @@ from quarterdeck.cli.commands import Found, walk
 from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, translate
 from quarterdeck.cli.main import run
 from quarterdeck.storage import DiskFull
+from quarterdeck.wire.status import Unauthorized
 
 COMMANDS = [each for each in walk() if each.command is not None]
 SERVING = ("run", "bootstrap", "hub", "ingester", "collector")
@@ -133,6 +134,7 @@ def test_a_cluster_that_is_not_there_fails_in_one_line(
     assert (code, error.count("\n")) == (FAILED, 1), error
     assert error.startswith(f"{found.prog}: ")
     assert cause in error
+    assert "--kubeconfig" in error
 
 
 class Answering(socketserver.StreamRequestHandler):
@@ -194,3 +196,10 @@ def test_a_full_disk_is_named_and_no_other_path_advised(number: int) -> None:
 def test_a_write_that_the_store_refuses_for_space_names_the_disk() -> None:
     told = translate(DiskFull("write failed: no space left on the disk; nothing was stored"))
     assert told == (FAILED, "the disk is full; free space and try again")
+
+
+def test_refused_credentials_name_what_to_check() -> None:
+    code, told = translate(Unauthorized())
+    assert code == FAILED
+    assert told.startswith("the server answered 401 Unauthorized: ")
+    assert "user of the kubeconfig" in told
