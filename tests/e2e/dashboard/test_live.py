@@ -47,8 +47,28 @@ def test_what_cannot_work_is_listed_with_its_cause(page: Page, demo: Demo) -> No
         link = page.get_by_role("link", name=f"default/{name}")
         item = page.get_by_role("listitem").filter(has=link)
         expect(item).to_contain_text(cause)
+    page.get_by_role("link", name="default/no-field").click()
+    condition = page.get_by_role("listitem").filter(has_text="InvalidSpec").first
+    expect(condition.locator(".badge.bad")).to_have_text("False")
     demo.call("DELETE", f"{fleets}/no-image")
     demo.call("DELETE", f"{sources}/no-field")
+
+
+def test_an_unavailable_registry_shows_its_error_in_full(page: Page, demo: Demo) -> None:
+    registries = "/apis/clusterpulse.io/v1alpha1/namespaces/default/registryconnections"
+    registry = {
+        "apiVersion": "clusterpulse.io/v1alpha1",
+        "kind": "RegistryConnection",
+        "metadata": {"name": "lost"},
+        "spec": {"displayName": "Lost registry", "endpoint": "http://127.0.0.1:1"},
+    }
+    demo.call("POST", registries, registry)
+    page.goto(f"{demo.url}/clusters?tab=registries")
+    row = page.get_by_role("row").filter(has_text="Lost registry")
+    expect(row.locator(".badge")).to_have_text("Unavailable")
+    expect(row.get_by_text("cannot connect to 127.0.0.1:1: connection refused")).to_be_visible()
+    expect(row).not_to_contain_text("0 ms")
+    demo.call("DELETE", f"{registries}/lost")
 
 
 def test_titles_name_the_view_and_the_object_once(page: Page, demo: Demo) -> None:

@@ -1,6 +1,6 @@
 // One judgement for every kind: how is it, and since when.
 
-import type { KubeObject } from "../api/objects";
+import type { Condition, KubeObject } from "../api/objects";
 import { conditionsOf } from "../api/objects";
 
 export type Level = "ok" | "busy" | "warn" | "bad" | "idle";
@@ -18,6 +18,8 @@ const MAIN = ["Ready", "Available", "Healthy", "Synced"];
 /** Reasons that say a thing is on its way, not broken. */
 const BUSY_REASON = /progress|pending|creating|provision|starting|waiting|notready$|running|scaling|updating|unknown|boot|clon|drain|delet/i;
 const BAD_REASON = /fail|error|invalid|refused|denied|notfound|missing|unreachable|degraded|exceeded|conflict|lost|stalled/i;
+/** Reasons that say a failure is absent, such as NoErrors. */
+const GOOD_REASON = /^No(t|ne)?(?=[A-Z])(?!.*Found$)/;
 
 export function assess(object: KubeObject): Health {
   const created = object.metadata.creationTimestamp;
@@ -47,6 +49,13 @@ export function assess(object: KubeObject): Health {
   if (OK_PHASES.has(phase)) return { level: "ok", label: phase, message, since };
   if (phase) return { level: "busy", label: phase, message, since };
   return { level: "idle", label: "No status yet", message, since };
+}
+
+/** The level of one condition. False alone is no failure: of some types it is the good state. */
+export function assessCondition({ status, reason }: Condition): Level {
+  if (status === "True") return "ok";
+  if (status !== "False") return "busy";
+  return BAD_REASON.test(reason ?? "") && !GOOD_REASON.test(reason ?? "") ? "bad" : "idle";
 }
 
 /** The health of a cluster as the hub names it. */

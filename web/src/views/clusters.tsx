@@ -190,12 +190,13 @@ function Registries({ registries }: { registries: HubRegistry[] }) {
               <tr key={each.name}>
                 <td>{each.spec?.display_name || each.name}</td>
                 <td>
-                  <Badge level={each.status?.available ? "ok" : "bad"}>{each.status?.available ? "Available" : each.status?.error || "Unavailable"}</Badge>
+                  <Badge level={each.status?.available ? "ok" : "bad"}>{each.status?.available ? "Available" : "Unavailable"}</Badge>
+                  {!each.status?.available && each.status?.error && <p class="muted">{each.status.error}</p>}
                 </td>
                 <td class="mono">{each.spec?.endpoint}</td>
-                <td>{each.spec?.type}</td>
-                <td class="num">{each.status?.repository_count ?? "–"}</td>
-                <td class="num">{each.status?.response_time !== undefined ? `${each.status.response_time} ms` : "–"}</td>
+                <td class="nowrap">{each.spec?.type}</td>
+                <td class="num">{each.status?.available ? (each.status.repository_count ?? "–") : "–"}</td>
+                <td class="num">{each.status?.available && each.status.response_time !== undefined ? `${each.status.response_time} ms` : "–"}</td>
                 <td>
                   <Time at={each.status?.last_check} />
                 </td>

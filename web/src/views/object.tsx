@@ -7,7 +7,7 @@ import { mayI } from "../api/session";
 import { navigate, usePlace } from "../router";
 import { useAsync } from "../store/async";
 import { useResources } from "../store/discovery";
-import { assess } from "../store/health";
+import { assess, assessCondition } from "../store/health";
 import { useObject } from "../store/live";
 import { Badge, Empty, Facts, HealthBadge, Loading, PageHead, Panel, Tabs, Tags, Time } from "../ui/basics";
 import { Yaml } from "../ui/yaml";
@@ -139,7 +139,7 @@ export function Conditions({ object, class: extra = "span-6" }: { object: KubeOb
         <ul class="list">
           {conditions.map((each) => (
             <li key={each.type}>
-              <Badge level={each.status === "True" ? "ok" : each.status === "False" ? "idle" : "busy"}>{each.status}</Badge>
+              <Badge level={assessCondition(each)}>{each.status}</Badge>
               <div class="what">
                 <strong>{each.type}</strong> <span class="faint">{each.reason}</span>
                 {each.message && <p>{each.message}</p>}
