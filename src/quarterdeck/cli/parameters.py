@@ -110,7 +110,8 @@ class Parser(argparse.ArgumentParser):
             return ""
         from quarterdeck.kit.similar import suggest
 
-        return suggest(flag, [each for each in self._option_string_actions if each[:2] == "--"])
+        known = [each[2:] for each in self._option_string_actions if each.startswith("--")]
+        return suggest(flag[2:], known).replace('"', '"--', 1)
 
 
 def read_parameters(function: Callable[..., Any]) -> Iterator[Parameter]:

@@ -27,6 +27,11 @@ ROOT = Path(__file__).parents[3]
         ),
         pytest.param(["up", "--data_dir=x"], 'did you mean "--data-dir"?', id="flag with a value"),
         pytest.param(["get", "pods", "--zzzzzz"], "see quarterdeck get --help", id="strange flag"),
+        pytest.param(
+            ["hypervisor", "fail", "clone_vm", "--rate", "2"],
+            "see quarterdeck hypervisor fail --help",
+            id="flag that only shares its dashes",
+        ),
     ],
 )
 def test_a_mistyped_command_is_answered_in_one_line(

@@ -75,8 +75,9 @@ def find_revision(fleet: "Fleet", number: int) -> "FleetRevision":
     found = [each for each in others if not number or each.revision == number]
     if not found:
         known = ", ".join(str(each.revision) for each in others) or "none"
+        what = f"revision {number} to go back to" if number else "earlier revision"
         raise CommandError(
-            f"fleet {fleet.metadata.name} has no such earlier revision; available: {known}", REFUSED
+            f"fleet {fleet.metadata.name} has no {what}; available: {known}", REFUSED
         )
     return found[-1]
 
