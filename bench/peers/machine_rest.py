@@ -20,8 +20,8 @@ from quarterdeck.meta.objects import ObjectMeta, replace
 from quarterdeck.operators.machines.drivers.simulator.settings import GIB
 from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, Simulator
 from quarterdeck.operators.machines.machine import Power, VMSpec
-from quarterdeck.operators.machines.machinespec import owner_of
-from quarterdeck.operators.machines.ownership import describe, tags_of
+from quarterdeck.operators.machines.machinespec import build_owner
+from quarterdeck.operators.machines.ownership import build_owner_tags, describe
 from quarterdeck.operators.machines.shared_parts import Machines
 
 POLLS = 2
@@ -90,11 +90,11 @@ async def _copy(world: World, first: MachineClaim, number: int, node: str) -> No
 
 def _add_vm(hypervisor: Simulator, claim: MachineClaim, node: str) -> SimulatedVM:
     """A VM that has run for a while, as the operator would have made it for the claim."""
-    owner = owner_of(claim, OPERATOR_UID)
+    owner = build_owner(claim, OPERATOR_UID)
     spec = VMSpec(name=owner.vm_name, cpu=1, memory_bytes=GIB, disk_bytes=10 * GIB)
     assert claim.status.vm_ref is not None
     vm = hypervisor.make_vm(claim.status.vm_ref.vm_id, spec, node=node, description=describe(owner))
-    vm.tags, vm.power, vm.boot_s = tags_of(owner), Power.RUNNING, 0.0
+    vm.tags, vm.power, vm.boot_s = build_owner_tags(owner), Power.RUNNING, 0.0
     return vm
 
 

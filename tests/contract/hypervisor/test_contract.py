@@ -239,7 +239,7 @@ async def test_vm_without_an_owner_can_be_adopted_and_removed(open_rig: OpenRig)
         vmid = await make(rig)
         await hypervisor.tag_vm(vmid, tags=("kept",), description="by Ann", owner=owner_of())
         before = await hypervisor.get_vm(vmid)
-        tags, text = (*before.tags, *ownership.tags_of(owner)), before.description
+        tags, text = (*before.tags, *ownership.build_owner_tags(owner)), before.description
         text = ownership.add_owner(text, owner)
         await hypervisor.tag_vm(vmid, tags=tags, description=text, owner=None)
         vm = await hypervisor.get_vm(vmid)

@@ -56,7 +56,7 @@ async def test_each_change_is_saved_before_its_call_returns(tmp_path: Path) -> N
     await second.inject_cloud_init(100, SEED, owner=OWNER)
     simulators, third = await open_saved(path, clock)
     vm = await third.get_vm(100)
-    assert (vm.tags, vm.cpu) == (ownership.tags_of(OWNER), 2)
+    assert (vm.tags, vm.cpu) == (ownership.build_owner_tags(OWNER), 2)
     assert simulators.get(ENDPOINT).vms[100].seed == SEED
     task = await third.power(100, PowerAction.ON, owner=OWNER)
     assert task is not None

@@ -153,8 +153,8 @@ def build_cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         reconcile=clusters.reconcile,
         for_=ClusterConnection,
         watches=(
-            Watch(SecretHead, clusters_of_secret),
-            Watch(ClusterConnection, list_namesakes, predicates=(generation_changed,)),
+            Watch(SecretHead, map_secret_to_clusters),
+            Watch(ClusterConnection, map_connection_to_namesakes, predicates=(generation_changed,)),
             Watch(AuthorityMap, list_pushed_clusters),
             Watch(MetricSource, list_pushed_clusters, predicates=(generation_changed,)),
             Watch(ClusterConnection, hub.note_push, predicates=(generation_changed,)),
@@ -184,7 +184,7 @@ def build_registry_controller(hub: Hub, registry: Registry) -> Controller[Regist
     return Controller(
         reconcile=registries.reconcile,
         for_=RegistryConnection,
-        watches=(Watch(SecretHead, registries_of_secret),),
+        watches=(Watch(SecretHead, map_secret_to_registries),),
         indexes={RegistryConnection: {BY_SECRET: lambda each: (str(find_secret_key(each) or ""),)}},
         finalizers=(Finalizer(FINALIZER, registries.delete),),
         ready=None,
@@ -234,14 +234,14 @@ def build_policy_controller(hub: Hub) -> Controller[MonitorAccessPolicy]:
 # --- mapping functions of the watches
 
 
-def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
-    """The connections whose credentials are in a Secret."""
+def map_secret_to_clusters(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """Map a Secret to the connections whose credentials it has."""
     for each in lookup.list(ClusterConnection, index=(BY_SECRET, str(head.key))):
         yield each.key
 
 
-def list_namesakes(connection: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
-    """The other connections of a name: when its owner is deleted, the next one gets the name."""
+def map_connection_to_namesakes(connection: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
+    """Map a connection to the others of its name: the next one gets the name when it is gone."""
     for each in lookup.list(ClusterConnection, index=(BY_NAME, connection.metadata.name)):
         if each.key != connection.key:
             yield each.key
@@ -254,14 +254,14 @@ def list_pushed_clusters(_: AuthorityMap | MetricSource, lookup: Lookup) -> Iter
             yield each.key
 
 
-def registries_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
-    """The registries whose credentials are in a Secret."""
+def map_secret_to_registries(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """Map a Secret to the registries whose credentials it has."""
     for each in lookup.list(RegistryConnection, index=(BY_SECRET, str(head.key))):
         yield each.key
 
 
 def list_sources(_: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
-    """Every MetricSource, when a cluster was connected or lost."""
+    """List every MetricSource, when a cluster was connected or lost."""
     for each in lookup.list(MetricSource):
         yield each.key
 

@@ -69,7 +69,7 @@ def evaluate_condition(experiment: Experiment) -> Evaluation:
 def read_values(status: ExperimentStatus) -> dict[str, Any]:
     """The variables of a condition."""
     last = status.workflow_status
-    succeeded = [each for each in outputs.runs_of(status) if each.phase == "Succeeded"]
+    succeeded = [each for each in outputs.list_runs(status) if each.phase == "Succeeded"]
     return {
         "outputs": dict(last.outputs) if last is not None else {},
         "metrics": {

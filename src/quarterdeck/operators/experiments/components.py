@@ -61,8 +61,8 @@ class Resolved(NamedTuple):
         return ",".join(source.target_revision for source in self.sources)
 
 
-def kind_of(ref: ComponentRef) -> tuple[str, str]:
-    """Kind and name of a reference.
+def parse_reference(ref: ComponentRef) -> tuple[str, str]:
+    """Parse a reference to a kind and a name.
 
     Raises:
         ValueError: if none or several kinds are set.
@@ -82,7 +82,7 @@ def resolve(
 ) -> Resolved | Problem:
     """Resolve a reference; returns the component, or why the reference is invalid."""
     try:
-        kind, name = kind_of(ref)
+        kind, name = parse_reference(ref)
     except ValueError as error:
         return Problem(
             Reason.INVALID_SPEC, field.invalid(path, _describe_reference(ref), str(error))

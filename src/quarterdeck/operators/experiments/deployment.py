@@ -169,8 +169,8 @@ async def _ensure_app(run: Run, target: Target, app: App) -> ArgoApplication | N
             run.ctx.obj,
             target,
             app,
-            server=plan.server_of(run.target(target.name)),
-            scope=plan.scope_of(run.experiment, target, run.by_name),
+            server=plan.get_server(run.target(target.name)),
+            scope=plan.build_scope(run.experiment, target, run.by_name),
             settings=run.settings,
         )
     except NotYet:

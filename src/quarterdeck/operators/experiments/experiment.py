@@ -145,7 +145,7 @@ async def _provision(run: Run) -> None:
     deployment.check_timeout(run)
     if provisioning.are_registered(run) and deployment.are_created(run):
         run.enter("Ready", Reason.DEPLOYING, "all Applications exist")
-    if run.condition_of(DEPENDENCIES_INSTALLED) is not None:
+    if run.find_condition(DEPENDENCIES_INSTALLED) is not None:
         run.condition(DEPENDENCIES_INSTALLED, TRUE, Reason.VALIDATED, "all kinds are installed")
 
 

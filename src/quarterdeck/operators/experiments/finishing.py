@@ -3,7 +3,7 @@
 import msgspec
 
 from quarterdeck.apis.experiments.v1alpha1 import FINALIZER, Experiment
-from quarterdeck.kit import rfc3339
+from quarterdeck.kit import duration, rfc3339
 from quarterdeck.kit.redaction import redact
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
@@ -25,7 +25,7 @@ from quarterdeck.operators.experiments.ports import (
     FinishedTarget,
     ResultsUnavailable,
 )
-from quarterdeck.operators.experiments.run import ExperimentFailed, Run, seconds_of
+from quarterdeck.operators.experiments.run import ExperimentFailed, Run
 from quarterdeck.runtime.reconcile import finalizer
 
 _COLLECTION_S = 600.0
@@ -56,7 +56,7 @@ async def _finish_results_and_cleanup(run: Run) -> bool:
 
 async def _collect(run: Run) -> bool:
     """Collect results; returns whether that is done."""
-    if run.condition_of(RESULTS_COLLECTED) is not None and run.status.results_url:
+    if run.find_condition(RESULTS_COLLECTED) is not None and run.status.results_url:
         return True
     if not any(each.cluster_name for each in run.status.targets):
         run.set(results_url="disabled")
@@ -199,11 +199,11 @@ async def _clean(run: Run) -> bool:
         message = f"cleanupPolicy is {run.spec.cleanup_policy}; delete the experiment to clean up"
         run.condition(RESOURCES_CLEANED, FALSE, Reason.RETAINED, message)
         return True
-    before = run.condition_of(RESOURCES_CLEANED)
+    before = run.find_condition(RESOURCES_CLEANED)
     if before is None or before.reason == Reason.RETAINED:
         run.ctx.status.remove_condition(RESOURCES_CLEANED)  # its time is when clean-up began
         run.condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, "clean-up begins")
-    began = run.condition_of(RESOURCES_CLEANED)
+    began = run.find_condition(RESOURCES_CLEANED)
     elapsed_s = run.elapsed_s(began.last_transition_time) if began is not None else 0.0
     left = await clean_up(run, elapsed_s=elapsed_s)
     if not left:
@@ -229,7 +229,7 @@ def finish_cleanup(run: Run) -> None:
 
 def note_leftovers(run: Run, left: list[str], *, elapsed_s: float) -> bool:
     """Report the objects that are left; True if `spec.timeouts.cleanup` is over."""
-    limit_s = seconds_of(run.spec.timeouts.cleanup)
+    limit_s = duration.parse_seconds(run.spec.timeouts.cleanup)
     names = ", ".join(left)
     if elapsed_s < limit_s:
         message = f"waiting for the deletion of {names}"

@@ -24,8 +24,8 @@ def is_enabled(target: Target) -> bool:
     return target.observability is not None and target.observability.enabled
 
 
-def tenant_of(experiment: Experiment, target: Target) -> str:
-    """The tenant of a target's metrics."""
+def choose_tenant(experiment: Experiment, target: Target) -> str:
+    """Choose the tenant of a target's metrics."""
     observability = target.observability
     given = observability.tenant if observability is not None else ""
     return given or experiment.metadata.name
@@ -50,7 +50,7 @@ def list_injected(
         params = {
             "experiment": experiment.metadata.name,
             "target": target.name,
-            "tenant": tenant_of(experiment, target),
+            "tenant": choose_tenant(experiment, target),
             "remoteWriteUrl": url,
         }
         yield ComponentRef(app=catalogue.METRICS_AGENT, params=params), "obs"
@@ -81,7 +81,7 @@ def build_datasource(experiment: Experiment, settings: Settings) -> Datasource |
     """The Grafana datasource of an experiment; None if no target has metrics."""
     for target in experiment.spec.targets:
         if is_enabled(target):
-            tenant = tenant_of(experiment, target)
+            tenant = choose_tenant(experiment, target)
             return Datasource(
                 uid=naming.build_datasource_uid(experiment, tenant),
                 name=f"{naming.build_base_name(experiment)} ({tenant})",

@@ -16,8 +16,8 @@ BY_EXPERIMENT = "experiment"
 """Index of objects with our labels, by `namespace/name` of their experiment."""
 
 
-def experiment_of(obj: Object) -> Key | None:
-    """The experiment that an object was made for."""
+def get_experiment_key(obj: Object) -> Key | None:
+    """Return the key of the experiment that an object was created for."""
     labels = obj.metadata.labels
     name, namespace = labels.get(naming.LABEL_EXPERIMENT), labels.get(naming.LABEL_NAMESPACE)
     return Key(namespace, name) if name and namespace else None
@@ -25,7 +25,7 @@ def experiment_of(obj: Object) -> Key | None:
 
 def index_values(obj: Object) -> tuple[str, ...]:
     """The index value of an object."""
-    key = experiment_of(obj)
+    key = get_experiment_key(obj)
     return (str(key),) if key is not None else ()
 
 
@@ -49,7 +49,7 @@ async def find_own(run: Run, kind: type[T], key: Key) -> T | None:
             found = await run.ctx.api.get_live(kind, key)
         except NotFound:
             return None
-    if experiment_of(found) != run.ctx.key:
+    if get_experiment_key(found) != run.ctx.key:
         raise ExperimentFailed(
             Reason.NAME_CONFLICT,
             f"{kind.KIND.kind} {key} exists and was not made for this experiment; rename the "

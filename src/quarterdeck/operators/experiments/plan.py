@@ -16,7 +16,7 @@ from quarterdeck.operators.experiments.validation import (
     Checked,
     build_static_scope,
     list_edges,
-    outputs_of,
+    list_outputs,
 )
 
 _USER = 65532
@@ -62,13 +62,13 @@ def record_components(
     )
 
 
-def scope_of(
+def build_scope(
     experiment: Experiment, target: Target | None, statuses: Mapping[str, TargetStatus]
 ) -> Scope:
     """Build the current values of references; those of targets that are not ready are pending."""
     static = build_static_scope(experiment, target)
     values = {
-        name: {**outputs_of(experiment, name), **_build_values(statuses[name])}
+        name: {**list_outputs(experiment, name), **_build_values(statuses[name])}
         for name in static.targets
         if name in statuses
     }
@@ -77,20 +77,20 @@ def scope_of(
         for name in static.targets
         if name not in statuses
         or not statuses[name].apps_ready
-        or not all(outputs_of(experiment, name).values())
+        or not all(list_outputs(experiment, name).values())
     )
     own: Mapping[str, str] = {}
     if target is not None:
         own = {
             **_build_values(statuses[target.name]),
             "namespace": naming.build_base_name(experiment),
-            "tenant": observability.tenant_of(experiment, target),
+            "tenant": observability.choose_tenant(experiment, target),
         }
     return static._replace(target=own, targets=values, pending=pending)
 
 
-def server_of(status: TargetStatus) -> str:
-    """The address of a target's API server, as Argo CD and substitutions use it."""
+def get_server(status: TargetStatus) -> str:
+    """Return the address of a target's API server, as Argo CD and substitutions use it."""
     return IN_CLUSTER if status.cluster_name == naming.HUB else status.server
 
 
@@ -99,7 +99,7 @@ def _build_values(status: TargetStatus) -> dict[str, str]:
         "name": status.name,
         "cluster": status.cluster_name,
         "endpoint": status.endpoint,
-        "server": server_of(status),
+        "server": get_server(status),
     }
 
 

@@ -91,7 +91,7 @@ def preview(
         tuple(planned[name] for name in level)
         for level in graph.group_levels(list_edges(experiment))
     )
-    scope = plan.scope_of(experiment, None, statuses)
+    scope = plan.build_scope(experiment, None, statuses)
     arguments = workflows.build_parameters(experiment, list(statuses.values()), scope)
     name = naming.build_workflow_name(experiment)
     workflow = workflows.build(experiment, name, arguments, settings)
@@ -153,13 +153,13 @@ def _plan_target(
     if adapter.kind is not None:
         request = adapter.build(experiment, target, status.cluster_name)
         cluster = plan.with_labels(request, experiment, target.name)
-    scope = plan.scope_of(experiment, target, statuses)
+    scope = plan.build_scope(experiment, target, statuses)
     applications = tuple(
         argocd.build_application(
             experiment,
             target,
             app,
-            server=plan.server_of(status),
+            server=plan.get_server(status),
             scope=scope,
             settings=settings,
         )

@@ -39,7 +39,7 @@ from quarterdeck.operators.experiments.foreign import (
 from quarterdeck.operators.experiments.metrics import ExperimentMetrics
 from quarterdeck.operators.experiments.ownership import (
     BY_EXPERIMENT,
-    experiment_of,
+    get_experiment_key,
     index_values,
 )
 from quarterdeck.operators.experiments.ports import (
@@ -136,7 +136,7 @@ def build_experiment_controller(
             Watch(ClusterWorkflowTemplate, map_template_to_experiments),
         ),
         indexes={
-            Experiment: {BY_PHASE: phase_of, BY_SECRET: secrets_of},
+            Experiment: {BY_PHASE: index_by_phase, BY_SECRET: index_by_secret},
             **{kind: {BY_EXPERIMENT: index_values} for kind in tracked},
         },
         writes=(*requests, *WRITES),
@@ -188,7 +188,7 @@ class _NoTargets:
 
 def map_to_experiment(obj: Object, lookup: Lookup) -> Iterable[Key]:
     """The experiment that an object's labels name."""
-    key = experiment_of(obj)
+    key = get_experiment_key(obj)
     return (key,) if key is not None else ()
 
 
@@ -211,12 +211,12 @@ def map_template_to_experiments(template: Object, lookup: Lookup) -> Iterable[Ke
             yield experiment.key
 
 
-def phase_of(experiment: Experiment) -> Sequence[str]:
-    """The phase, as an index value."""
+def index_by_phase(experiment: Experiment) -> Sequence[str]:
+    """Return the phase as an index value."""
     return (experiment.status.phase or "Pending",)
 
 
-def secrets_of(experiment: Experiment) -> Sequence[str]:
-    """The Secrets with kubeconfigs, as index values."""
+def index_by_secret(experiment: Experiment) -> Sequence[str]:
+    """Return the Secrets with kubeconfigs as index values."""
     found = [each.connection_secret for each in experiment.status.targets]
     return tuple(dict.fromkeys(filter(None, found)))

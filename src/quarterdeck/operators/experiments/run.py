@@ -104,13 +104,13 @@ class Run:
         """The statuses of all targets."""
         return {each.name: each for each in self.status.targets}
 
-    def condition_of(self, type_: str) -> Condition | None:
-        """A condition so far."""
+    def find_condition(self, type_: str) -> Condition | None:
+        """Find a condition of the status so far."""
         return find(self.ctx.status.conditions, type_)
 
     def is_true(self, type_: str) -> bool:
         """Whether a condition is True so far."""
-        found = self.condition_of(type_)
+        found = self.find_condition(type_)
         return found is not None and found.status == TRUE
 
     # --- what is decided
@@ -178,14 +178,9 @@ class Run:
 
     def left_s(self, since: str, limit: str) -> float:
         """Seconds until a timeout that began at a time in the status."""
-        return seconds_of(limit) - self.elapsed_s(since)
+        return duration.parse_seconds(limit) - self.elapsed_s(since)
 
     @staticmethod
     def stamp(moment: datetime) -> str:
         """Format a time for the status."""
         return rfc3339.format_time(moment)
-
-
-def seconds_of(text: str) -> float:
-    """A duration of the spec in seconds."""
-    return duration.parse_seconds(text)

@@ -1,6 +1,7 @@
 """Phases Ready and Running: submits, observes and repeats workflows until the run ends."""
 
 from quarterdeck.apis.experiments.status import WorkflowStatus
+from quarterdeck.kit import duration
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments import completion, limits, naming, plan, workflows
@@ -15,7 +16,7 @@ from quarterdeck.operators.experiments.foreign import (
     WorkflowTemplate,
 )
 from quarterdeck.operators.experiments.ownership import find_own, is_stale
-from quarterdeck.operators.experiments.run import ExperimentFailed, Run, seconds_of
+from quarterdeck.operators.experiments.run import ExperimentFailed, Run
 from quarterdeck.operators.experiments.substitution import NotYet, SubstitutionError
 
 _ADDRESS_S = 5.0
@@ -67,7 +68,7 @@ async def follow(run: Run) -> None:
     if workflow is None or workflow.is_deleting:
         await _handle_absence(run, before)
         return
-    now = workflows.status_of(workflow, before)
+    now = workflows.build_status(workflow, before)
     run.set(workflow_status=now)
     if workflows.is_terminal(now.phase):
         await _end(run, now)
@@ -195,7 +196,7 @@ def _check_time(run: Run, workflow: ArgoWorkflow, now: WorkflowStatus) -> None:
             )
         run.requeue_after(left_s)
     elif limit := run.spec.timeouts.workflow:
-        left_s = seconds_of(limit) + _TIMEOUT_SLACK_S - run.elapsed_s(now.started_at)
+        left_s = duration.parse_seconds(limit) + _TIMEOUT_SLACK_S - run.elapsed_s(now.started_at)
         if left_s <= 0:
             raise ExperimentFailed(
                 Reason.WORKFLOW_TIMEOUT,
@@ -274,7 +275,7 @@ def _wait_for_template(run: Run) -> None:
 def _build_arguments(run: Run) -> dict[str, str] | None:
     """Build the arguments of the workflow; None while a referenced value is not known yet."""
     try:
-        scope = plan.scope_of(run.experiment, None, run.by_name)
+        scope = plan.build_scope(run.experiment, None, run.by_name)
         return workflows.build_parameters(run.ctx.obj, run.status.targets, scope)
     except NotYet as error:
         check_submission(run)

@@ -44,7 +44,7 @@ async def _look_up(run: Run, service: TutorialService) -> TutorialServiceStatus:
         for place in places:
             found = await run.environment.targets.find_service(text, place, service.service)
             if found is not None:
-                endpoint = address_of(found, service)
+                endpoint = find_address(found, service)
                 return TutorialServiceStatus(
                     name=service.name, endpoint=endpoint, ready=bool(endpoint)
                 )
@@ -53,8 +53,8 @@ async def _look_up(run: Run, service: TutorialService) -> TutorialServiceStatus:
     return absent
 
 
-def address_of(service: Mapping[str, Any], wanted: TutorialService) -> str:
-    """The address of a Service: its load balancer's, else its name in the cluster."""
+def find_address(service: Mapping[str, Any], wanted: TutorialService) -> str:
+    """Find the address of a Service: its load balancer's, else its name in the cluster."""
     spec, metadata = service.get("spec") or {}, service["metadata"]
     ports = spec.get("ports") or [{}]
     port = wanted.port or ports[0].get("port") or 80

@@ -186,13 +186,13 @@ def build_static_scope(experiment: Experiment, target: Target | None) -> Scope:
             "uid": experiment.metadata.uid,
         },
         target=own,
-        targets={name: {"name": name, **outputs_of(experiment, name)} for name in reachable},
+        targets={name: {"name": name, **list_outputs(experiment, name)} for name in reachable},
         pending=reachable,
     )
 
 
-def outputs_of(experiment: Experiment, target: str) -> dict[str, str]:
-    """Addresses of a target's Services that other targets may refer to; empty until known."""
+def list_outputs(experiment: Experiment, target: str) -> dict[str, str]:
+    """List addresses of a target's Services that other targets may refer to; empty until known."""
     tutorial, status = experiment.spec.tutorial, experiment.status.tutorial_status
     known = {each.name: each.endpoint for each in status.services} if status is not None else {}
     services = tutorial.services if tutorial is not None else ()

@@ -102,7 +102,7 @@ def build_inline(
     return _build_workflow(experiment, name, spec, settings)
 
 
-def status_of(workflow: ArgoWorkflow, before: WorkflowStatus | None) -> WorkflowStatus:
+def build_status(workflow: ArgoWorkflow, before: WorkflowStatus | None) -> WorkflowStatus:
     """Build the entry of a Workflow in the experiment's status."""
     status = workflow.status
     outputs = status.outputs.parameters if status.outputs is not None else ()

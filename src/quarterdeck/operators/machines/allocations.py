@@ -96,11 +96,11 @@ class Allocations:
             address = info.ip_address if info is not None else ""
             self.put(
                 claim.metadata.uid,
-                Entry(ref.vm_id, ref.node, fleet_of(claim), address, request, None),
+                Entry(ref.vm_id, ref.node, get_fleet_key(claim), address, request, None),
             )
 
 
-def fleet_of(claim: MachineClaim) -> str:
-    """Namespace and name of the fleet or pool of a claim; empty if it has neither."""
+def get_fleet_key(claim: MachineClaim) -> str:
+    """Return namespace and name of the fleet or pool of a claim; empty if it has neither."""
     ref = claim.spec.fleet_ref or claim.spec.runner_pool_ref
     return f"{claim.metadata.namespace}/{ref.name}" if ref is not None else ""

@@ -37,7 +37,7 @@ from quarterdeck.operators.machines.errors import (
 from quarterdeck.operators.machines.expected_machines import ExpectedMachines
 from quarterdeck.operators.machines.invitation import Inviter
 from quarterdeck.operators.machines.machine_context import Machine
-from quarterdeck.operators.machines.machinespec import request_of
+from quarterdeck.operators.machines.machinespec import build_request
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.claim import (
     Overdue,
@@ -45,13 +45,13 @@ from quarterdeck.operators.machines.plan.claim import (
     find_overdue,
     next_step,
 )
-from quarterdeck.operators.machines.references import cluster_key_of, parse_key, template_key_of
+from quarterdeck.operators.machines.references import get_cluster_key, get_template_key, parse_key
 from quarterdeck.operators.machines.report import (
     report_unsupported,
     set_condition,
 )
 from quarterdeck.operators.machines.sizes import parse_time
-from quarterdeck.operators.machines.support import find_unsupported_of_claim
+from quarterdeck.operators.machines.support import find_unsupported_in_claim
 from quarterdeck.runtime import Context, RequeueAfter, Result, Waiting
 
 _WAIT_S = 30.0
@@ -90,7 +90,7 @@ class Claims:
     async def _reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
         omit_service_fields(claim, ctx)
         report_refusal(claim, ctx)
-        report_unsupported(ctx, find_unsupported_of_claim(claim))
+        report_unsupported(ctx, find_unsupported_in_claim(claim))
         if ctx.status.current.phase is None:
             ctx.status.set(phase="Pending")  # whatever it waits for, the column is not empty
         if _is_paused(claim, ctx):
@@ -155,7 +155,7 @@ class Claims:
         """Find the template, the cluster and the connection; raises `Waiting` if one is missing."""
         template = await self._get_template(claim, ctx, step)
         ref = claim.status.vm_ref
-        key = parse_key(ref.hypervisor_cluster) if ref is not None else cluster_key_of(template)
+        key = parse_key(ref.hypervisor_cluster) if ref is not None else get_cluster_key(template)
         cluster = await ctx.find(HypervisorCluster, key.name, key.namespace)
         if cluster is None or (step is Step.PLACE and not is_ready(cluster)):
             raise _hold(ctx, Reason.CLUSTER_NOT_READY, f"HypervisorCluster {key} is not ready")
@@ -166,7 +166,7 @@ class Claims:
         allocations = self._shared.connections.allocations(key)
         if key not in self._loaded:
             self._loaded.add(key)
-            allocations.load(self._shared.claims(), str(key), request_of(claim, template))
+            allocations.load(self._shared.claims(), str(key), build_request(claim, template))
         machine = Machine(
             claim, ctx, connection=connection, operator_uid=self._shared.operator_uid()
         )
@@ -175,7 +175,7 @@ class Claims:
     async def _get_template(
         self, claim: MachineClaim, ctx: Context[MachineClaim], step: Step
     ) -> HypervisorMachineTemplate:
-        key = template_key_of(claim)
+        key = get_template_key(claim)
         template = await ctx.find(HypervisorMachineTemplate, key.name, key.namespace)
         if template is None:
             text = f"HypervisorMachineTemplate {key} not found"

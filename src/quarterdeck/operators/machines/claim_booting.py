@@ -18,7 +18,7 @@ from quarterdeck.operators.machines.machine import VMInfo
 from quarterdeck.operators.machines.machine_context import Machine
 from quarterdeck.operators.machines.plan.claim import Verdict, assess_vm, find_entry_time, poll_s
 from quarterdeck.operators.machines.report import report_condition, set_condition
-from quarterdeck.operators.machines.template import identity_of
+from quarterdeck.operators.machines.template import get_template_version
 from quarterdeck.runtime import DONE, RequeueAfter, Result
 
 BOOT_POLL_S = 1.0
@@ -57,7 +57,7 @@ async def _await_address(
     age_s = _compute_age_s(machine)
     if age_s < ASK_AFTER_S or any(each.ips for each in view.vms.values()):
         return RequeueAfter(BOOT_POLL_S)
-    info = machine.connection.get_cached_template(identity_of(template))
+    info = machine.connection.get_cached_template(get_template_version(template))
     if machine.ref.adopted or (info is not None and not info.has_agent):
         return become_ready(machine, vm)
     seen = await machine.find_vm()

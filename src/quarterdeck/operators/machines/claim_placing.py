@@ -7,12 +7,12 @@ from quarterdeck.apis.hypervisor.names import ADOPT
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.meta.conditions import FALSE
 from quarterdeck.operators.machines import ownership
-from quarterdeck.operators.machines.allocations import Allocations, Entry, fleet_of
+from quarterdeck.operators.machines.allocations import Allocations, Entry, get_fleet_key
 from quarterdeck.operators.machines.claim_failures import Failed
 from quarterdeck.operators.machines.conditions import PROVISIONING, Reason
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine_context import SOON, Machine
-from quarterdeck.operators.machines.machinespec import network_of, request_of
+from quarterdeck.operators.machines.machinespec import build_request, choose_network
 from quarterdeck.operators.machines.plan.addresses import BadPool, choose_address
 from quarterdeck.operators.machines.plan.claim import Step
 from quarterdeck.operators.machines.plan.placement import NodeRules, choose_node, compute_rooms
@@ -22,7 +22,7 @@ from quarterdeck.operators.machines.recipe_checks import (
     find_server_mistake,
 )
 from quarterdeck.operators.machines.report import set_condition
-from quarterdeck.operators.machines.template import identity_of, read_template
+from quarterdeck.operators.machines.template import get_template_version, read_template
 from quarterdeck.runtime import RequeueAfter, Stalled, Waiting
 
 FIRST_ID, LAST_ID = 100, 999_999_999
@@ -44,8 +44,8 @@ async def place(
         node = await _choose_node(machine, template, cluster, allocations)
         vmid = await _reserve_id(machine, cluster, allocations)
         claim = machine.claim
-        request = request_of(claim, template)
-        entry = Entry(vmid, node, fleet_of(claim), address, request, None)
+        request = build_request(claim, template)
+        entry = Entry(vmid, node, get_fleet_key(claim), address, request, None)
         allocations.put(claim.metadata.uid, entry)
     reference = VmReference(
         hypervisor_cluster=str(cluster.key), vm_id=vmid, node=node, name=claim.metadata.name
@@ -80,13 +80,13 @@ async def _choose_node(
     allocations: Allocations,
 ) -> str:
     claim, connection = machine.claim, machine.connection
-    info = connection.get_cached_template(identity_of(template))
+    info = connection.get_cached_template(get_template_version(template))
     if info is None:
         info = await read_template(connection, template)
-        connection.cache_template(identity_of(template), info)
+        connection.cache_template(get_template_version(template), info)
     read_at, nodes = await connection.nodes()
     hints = cluster.spec.scheduler_hints
-    fleet = fleet_of(claim)
+    fleet = get_fleet_key(claim)
     desired = NodeRules(
         allowed=frozenset(cluster.spec.nodes) & frozenset(info.nodes),
         pinned=claim.spec.node_name,
@@ -94,7 +94,7 @@ async def _choose_node(
         memory_adjustment=hints.memory_adjustment if hints is not None else 100,
     )
     left = compute_rooms(nodes, allocations.reserved(read_at))
-    choice = choose_node(left, request_of(claim, template), desired)
+    choice = choose_node(left, build_request(claim, template), desired)
     if choice.problem:
         set_condition(
             machine.ctx, PROVISIONING, FALSE, Reason.INSUFFICIENT_CAPACITY, choice.problem
@@ -128,7 +128,7 @@ async def _reserve_id(
 def _choose_address(
     machine: Machine, template: HypervisorMachineTemplate, allocations: Allocations
 ) -> str:
-    network = network_of(machine.claim, template)
+    network = choose_network(machine.claim, template)
     if network.mode != "static" or network.static_config is None:
         return ""
     try:

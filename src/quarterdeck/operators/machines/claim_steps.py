@@ -33,14 +33,14 @@ from quarterdeck.operators.machines.machine_context import (
     is_failed,
     is_running,
 )
-from quarterdeck.operators.machines.machinespec import spec_of
+from quarterdeck.operators.machines.machinespec import build_vm_spec
 from quarterdeck.operators.machines.plan.claim import (
     Step,
     Verdict,
     assess_vm,
 )
 from quarterdeck.operators.machines.report import report_condition, set_condition
-from quarterdeck.operators.machines.template import identity_of, is_linked, read_template
+from quarterdeck.operators.machines.template import get_template_version, is_linked, read_template
 from quarterdeck.runtime import RequeueAfter, Result, Waiting
 
 _LOCK_S = 1.0
@@ -62,11 +62,11 @@ async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
     if machine.claim.status.task_ref is not None:
         return await _await_clone(machine, recipe)
     ref, template = machine.ref, recipe.template
-    info = machine.connection.get_cached_template(identity_of(template))
+    info = machine.connection.get_cached_template(get_template_version(template))
     if info is None:
         info = await read_template(machine.connection, template)
-        machine.connection.cache_template(identity_of(template), info)
-    spec = spec_of(machine.claim, template, recipe.cluster)
+        machine.connection.cache_template(get_template_version(template), info)
+    spec = build_vm_spec(machine.claim, template, recipe.cluster)
     found, owner = info, machine.untagged_owner._replace(inherited_tags=info.tags)
     try:
         task = await machine.call(
@@ -176,7 +176,7 @@ async def configure(machine: Machine, recipe: Recipe) -> RequeueAfter:
     if ref.adopted:
         await _tag_adopted_vm(machine, owner)
         return _finish_configuration(machine, recipe)
-    spec = spec_of(machine.claim, recipe.template, recipe.cluster)
+    spec = build_vm_spec(machine.claim, recipe.template, recipe.cluster)
     try:
         task = await machine.call(
             "configure_vm",
@@ -196,7 +196,7 @@ async def _tag_adopted_vm(machine: Machine, owner: Owner) -> None:
         whose = f"belongs to claim {found.claim}" if found is not None else "is gone"
         text = f"VM {machine.ref.vm_id} cannot be adopted: it {whose}"
         raise Failed(Reason.ADOPTION_REFUSED, text)
-    tags = tuple(dict.fromkeys((*ownership.tags_of(owner), *vm.tags)))
+    tags = tuple(dict.fromkeys((*ownership.build_owner_tags(owner), *vm.tags)))
     text = ownership.add_owner(vm.description, owner)
     await machine.call(
         "tag_vm",

@@ -15,7 +15,7 @@ from quarterdeck.apis.hypervisor.shape import CloudInit as CloudInitSpec
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit import yaml
 from quarterdeck.operators.machines.machine import CloudInit
-from quarterdeck.operators.machines.machinespec import network_of
+from quarterdeck.operators.machines.machinespec import choose_network
 
 HEADER = "#cloud-config\n"
 _VARIABLE = re.compile(r"\$\{([A-Za-z]+)\}")
@@ -27,7 +27,7 @@ class BadCloudInit(ValueError):
 
 def needs_seed(template: HypervisorMachineTemplate, claim: MachineClaim) -> bool:
     """Whether the machine needs a cloud-init seed."""
-    network = network_of(claim, template)
+    network = choose_network(claim, template)
     return (
         template.spec.cloud_init is not None
         or template.spec.attestation is not None
@@ -82,7 +82,7 @@ def build_variables(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> dict[str, str]:
     """The values of the variables that documents of the template may refer to."""
-    network, info = network_of(claim, template), claim.status.network_info
+    network, info = choose_network(claim, template), claim.status.network_info
     address = info.ip_address if info is not None and network.mode == "static" else ""
     static, name = network.static_config, claim.metadata.name
     domain = (network.dns.domain if network.dns is not None else "") or (
@@ -108,7 +108,7 @@ def name_servers(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> tuple[str, ...]:
     """The name servers of a machine."""
-    static = network_of(claim, template).static_config
+    static = choose_network(claim, template).static_config
     if static is not None and static.dns:
         return static.dns
     return cluster.spec.dns.servers if cluster.spec.dns is not None else ()
@@ -131,7 +131,7 @@ def merge(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]
 def _render_network_data(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> str:
-    network, info = network_of(claim, template), claim.status.network_info
+    network, info = choose_network(claim, template), claim.status.network_info
     device: dict[str, Any] = {"match": {"name": "e*"}}
     if network.mode == "static" and info is not None and info.ip_address:
         static = network.static_config

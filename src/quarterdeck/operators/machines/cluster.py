@@ -16,14 +16,14 @@ from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine import Node
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.providers import ProviderUnknown
-from quarterdeck.operators.machines.references import cluster_key_of
+from quarterdeck.operators.machines.references import get_cluster_key
 from quarterdeck.operators.machines.report import (
     report_condition,
     report_in_use,
     report_unsupported,
 )
 from quarterdeck.operators.machines.sizes import format_bytes
-from quarterdeck.operators.machines.support import find_unsupported_of_cluster
+from quarterdeck.operators.machines.support import find_unsupported_in_cluster
 from quarterdeck.runtime import Context, RequeueAfter
 
 CHECK_S = 300.0
@@ -57,7 +57,7 @@ class Clusters:
         self, cluster: HypervisorCluster, ctx: Context[HypervisorCluster]
     ) -> RequeueAfter:
         """Connect, read the nodes, and report both in the status."""
-        report_unsupported(ctx, find_unsupported_of_cluster(cluster))
+        report_unsupported(ctx, find_unsupported_in_cluster(cluster))
         try:
             opened, before = await self._connections.open(cluster, ctx)
         except ProviderUnknown as error:
@@ -114,7 +114,7 @@ class Clusters:
         templates = [
             each
             for each in await ctx.list(HypervisorMachineTemplate)
-            if cluster_key_of(each) == cluster.key
+            if get_cluster_key(each) == cluster.key
         ]
         claims = [
             each

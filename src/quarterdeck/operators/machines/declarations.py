@@ -37,12 +37,12 @@ from quarterdeck.operators.machines.mappings import (
     BY_POOL,
     BY_TEMPLATE,
     affects_owner,
-    claims_of_template,
-    clusters_of_secret,
-    fleets_of_template,
-    pool_values_of,
-    pools_of_secret,
-    templates_of_cluster,
+    index_by_pool,
+    map_cluster_to_templates,
+    map_secret_to_clusters,
+    map_secret_to_pools,
+    map_template_to_claims,
+    map_template_to_fleets,
 )
 from quarterdeck.operators.machines.pool import Pools
 from quarterdeck.operators.machines.records import (
@@ -50,8 +50,8 @@ from quarterdeck.operators.machines.records import (
     SecretHead,
 )
 from quarterdeck.operators.machines.references import (
-    cluster_key_of,
-    template_key_of,
+    get_cluster_key,
+    get_template_key,
 )
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.shared_parts import Machines
@@ -84,7 +84,7 @@ def build_controllers(
             Clusters(machines.connections, metrics=machines.metrics, enqueue_users=enqueue_users)
         ),
         build_template_controller(Templates(machines.connections)),
-        claim_controller(machines, claims=claims),
+        build_claim_controller(machines, claims=claims),
         build_fleet_controller(machines),
         build_pool_controller(machines),
     )
@@ -95,7 +95,7 @@ def build_cluster_controller(clusters: Clusters) -> Controller[HypervisorCluster
     return Controller(
         reconcile=clusters.reconcile,
         for_=HypervisorCluster,
-        watches=(Watch(SecretHead, clusters_of_secret),),
+        watches=(Watch(SecretHead, map_secret_to_clusters),),
         # namespaces: the operator's identity is that of kube-system, read once at the start
         reads=(HypervisorMachineTemplate, MachineClaim, Namespace),
         finalizers=(Finalizer(CLUSTER_FINALIZER, clusters.protect),),
@@ -113,10 +113,10 @@ def build_template_controller(templates: Templates) -> Controller[HypervisorMach
     return Controller(
         reconcile=templates.reconcile,
         for_=HypervisorMachineTemplate,
-        watches=(Watch(HypervisorCluster, templates_of_cluster),),
+        watches=(Watch(HypervisorCluster, map_cluster_to_templates),),
         reads=(MachineClaim,),
         indexes={
-            HypervisorMachineTemplate: {BY_CLUSTER: lambda each: (str(cluster_key_of(each)),)}
+            HypervisorMachineTemplate: {BY_CLUSTER: lambda each: (str(get_cluster_key(each)),)}
         },
         finalizers=(Finalizer(TEMPLATE_FINALIZER, templates.protect),),
         ready=None,
@@ -127,8 +127,8 @@ def build_template_controller(templates: Templates) -> Controller[HypervisorMach
     )
 
 
-def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineClaim]:
-    """The declaration of the MachineClaim controller."""
+def build_claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineClaim]:
+    """Build the declaration of the MachineClaim controller."""
     shared = Shared(
         connections=machines.connections,
         operator_uid=lambda: machines.operator_uid,
@@ -142,7 +142,7 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
     async def forget(key: Key) -> None:
         machines.expected_machines.drop(key)
 
-    def users_of_record(record: ConfigRecord, lookup: Lookup) -> Iterable[Key]:
+    def map_record_to_claims(record: ConfigRecord, lookup: Lookup) -> Iterable[Key]:
         """Load the feature flags, and map a record of jobs to the claims that wait for a job."""
         machines.features.load(lookup.list(ConfigRecord))
         pool = record.metadata.labels.get(POOL_LABEL, "")
@@ -156,14 +156,14 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
         reconcile=Claims(shared).reconcile,
         for_=MachineClaim,
         watches=(
-            Watch(HypervisorMachineTemplate, claims_of_template),
-            Watch(ConfigRecord, users_of_record),
+            Watch(HypervisorMachineTemplate, map_template_to_claims),
+            Watch(ConfigRecord, map_record_to_claims),
         ),
         reads=(HypervisorCluster,),
         indexes={
             MachineClaim: {
-                BY_TEMPLATE: lambda each: (str(template_key_of(each)),),
-                BY_POOL: pool_values_of,
+                BY_TEMPLATE: lambda each: (str(get_template_key(each)),),
+                BY_POOL: index_by_pool,
             }
         },
         finalizers=(Finalizer(CLAIM_FINALIZER, Deletion(shared).run),),
@@ -186,7 +186,7 @@ def build_fleet_controller(machines: Machines) -> Controller[Fleet]:
         reconcile=fleets.reconcile,
         for_=Fleet,
         owns=(Owns(MachineClaim, predicates=(affects_owner,)),),
-        watches=(Watch(HypervisorMachineTemplate, fleets_of_template),),
+        watches=(Watch(HypervisorMachineTemplate, map_template_to_fleets),),
         on_deleted=fleets.forget,
         on_error=report_stalled,
         ready=None,
@@ -204,7 +204,7 @@ def build_pool_controller(machines: Machines) -> Controller[RunnerPool]:
         reconcile=pools.reconcile,
         for_=RunnerPool,
         owns=(Owns(MachineClaim, predicates=(affects_owner,)), Owns(ConfigRecord)),
-        watches=(Watch(SecretHead, pools_of_secret),),
+        watches=(Watch(SecretHead, map_secret_to_pools),),
         on_deleted=pools.forget,
         ready=None,
         conditions=POOL_TYPES,

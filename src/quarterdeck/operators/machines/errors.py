@@ -126,6 +126,6 @@ def make_error(
     return _CLASS_OF[code](code, message, operation=operation, retry_after_s=retry_after_s)
 
 
-def class_of(error: HypervisorError) -> str:
-    """The name of an error's class for metrics: transient, permanent, configuration, resource."""
+def get_error_class(error: HypervisorError) -> str:
+    """Return the class of an error for metrics: transient, permanent, configuration, resource."""
     return type(error).__name__.removesuffix("Error").lower()

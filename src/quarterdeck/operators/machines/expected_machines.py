@@ -10,7 +10,7 @@ from typing import NamedTuple
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.machine import Owner, VMInfo
-from quarterdeck.operators.machines.machinespec import owner_of
+from quarterdeck.operators.machines.machinespec import build_owner
 from quarterdeck.operators.machines.plan.claim import Verdict, assess_vm
 
 
@@ -55,7 +55,7 @@ class ExpectedMachines:
             uid,
             ref.vm_id,
             ref.hypervisor_cluster,
-            owner_of(claim, ""),
+            build_owner(claim, ""),
             phase,
             verdict,
             address=network.ip_address if network is not None else "",

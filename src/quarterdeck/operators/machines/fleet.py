@@ -35,13 +35,13 @@ from quarterdeck.operators.machines.report import report_unsupported, set_condit
 from quarterdeck.operators.machines.revisions import (
     append_revision,
     choose_template,
+    get_overrides,
     hash_revision,
-    overrides_of,
     record_template,
     resolve_image,
 )
 from quarterdeck.operators.machines.sizes import compute_seconds_since, parse_seconds
-from quarterdeck.operators.machines.support import find_unsupported_of_fleet
+from quarterdeck.operators.machines.support import find_unsupported_in_fleet
 from quarterdeck.runtime import Context, RequeueAfter, Stalled
 from quarterdeck.runtime.observability.tracing import span
 
@@ -91,7 +91,7 @@ class Fleets:
             self._took[fleet.key] = self._monotonic() - started
 
     async def _reconcile(self, fleet: Fleet, ctx: Context[Fleet]) -> RequeueAfter | None:
-        report_unsupported(ctx, find_unsupported_of_fleet(fleet))
+        report_unsupported(ctx, find_unsupported_in_fleet(fleet))
         resolved = await self._resolve(fleet, ctx)
         claims = list(await ctx.list_owned(MachineClaim))
         members = [self._observe(claim, fleet, ctx.now()) for claim in claims]
@@ -217,7 +217,7 @@ class Fleets:
             hash=resolved.revision,
             image=fleet.spec.image,
             template=resolved.name,
-            overrides=overrides_of(fleet),
+            overrides=get_overrides(fleet),
             template_spec=record_template(resolved.templates),
             created_at=rfc3339.format_time(ctx.now()),
         )

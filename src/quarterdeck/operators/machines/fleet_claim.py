@@ -15,8 +15,8 @@ from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.conditions import Reason
-from quarterdeck.operators.machines.fleet_selector import labels_of_selector
-from quarterdeck.operators.machines.revisions import overrides_of
+from quarterdeck.operators.machines.fleet_selector import parse_selector_labels
+from quarterdeck.operators.machines.revisions import get_overrides
 from quarterdeck.runtime import Stalled
 
 
@@ -24,7 +24,7 @@ def build_claim(
     fleet: Fleet, template: HypervisorMachineTemplate, *, name: str, revision: str
 ) -> MachineClaim:
     """A new machine of the fleet."""
-    overrides = overrides_of(fleet)
+    overrides = get_overrides(fleet)
     metadata = fleet.spec.template.metadata if fleet.spec.template is not None else None
     annotations = {
         **(template.spec.metadata.annotations if template.spec.metadata is not None else {}),
@@ -55,7 +55,7 @@ def check_selector(fleet: Fleet, labels: Mapping[str, str]) -> None:
     Raises:
         Stalled: InvalidSelector, naming the label that they do not have.
     """
-    for key, value in labels_of_selector(fleet.spec.selector).items():
+    for key, value in parse_selector_labels(fleet.spec.selector).items():
         if labels.get(key) != value:
             raise Stalled(
                 Reason.INVALID_SELECTOR,
@@ -72,7 +72,7 @@ def build_claim_labels(
     given = template.spec.metadata
     return {
         **(given.labels if given is not None else {}),
-        **labels_of_selector(fleet.spec.selector),
+        **parse_selector_labels(fleet.spec.selector),
         **(own.labels if own is not None else {}),
         FLEET_LABEL: fleet.metadata.name,
         TEMPLATE_LABEL: template.metadata.name,

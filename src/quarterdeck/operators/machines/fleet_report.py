@@ -15,7 +15,7 @@ from quarterdeck.operators.machines.conditions import (
     REPLICA_FAILURE,
     Reason,
 )
-from quarterdeck.operators.machines.fleet_selector import format_selector, labels_of_selector
+from quarterdeck.operators.machines.fleet_selector import format_selector, parse_selector_labels
 from quarterdeck.operators.machines.held_machines import find_held
 from quarterdeck.operators.machines.plan.fleet import Plan
 from quarterdeck.operators.machines.plan.fleet_state import DesiredFleet
@@ -47,7 +47,7 @@ def report(
         available_replicas=plan.available,
         updated_replicas=plan.updated,
         unavailable_replicas=max(0, desired.desired - plan.available),
-        selector=format_selector(labels_of_selector(fleet.spec.selector)),
+        selector=format_selector(parse_selector_labels(fleet.spec.selector)),
     )
     if is_complete or not status.current_revision:
         ctx.status.set(current_revision=desired.revision)

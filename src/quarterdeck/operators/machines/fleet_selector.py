@@ -9,7 +9,7 @@ from quarterdeck.runtime import Stalled
 _MATCH_LABELS, _MATCH_EXPRESSIONS = "matchLabels", "matchExpressions"
 
 
-def labels_of_selector(selector: Mapping[str, Any]) -> dict[str, str]:
+def parse_selector_labels(selector: Mapping[str, Any]) -> dict[str, str]:
     """The labels that claims of the fleet have.
 
     The CRD cannot say that every other member is a text, because `matchLabels` is a map.

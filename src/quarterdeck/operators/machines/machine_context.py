@@ -17,7 +17,7 @@ from quarterdeck.meta.objects import replace
 from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine import Owner, TaskInfo, TaskRef, TaskState, VMInfo
-from quarterdeck.operators.machines.machinespec import owner_of
+from quarterdeck.operators.machines.machinespec import build_owner
 from quarterdeck.operators.machines.plan.claim import Step, poll_s
 from quarterdeck.operators.machines.ports import Hypervisor
 from quarterdeck.operators.machines.sizes import compute_seconds_since
@@ -55,7 +55,7 @@ class Machine:
     @property
     def owner(self) -> Owner:
         """The owner that the VM must have."""
-        return owner_of(self.claim, self.operator_uid)
+        return build_owner(self.claim, self.operator_uid)
 
     @property
     def untagged_owner(self) -> Owner:

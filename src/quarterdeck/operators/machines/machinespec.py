@@ -10,8 +10,8 @@ from quarterdeck.operators.machines.plan.placement import Request
 from quarterdeck.operators.machines.sizes import parse_bytes
 
 
-def owner_of(claim: MachineClaim, operator_uid: str) -> Owner:
-    """The owner of the claim's VM; tags are expected once the VM has been configured."""
+def build_owner(claim: MachineClaim, operator_uid: str) -> Owner:
+    """Build the owner of the claim's VM; tags are expected once the VM has been configured."""
     ref = claim.status.vm_ref
     pool = claim.spec.runner_pool_ref
     return Owner(
@@ -26,22 +26,22 @@ def owner_of(claim: MachineClaim, operator_uid: str) -> Owner:
     )
 
 
-def request_of(claim: MachineClaim, template: HypervisorMachineTemplate) -> Request:
-    """CPU, memory and disk of the machine: the claim's, or the template's."""
+def build_request(claim: MachineClaim, template: HypervisorMachineTemplate) -> Request:
+    """Build the request for CPU, memory and disk: the claim's, or the template's."""
     resources = claim.spec.resources or template.spec.resources
     return Request(resources.cpu, parse_bytes(resources.memory), parse_bytes(resources.disk))
 
 
-def network_of(claim: MachineClaim, template: HypervisorMachineTemplate) -> MachineNetwork:
-    """The claim's network, or the template's."""
+def choose_network(claim: MachineClaim, template: HypervisorMachineTemplate) -> MachineNetwork:
+    """Choose the claim's network, or the template's."""
     return claim.spec.network or template.spec.network or MachineNetwork()
 
 
-def spec_of(
+def build_vm_spec(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> VMSpec:
     """Build the desired configuration of the claim's VM."""
-    request, network = request_of(claim, template), network_of(claim, template)
+    request, network = build_request(claim, template), choose_network(claim, template)
     ref, mock = claim.status.vm_ref, template.spec.template.mock
     attestation = template.spec.attestation
     return VMSpec(

@@ -13,7 +13,7 @@ from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.conditions import HEALTHY, READY
 from quarterdeck.operators.machines.records import SecretHead
-from quarterdeck.operators.machines.references import secrets_of
+from quarterdeck.operators.machines.references import list_secrets
 from quarterdeck.runtime import Change, Event, Lookup
 
 BY_TEMPLATE = "machine-template"
@@ -21,15 +21,15 @@ BY_CLUSTER = "hypervisor-cluster"
 BY_POOL = "runner-pool"
 
 
-def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
-    """The clusters whose credentials are in a Secret."""
+def map_secret_to_clusters(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """Map a Secret to the clusters whose credentials it has."""
     for cluster in lookup.list(HypervisorCluster, namespace=head.metadata.namespace):
-        if head.metadata.name in secrets_of(cluster):
+        if head.metadata.name in list_secrets(cluster):
             yield cluster.key
 
 
-def pools_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
-    """The runner pools whose deliveries are signed with a Secret."""
+def map_secret_to_pools(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """Map a Secret to the runner pools whose deliveries it signs."""
     for pool in lookup.list(RunnerPool, namespace=head.metadata.namespace):
         webhook = pool.spec.webhook
         reference = webhook.secret_ref if webhook is not None else None
@@ -37,21 +37,21 @@ def pools_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
             yield pool.key
 
 
-def templates_of_cluster(cluster: HypervisorCluster, lookup: Lookup) -> Iterable[Key]:
-    """The templates of a cluster."""
+def map_cluster_to_templates(cluster: HypervisorCluster, lookup: Lookup) -> Iterable[Key]:
+    """Map a cluster to its templates."""
     index = (BY_CLUSTER, str(cluster.key))
     return [each.key for each in lookup.list(HypervisorMachineTemplate, index=index)]
 
 
-def claims_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
-    """The claims that wait for a template."""
+def map_template_to_claims(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
+    """Map a template to the claims that wait for it."""
     for claim in lookup.list(MachineClaim, index=(BY_TEMPLATE, str(template.key))):
         if claim.status.phase in (None, "Pending"):
             yield claim.key
 
 
-def fleets_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
-    """The fleets whose `spec.image` may resolve to a template."""
+def map_template_to_fleets(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
+    """Map a template to the fleets whose `spec.image` may resolve to it."""
     image = template.metadata.labels.get(IMAGE_LABEL, "")
     for fleet in lookup.list(Fleet, namespace=template.metadata.namespace):
         named = fleet.spec.image
@@ -104,7 +104,7 @@ def _read_head(raw: bytes) -> tuple[str | None, str, str]:
     return status.phase, health, reason
 
 
-def pool_values_of(claim: MachineClaim) -> Sequence[str]:
-    """The value of the index by pool."""
+def index_by_pool(claim: MachineClaim) -> Sequence[str]:
+    """Return the value of the index by pool."""
     pool = claim.spec.runner_pool_ref
     return (f"{claim.metadata.namespace}/{pool.name}",) if pool is not None else ()

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.kit.metrics.registry import Registry
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.machines.errors import HypervisorError, class_of
+from quarterdeck.operators.machines.errors import HypervisorError, get_error_class
 from quarterdeck.operators.machines.machine import Node
-from quarterdeck.operators.machines.references import template_key_of
+from quarterdeck.operators.machines.references import get_template_key
 
 CALL_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 PROVISION_BUCKETS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0)
@@ -73,13 +73,13 @@ class MachineMetrics:
     ) -> None:
         """Record a failed call."""
         self._durations.labels(cluster, operation, error.code.value).observe(took_s)
-        self._errors.labels(cluster, class_of(error)).value += 1
+        self._errors.labels(cluster, get_error_class(error)).value += 1
 
     def record_provisioning(
         self, claim: MachineClaim, cluster: str, *, result: str, took_s: float
     ) -> None:
         """Record that a machine became ready for the first time, or failed."""
-        template = str(template_key_of(claim))
+        template = str(get_template_key(claim))
         self._provisioned.labels(cluster, template, result).observe(took_s)
 
     def set_capacity(self, cluster: str, nodes: Sequence[Node]) -> None:

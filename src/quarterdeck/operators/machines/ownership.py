@@ -35,8 +35,8 @@ _FIELDS = {
 _UNSAFE = re.compile(r"[^a-z0-9_.+-]+")
 
 
-def tags_of(owner: Owner) -> tuple[str, ...]:
-    """The tags of an owner's VM."""
+def build_owner_tags(owner: Owner) -> tuple[str, ...]:
+    """Build the tags of an owner's VM."""
     return (
         MANAGED_TAG,
         f"{OPERATOR_TAG}{owner.operator_uid[:8].lower()}",
@@ -115,7 +115,7 @@ def find_mismatch(vm: VMInfo, owner: Owner) -> str:
 
 
 def _find_tag_mismatch(tags: Iterable[str], owner: Owner, *, inherited: Iterable[str]) -> str:
-    found, expected = {tag.lower() for tag in tags}, set(tags_of(owner))
+    found, expected = {tag.lower() for tag in tags}, set(build_owner_tags(owner))
     marks = {tag for tag in found if tag.startswith((OPERATOR_TAG, CLAIM_TAG))}
     if strange := sorted(marks - expected):
         return f"its tag {strange[0]} is that of another owner"

@@ -38,7 +38,7 @@ from quarterdeck.operators.machines.report import (
     set_condition,
 )
 from quarterdeck.operators.machines.sizes import compute_seconds_since, parse_seconds
-from quarterdeck.operators.machines.support import find_unsupported_of_pool
+from quarterdeck.operators.machines.support import find_unsupported_in_pool
 from quarterdeck.runtime import Context, RequeueAfter
 
 CORDON = "hyperfleet.io/cordon"
@@ -62,7 +62,7 @@ class Pools:
     async def reconcile(self, pool: RunnerPool, ctx: Context[RunnerPool]) -> RequeueAfter | None:
         """Create and remove runners, and report how many there are."""
         unusable = await _find_unusable_secret(pool, ctx)
-        report_unsupported(ctx, [*find_unsupported_of_pool(pool), *unusable])
+        report_unsupported(ctx, [*find_unsupported_in_pool(pool), *unusable])
         check_labels(_build_labels(pool))
         record = await ctx.find(ConfigRecord, name_record(pool.metadata.name))
         jobs = [

@@ -12,24 +12,24 @@ def resolve(reference: ObjectReference, namespace: str) -> Key:
     return Key(reference.namespace or namespace, reference.name)
 
 
-def cluster_key_of(template: HypervisorMachineTemplate) -> Key:
-    """The cluster of a template."""
+def get_cluster_key(template: HypervisorMachineTemplate) -> Key:
+    """Return the key of a template's cluster."""
     return resolve(template.spec.hypervisor_cluster_ref, template.metadata.namespace)
 
 
-def template_key_of(claim: MachineClaim) -> Key:
-    """The template of a claim."""
+def get_template_key(claim: MachineClaim) -> Key:
+    """Return the key of a claim's template."""
     return resolve(claim.spec.template_ref, claim.metadata.namespace)
 
 
 def parse_key(text: str) -> Key:
-    """A key from namespace/name."""
+    """Parse a key of the form namespace/name."""
     namespace, _, name = text.partition("/")
     return Key(namespace, name)
 
 
-def secrets_of(cluster: HypervisorCluster) -> frozenset[str]:
-    """The names of the Secrets that a cluster reads."""
+def list_secrets(cluster: HypervisorCluster) -> frozenset[str]:
+    """List the names of the Secrets that a cluster reads."""
     given, tls = cluster.spec.credentials, cluster.spec.tls
     selectors = []
     if given is not None:

@@ -15,8 +15,8 @@ _DIGITS = 10
 _LONGEST_SPEC = 16 * 1024
 
 
-def overrides_of(fleet: Fleet) -> MachineOverrides | None:
-    """The overrides of the template in the fleet's spec."""
+def get_overrides(fleet: Fleet) -> MachineOverrides | None:
+    """Return the overrides of the template in the fleet's spec."""
     return fleet.spec.template.spec if fleet.spec.template is not None else None
 
 
@@ -24,7 +24,7 @@ def hash_revision(fleet: Fleet, templates: Sequence[HypervisorMachineTemplate]) 
     """Hash everything that defines a machine: templates, image, overrides; not labels."""
     specs = [msgspec.structs.replace(each.spec, metadata=None) for each in templates]
     recipe = specs[0] if len(specs) == 1 else specs
-    content = msgspec.json.encode((recipe, fleet.spec.image, overrides_of(fleet)))
+    content = msgspec.json.encode((recipe, fleet.spec.image, get_overrides(fleet)))
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
 
 
@@ -43,7 +43,7 @@ def resolve_image(
     """
     image, placement = fleet.spec.image, fleet.spec.placement
     clusters = placement.clusters if placement is not None else ()
-    known = sorted(templates, key=lambda each: (cluster_of(each), each.metadata.name))
+    known = sorted(templates, key=lambda each: (get_cluster_name(each), each.metadata.name))
     found = [each for each in known if each.metadata.name == image] or _find_labelled(known, image)
     if not found:
         name, _, tag = image.partition(":")
@@ -51,14 +51,14 @@ def resolve_image(
             f"HypervisorMachineTemplate {image!r} not found, and none has the labels "
             f"{IMAGE_LABEL}={name} and {IMAGE_TAG_LABEL}={tag or 'any'}"
         )
-    usable = [each for each in found if not clusters or cluster_of(each) in clusters]
+    usable = [each for each in found if not clusters or get_cluster_name(each) in clusters]
     if not usable:
         return (
-            f"image {image!r} has templates on {', '.join(map(cluster_of, found))}, and "
+            f"image {image!r} has templates on {', '.join(map(get_cluster_name, found))}, and "
             f"spec.placement.clusters allows only {', '.join(clusters)}"
         )
     is_spread = bool(clusters) or (placement is not None and placement.spread == "cluster")
-    if len({cluster_of(each) for each in usable}) < len(usable) or (
+    if len({get_cluster_name(each) for each in usable}) < len(usable) or (
         len(usable) > 1 and not is_spread
     ):
         return f"{len(usable)} templates have the labels of image {image!r}: make them differ"
@@ -77,8 +77,8 @@ def _find_labelled(
     ]
 
 
-def cluster_of(template: HypervisorMachineTemplate) -> str:
-    """The name of the cluster that a template is on."""
+def get_cluster_name(template: HypervisorMachineTemplate) -> str:
+    """Return the name of the cluster that a template is on."""
     return template.spec.hypervisor_cluster_ref.name
 
 

@@ -21,8 +21,8 @@ from quarterdeck.operators.machines.plan.cron import BadSchedule, parse_schedule
 from quarterdeck.operators.machines.sizes import parse_seconds
 
 
-def find_unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
-    """Fields of a HypervisorCluster that have no effect."""
+def find_unsupported_in_cluster(cluster: HypervisorCluster) -> list[str]:
+    """Find fields of a HypervisorCluster that have no effect."""
     spec, found = cluster.spec, []
     if spec.dns is not None:
         if spec.dns.register_vms:
@@ -37,8 +37,8 @@ def find_unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
     return found
 
 
-def find_unsupported_of_template(template: HypervisorMachineTemplate) -> list[str]:
-    """Fields of a template that have no effect."""
+def find_unsupported_in_template(template: HypervisorMachineTemplate) -> list[str]:
+    """Find fields of a template that have no effect."""
     spec, found = template.spec, []
     if spec.bootstrap.method == "none" and spec.bootstrap.config is not None:
         found.append("spec.bootstrap.config")
@@ -65,8 +65,8 @@ def _find_attestation_problems(attestation: Attestation) -> Iterator[str]:
         yield f"spec.attestation.config.joinTokenTTL ({config.join_token_ttl}; {used} is used)"
 
 
-def find_unsupported_of_claim(claim: MachineClaim) -> list[str]:
-    """Fields of a claim that have no effect."""
+def find_unsupported_in_claim(claim: MachineClaim) -> list[str]:
+    """Find fields of a claim that have no effect."""
     found = [f"spec.{field}" for field in _find_network_problems(claim.spec.network)]
     if claim.spec.provider_id:
         found.append("spec.providerID")
@@ -78,8 +78,8 @@ def find_unsupported_of_claim(claim: MachineClaim) -> list[str]:
     return found
 
 
-def find_unsupported_of_fleet(fleet: Fleet) -> list[str]:
-    """Fields of a fleet that have no effect."""
+def find_unsupported_in_fleet(fleet: Fleet) -> list[str]:
+    """Find fields of a fleet that have no effect."""
     found, placement = [], fleet.spec.placement
     if placement is not None and placement.node_selector:
         found.append("spec.placement.nodeSelector")
@@ -105,8 +105,8 @@ def _find_bad_schedules(fleet: Fleet) -> Iterator[str]:
             yield f"spec.disruption.budgets[{index}].schedule ({error}; the budget always applies)"
 
 
-def find_unsupported_of_pool(pool: RunnerPool) -> list[str]:
-    """Fields of a pool that have no effect."""
+def find_unsupported_in_pool(pool: RunnerPool) -> list[str]:
+    """Find fields of a pool that have no effect."""
     found = []
     if pool.spec.workload.type in ("gitlab-ci", "buildkite"):
         found.append("spec.workload.type")

@@ -15,14 +15,14 @@ from quarterdeck.operators.machines.errors import HypervisorError
 from quarterdeck.operators.machines.machine import TemplateInfo, TemplateRef
 from quarterdeck.operators.machines.plan.placement import Request, compute_rooms, fits
 from quarterdeck.operators.machines.recipe_checks import find_template_mistake
-from quarterdeck.operators.machines.references import cluster_key_of, resolve, template_key_of
+from quarterdeck.operators.machines.references import get_cluster_key, get_template_key, resolve
 from quarterdeck.operators.machines.report import (
     report_condition,
     report_in_use,
     report_unsupported,
 )
 from quarterdeck.operators.machines.sizes import parse_bytes
-from quarterdeck.operators.machines.support import find_unsupported_of_template
+from quarterdeck.operators.machines.support import find_unsupported_in_template
 from quarterdeck.runtime import Context, RequeueAfter
 
 CHECK_S = 300.0
@@ -40,8 +40,8 @@ class Templates:
         self, template: HypervisorMachineTemplate, ctx: Context[HypervisorMachineTemplate]
     ) -> RequeueAfter:
         """Read the template from the hypervisor, and check that a machine of it can be made."""
-        report_unsupported(ctx, find_unsupported_of_template(template))
-        key = cluster_key_of(template)
+        report_unsupported(ctx, find_unsupported_in_template(template))
+        key = get_cluster_key(template)
         cluster = await ctx.find(HypervisorCluster, key.name, key.namespace)
         if cluster is None:
             return _reject(ctx, Reason.CLUSTER_NOT_FOUND, f"HypervisorCluster {key} not found")
@@ -57,7 +57,7 @@ class Templates:
             return _reject(ctx, Reason.VALIDATION_FAILED, str(error))
         if problem:
             return _reject(ctx, Reason.VALIDATION_FAILED, problem)
-        connection.cache_template(identity_of(template), info)
+        connection.cache_template(get_template_version(template), info)
         claims = [each for each in await ctx.list(MachineClaim) if _uses(each, template)]
         ctx.status.set(
             template_available=True,
@@ -95,7 +95,7 @@ def _reject(ctx: Context[HypervisorMachineTemplate], reason: Reason, message: st
 
 
 def _uses(claim: MachineClaim, template: HypervisorMachineTemplate) -> bool:
-    return template_key_of(claim) == template.key
+    return get_template_key(claim) == template.key
 
 
 def _list_templates(fleet: Fleet) -> list[str]:
@@ -107,7 +107,7 @@ async def read_template(
     connection: Connection, template: HypervisorMachineTemplate
 ) -> TemplateInfo:
     """Read the template from the hypervisor."""
-    reference = reference_of(template)
+    reference = build_reference(template)
     return await connection.call(
         "validate_template", lambda each: each.validate_template(reference)
     )
@@ -120,7 +120,7 @@ async def _find_problem(
     info: TemplateInfo,
 ) -> str:
     """Why no machine can be made; empty if one fits on an empty node."""
-    request = request_of(template)
+    request = build_request(template)
     if info.disk_bytes > request.disk_bytes:
         return (
             f"spec.resources.disk is {template.spec.resources.disk}, but the template has "
@@ -141,18 +141,18 @@ async def _find_problem(
     return ""
 
 
-def request_of(template: HypervisorMachineTemplate) -> Request:
-    """The resources that a machine of a template needs."""
+def build_request(template: HypervisorMachineTemplate) -> Request:
+    """Build the request for the resources that a machine of a template needs."""
     resources = template.spec.resources
     return Request(resources.cpu, parse_bytes(resources.memory), parse_bytes(resources.disk))
 
 
-def identity_of(template: HypervisorMachineTemplate) -> tuple[str, int]:
-    """UID and generation: one version of a template's spec, as a cache key."""
+def get_template_version(template: HypervisorMachineTemplate) -> tuple[str, int]:
+    """Return UID and generation: one version of a template's spec, as a cache key."""
     return (template.metadata.uid, template.metadata.generation)
 
 
-def reference_of(template: HypervisorMachineTemplate) -> TemplateRef:
+def build_reference(template: HypervisorMachineTemplate) -> TemplateRef:
     """Build the reference by which a provider finds the template."""
     source = template.spec.template
     if source.proxmox is not None:

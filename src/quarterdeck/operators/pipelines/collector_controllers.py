@@ -79,7 +79,7 @@ def _build_collector_controller(fleets: Fleets) -> Controller[Collector]:
         watches=(
             Watch(RemoteAttributePolicy, list_collectors, predicates=(generation_changed,)),
             Watch(ExternalAttributeSync, list_collectors),
-            Watch(FleetConnection, collectors_of_connection, predicates=(generation_changed,)),
+            Watch(FleetConnection, map_connection_to_collectors, predicates=(generation_changed,)),
         ),
         finalizers=(Finalizer(COLLECTOR_FINALIZER, collectors.delete),),
         on_error=report_failure,
@@ -117,6 +117,6 @@ def list_collectors(_: Object, lookup: Lookup) -> Iterable[Key]:
     return [each.key for each in lookup.list(Collector)]
 
 
-def collectors_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
-    """The Collectors of the namespace: each may use the connection."""
+def map_connection_to_collectors(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+    """Map a connection to the Collectors of its namespace, as each may use it."""
     return [each.key for each in lookup.list(Collector, namespace=connection.metadata.namespace)]

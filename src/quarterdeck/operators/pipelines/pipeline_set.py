@@ -26,9 +26,9 @@ from quarterdeck.operators.pipelines.set_members import (
     MAX_SHOWN,
     Member,
     collect_members,
+    get_source,
     hash_members,
     names_source,
-    source_of,
 )
 from quarterdeck.operators.pipelines.set_plan import (
     SyncPlan,
@@ -86,7 +86,7 @@ class PipelineSets:
     async def _is_rival(
         self, other: PipelineSet, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
     ) -> bool:
-        is_other = other.key != set_.key and source_of(other) == source_of(set_)
+        is_other = other.key != set_.key and get_source(other) == get_source(set_)
         return is_other and await self._shares(other, fleet, ctx)
 
     async def _shares(
@@ -139,7 +139,7 @@ class PipelineSets:
         """
         found = set()
         for each in await ctx.list(Pipeline):
-            if each.is_deleting or not names_source(each, source_of(set_)):
+            if each.is_deleting or not names_source(each, get_source(set_)):
                 continue
             if await find_set(each, ctx) is None and await self._shares(each, fleet, ctx):
                 found.add(choose_name(each))
@@ -159,11 +159,11 @@ class PipelineSets:
             raise Waiting(Reason.NO_CONNECTION, error.message, after_s=300.0) from error
         try:
             claimed = await self._list_claimed(set_, fleet, ctx)
-            source = source_of(set_)
+            source = get_source(set_)
             kept = [
                 _keep(each)
                 for each in (await fleet.api.list() if claimed else ())
-                if each.name in claimed and each.is_of(source)
+                if each.name in claimed and each.has_source(source)
             ]
             await fleet.api.sync(source, kept, allow_empty=True)
         except (CallFailed, Paused) as error:
@@ -175,7 +175,7 @@ class PipelineSets:
 
 async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet) -> None:
     """Raises `Waiting` if the sync would delete pipelines that the list left out."""
-    if (name := await find_left_out(fleet.api, listed, source_of(set_))) is not None:
+    if (name := await find_left_out(fleet.api, listed, get_source(set_))) is not None:
         text = (
             f"the server does not list pipeline {name!r} of this source, although it exists: "
             "nothing is sent, because the sync would delete it"
@@ -186,7 +186,7 @@ async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet)
 async def _send(set_: PipelineSet, planned: SyncPlan, fleet: Fleet) -> None:
     messages = [each.message() for each in planned.members]
     messages += [_keep(each) for each in planned.kept]
-    await fleet.api.sync(source_of(set_), messages, allow_empty=set_.spec.allow_empty)
+    await fleet.api.sync(get_source(set_), messages, allow_empty=set_.spec.allow_empty)
 
 
 def _keep(remote: Remote) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Remote(NamedTuple):
     rollout: Message | None = None
     """The candidate that some collectors receive, on a server that supports rollouts."""
 
-    def is_of(self, source: Mapping[str, str]) -> bool:
+    def has_source(self, source: Mapping[str, str]) -> bool:
         """Whether the pipeline has this source: `type` and `namespace` as in the server's API."""
         return self.source_type == source["type"] and self.source_namespace == source["namespace"]
 

@@ -38,8 +38,8 @@ class SecretHead(Object, frozen=True, kw_only=True):
         """Skip the check of the kind: metadata alone has the kind PartialObjectMetadata."""
 
 
-def reference_of(pipeline: Pipeline) -> str:
-    """The object that `contentsFrom` names, as an index value; empty without `contentsFrom`."""
+def index_reference(pipeline: Pipeline) -> str:
+    """Return the index value of what `contentsFrom` names; empty without `contentsFrom`."""
     source, namespace = pipeline.spec.contents_from, pipeline.metadata.namespace
     if source is None:
         return ""

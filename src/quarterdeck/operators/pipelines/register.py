@@ -33,9 +33,9 @@ from quarterdeck.operators.pipelines.references import (
     HEADS_ONLY,
     ConfigMapHead,
     SecretHead,
-    reference_of,
+    index_reference,
 )
-from quarterdeck.operators.pipelines.set_members import source_of
+from quarterdeck.operators.pipelines.set_members import get_source
 from quarterdeck.operators.pipelines.tenant_policy import build_tenant_policy_controller
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
@@ -119,16 +119,16 @@ def build_pipeline_controller(
         reconcile=pipelines.reconcile,
         for_=Pipeline,
         watches=(
-            Watch(Pipeline, rivals_of, predicates=(names_changed,)),
-            Watch(FleetConnection, users_of_connection, predicates=(generation_changed,)),
-            Watch(PipelineSet, pipelines_of_set),
-            Watch(ConfigMapHead, users_of_config_map),
-            Watch(SecretHead, users_of_secret),
+            Watch(Pipeline, map_pipeline_to_rivals, predicates=(names_changed,)),
+            Watch(FleetConnection, map_connection_to_pipelines, predicates=(generation_changed,)),
+            Watch(PipelineSet, map_set_to_pipelines),
+            Watch(ConfigMapHead, map_config_map_to_pipelines),
+            Watch(SecretHead, map_secret_to_pipelines),
         ),
         indexes={
             Pipeline: {
-                BY_NAME: names_of,
-                BY_REFERENCE: lambda each: tuple(filter(None, (reference_of(each),))),
+                BY_NAME: list_names,
+                BY_REFERENCE: lambda each: tuple(filter(None, (index_reference(each),))),
                 BY_CONNECTION: lambda each: (_index_connection(each),),
             }
         },
@@ -149,7 +149,7 @@ def build_connection_controller(sweeps: Connections) -> Controller[FleetConnecti
     return Controller(
         reconcile=sweeps.reconcile,
         for_=FleetConnection,
-        watches=(Watch(SecretHead, connections_of_secret),),
+        watches=(Watch(SecretHead, map_secret_to_connections),),
         on_error=fleet_connection.report_error,
         ready=None,
         conditions=(READY,),
@@ -165,9 +165,9 @@ def build_pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
         reconcile=sets.reconcile,
         for_=PipelineSet,
         watches=(
-            Watch(Pipeline, sets_of_pipeline, predicates=(desired_state_changed,)),
-            Watch(PipelineSet, rival_sets_of, predicates=(desired_state_changed,)),
-            Watch(FleetConnection, sets_of_connection, predicates=(generation_changed,)),
+            Watch(Pipeline, map_pipeline_to_sets, predicates=(desired_state_changed,)),
+            Watch(PipelineSet, map_set_to_rivals, predicates=(desired_state_changed,)),
+            Watch(FleetConnection, map_connection_to_sets, predicates=(generation_changed,)),
         ),
         finalizers=(Finalizer(SET_FINALIZER, sets.delete),),
         on_error=report.report_failure,
@@ -181,8 +181,8 @@ def build_pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
 # --- mapping functions of the watches
 
 
-def pipelines_of_set(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
-    """The pipelines that a set sends, or would send."""
+def map_set_to_pipelines(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
+    """Map a set to the pipelines that it sends, or would send."""
     if set_.spec.selector is None:
         return
     for pipeline in lookup.list(Pipeline, namespace=set_.metadata.namespace):
@@ -190,28 +190,28 @@ def pipelines_of_set(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
             yield pipeline.key
 
 
-def sets_of_pipeline(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
-    """The sets that select a pipeline, before or after its change."""
+def map_pipeline_to_sets(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
+    """Map a pipeline to the sets that select it, before or after its change."""
     for set_ in lookup.list(PipelineSet, namespace=pipeline.metadata.namespace):
         if set_.spec.selector is not None and set_.spec.selector.matches(pipeline.metadata.labels):
             yield set_.key
 
 
-def rival_sets_of(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
-    """The other sets of a source: when its owner is deleted, the next one gets the source."""
+def map_set_to_rivals(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
+    """Map a set to the others of its source: when it is deleted, the next one gets the source."""
     for other in lookup.list(PipelineSet):
-        if other.key != set_.key and source_of(other) == source_of(set_):
+        if other.key != set_.key and get_source(other) == get_source(set_):
             yield other.key
 
 
-def sets_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
-    """The sets of the namespace: each may use the connection."""
+def map_connection_to_sets(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+    """Map a connection to the sets of its namespace, as each may use it."""
     for set_ in lookup.list(PipelineSet, namespace=connection.metadata.namespace):
         yield set_.key
 
 
-def names_of(pipeline: Pipeline) -> tuple[str, ...]:
-    """The desired name of an object and the name it holds: two during a rename."""
+def list_names(pipeline: Pipeline) -> tuple[str, ...]:
+    """List the desired name of an object and the name it holds: two during a rename."""
     held = pipeline.status.name if pipeline.status.id else ""
     return tuple(dict.fromkeys(filter(None, (choose_name(pipeline), held))))
 
@@ -220,43 +220,43 @@ def names_changed(event: Event) -> bool:
     """Whether an object was created or deleted, or its desired state or its names changed."""
     if desired_state_changed(event) or event.old is None:
         return True
-    return names_of(event.new.typed(Pipeline)) != names_of(event.old.typed(Pipeline))
+    return list_names(event.new.typed(Pipeline)) != list_names(event.old.typed(Pipeline))
 
 
-def rivals_of(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
-    """Other objects of the same name: when its owner is deleted, the next one gets the name."""
-    for name in names_of(pipeline):
+def map_pipeline_to_rivals(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
+    """Map a pipeline to the others of its name: when it is deleted, the next one gets the name."""
+    for name in list_names(pipeline):
         for other in lookup.list(Pipeline, index=(BY_NAME, name)):
             if other.key != pipeline.key:
                 yield other.key
 
 
-def users_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
-    """The pipelines that name a connection, and those of its namespace that name none."""
+def map_connection_to_pipelines(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+    """Map a connection to the pipelines that name it, and those of its namespace with no name."""
     namespace, name = connection.key
     for value in (f"{namespace}/{name}", f"{namespace}/"):
         for pipeline in lookup.list(Pipeline, index=(BY_CONNECTION, value)):
             yield pipeline.key
 
 
-def users_of_config_map(head: ConfigMapHead, lookup: Lookup) -> Iterable[Key]:
-    """The pipelines whose contents are in a ConfigMap."""
+def map_config_map_to_pipelines(head: ConfigMapHead, lookup: Lookup) -> Iterable[Key]:
+    """Map a ConfigMap to the pipelines whose contents it has."""
     for pipeline in lookup.list(Pipeline, index=(BY_REFERENCE, f"ConfigMap/{head.key}")):
         yield pipeline.key
 
 
-def users_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
-    """The pipelines whose contents, or whose connection's credentials, are in a Secret."""
+def map_secret_to_pipelines(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """Map a Secret to the pipelines whose contents or connection's credentials it has."""
     for pipeline in lookup.list(Pipeline, index=(BY_REFERENCE, f"Secret/{head.key}")):
         yield pipeline.key
-    for key in connections_of_secret(head, lookup):
+    for key in map_secret_to_connections(head, lookup):
         connection = lookup.get(FleetConnection, key)
         if connection is not None:
-            yield from users_of_connection(connection, lookup)
+            yield from map_connection_to_pipelines(connection, lookup)
 
 
-def connections_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
-    """The connections whose credentials are in a Secret."""
+def map_secret_to_connections(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """Map a Secret to the connections whose credentials it has."""
     for connection in lookup.list(FleetConnection, namespace=head.metadata.namespace):
         reference = connection.spec.secret_ref
         if reference is not None and reference.name == head.metadata.name:

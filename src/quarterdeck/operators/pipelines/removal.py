@@ -77,7 +77,7 @@ async def find_left_out(
         each.snapshot.name
         for each in newest.values()
         if not each.operation.endswith("DELETE")
-        and each.snapshot.is_of(source)
+        and each.snapshot.has_source(source)
         and each.snapshot.name not in names
     ]
     for name in sorted(absent)[:MAX_ASKED]:

@@ -86,7 +86,7 @@ async def _list_selected_members(
 
 def _build(set_: PipelineSet, spec: PipelineSpec | SetMember, *, name: str, text: str) -> Desired:
     """The desired state of one pipeline of a set; without a hash, as a set has one for all."""
-    source = source_of(set_)
+    source = get_source(set_)
     return Desired(
         name=name,
         contents=prepare_contents(spec, text, name=name),
@@ -109,8 +109,8 @@ def names_source(pipeline: Pipeline, source: Mapping[str, str]) -> bool:
     }
 
 
-def source_of(set_: PipelineSet) -> dict[str, str]:
-    """The source whose pipelines the set owns."""
+def get_source(set_: PipelineSet) -> dict[str, str]:
+    """Return the source whose pipelines the set owns."""
     source = set_.spec.source
     return {"type": SOURCE_TYPES[source.type], "namespace": source.namespace}
 

@@ -9,7 +9,7 @@ from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Desired
 from quarterdeck.operators.pipelines.ports import Remote
-from quarterdeck.operators.pipelines.set_members import MAX_SHOWN, Member, source_of
+from quarterdeck.operators.pipelines.set_members import MAX_SHOWN, Member, get_source
 from quarterdeck.runtime import Stalled
 
 
@@ -68,7 +68,7 @@ def plan_sync(
     Raises:
         Stalled: if it would take over pipelines of others, or delete more than allowed.
     """
-    source = source_of(set_)
+    source = get_source(set_)
     by_name = {each.name: each for each in listed}
     owners = {set_.metadata.uid, *(member.uid for member in members if member.uid)}
     foreign, differing = [], []
@@ -78,7 +78,7 @@ def plan_sync(
             differing.append(member.desired.name)
         if remote is None:
             continue
-        is_of_source = remote.is_of(source)
+        is_of_source = remote.has_source(source)
         if not is_of_source and remote.owner not in owners:
             foreign.append(f"{remote.name} (id {remote.id})")
         elif not is_of_source:
@@ -90,7 +90,7 @@ def plan_sync(
             f"{', '.join(foreign[:MAX_SHOWN])}; rename them, or delete them on the server",
         )
     names = {member.desired.name for member in members}
-    rest = tuple(each for each in listed if each.is_of(source) and each.name not in names)
+    rest = tuple(each for each in listed if each.has_source(source) and each.name not in names)
     kept = tuple(each for each in rest if not set_.spec.prune or each.name in claimed)
     rest = tuple(each for each in rest if each not in kept)
     desired = tuple(member.desired for member in members)

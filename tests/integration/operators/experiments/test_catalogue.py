@@ -34,7 +34,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 BY_NAME: dict[str, Any] = {each["metadata"]["name"]: each["spec"] for each in TEMPLATES}
 
 
-def outputs_of(spec: Any) -> Iterator[dict[str, Any]]:
+def list_outputs(spec: Any) -> Iterator[dict[str, Any]]:
     for template in spec["templates"]:
         yield from (template.get("outputs") or {}).get("parameters") or ()
 
@@ -43,7 +43,7 @@ def outputs_of(spec: Any) -> Iterator[dict[str, Any]]:
 def test_names_of_parameters_are_those_argo_accepts(name: str) -> None:
     spec = BY_NAME[name]
     declared = [each["name"] for each in (spec.get("arguments") or {}).get("parameters") or ()]
-    exported = [each[key] for each in outputs_of(spec) for key in ("name", "globalName")]
+    exported = [each[key] for each in list_outputs(spec) for key in ("name", "globalName")]
     assert [each for each in (*declared, *exported) if not PARAMETER.fullmatch(each)] == []
 
 
@@ -72,7 +72,7 @@ def test_an_experiment_gives_every_argument_of_its_template(name: str) -> None:
 
 
 def test_the_baseline_reports_every_metric_of_its_experiment() -> None:
-    exported = {each["globalName"] for each in outputs_of(BY_NAME["http-baseline"])}
+    exported = {each["globalName"] for each in list_outputs(BY_NAME["http-baseline"])}
     declared = {f"metric-{each.name}" for each in load("http-baseline").spec.metrics}
     assert exported == declared
     script = next(each for each in BY_NAME["http-baseline"]["templates"] if "script" in each)

@@ -164,7 +164,7 @@ class Outsiders:
         description = ownership.describe(owner) if self._random.random() < 0.5 else "by hand"
         spec = VMSpec("m1", 1, GIB, 10 * GIB)
         vm = self._lab.make_vm(vmid, spec, node="sim-1", description=description)
-        vm.tags = ownership.tags_of(owner) if description != "by hand" else ()
+        vm.tags = ownership.build_owner_tags(owner) if description != "by hand" else ()
         self.untouchable.add(vm.uuid)
 
 

@@ -230,7 +230,7 @@ def test_outputs_and_failed_steps_are_kept() -> None:
         },
     }
     workflow = msgspec.convert(document, ArgoWorkflow)
-    found = workflows.status_of(workflow, None)
+    found = workflows.build_status(workflow, None)
     assert (found.phase, found.finished_at, found.outputs) == (
         "Failed",
         "",

@@ -25,7 +25,7 @@ def status(name: str, **members: Any) -> TargetStatus:
 
 def find_pending(found: Experiment, *statuses: TargetStatus) -> set[str]:
     known = {each.name: each for each in statuses}
-    return set(plan.scope_of(found, found.spec.targets[1], known).pending)
+    return set(plan.build_scope(found, found.spec.targets[1], known).pending)
 
 
 def test_target_is_pending_until_its_applications_are_ready() -> None:
@@ -42,7 +42,7 @@ def test_target_is_pending_until_its_outputs_are_known() -> None:
     assert find_pending(waiting, *ready) == {"first"}
     known = experiment("demo", FIRST, SECOND, tutorial=TUTORIAL, status={"tutorialStatus": KNOWN})
     assert find_pending(known, *ready) == set()
-    scope = plan.scope_of(known, known.spec.targets[1], {each.name: each for each in ready})
+    scope = plan.build_scope(known, known.spec.targets[1], {each.name: each for each in ready})
     assert scope.targets["first"]["outputs.web"] == "10.0.0.1"
     assert scope.target["cluster"] == "second-cluster"
     assert scope.target["namespace"] == naming.build_base_name(known)
@@ -50,16 +50,16 @@ def test_target_is_pending_until_its_outputs_are_known() -> None:
 
 def test_workflow_has_no_target_of_its_own() -> None:
     found = experiment("demo", FIRST, SECOND)
-    scope = plan.scope_of(found, None, {"first": status("first", apps_ready=True)})
+    scope = plan.build_scope(found, None, {"first": status("first", apps_ready=True)})
     assert scope.target == {}
     assert scope.pending == {"second"}
 
 
 def test_hub_is_reached_inside_the_cluster() -> None:
-    assert plan.server_of(TargetStatus(name="a", cluster_name=naming.HUB, server="https://x")) == (
+    assert plan.get_server(TargetStatus(name="a", cluster_name=naming.HUB, server="https://x")) == (
         "https://kubernetes.default.svc"
     )
-    assert plan.server_of(status("a")) == "https://x"
+    assert plan.get_server(status("a")) == "https://x"
 
 
 def test_targets_that_others_depend_on_are_deleted_last() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.operators.machines.fleet_selector import format_selector, labels_of_selector
+from quarterdeck.operators.machines.fleet_selector import format_selector, parse_selector_labels
 from quarterdeck.runtime import Stalled
 
 names = st.text("abcdefgh./-", min_size=1, max_size=12)
@@ -15,9 +15,9 @@ label_maps = st.dictionaries(names, names, min_size=1, max_size=4)
 
 @given(label_maps)
 def test_both_forms_of_a_selector_are_the_same_labels(labels: dict[str, str]) -> None:
-    assert labels_of_selector(labels) == labels
-    assert labels_of_selector({"matchLabels": labels}) == labels
-    assert labels_of_selector({**labels, "matchLabels": labels}) == labels
+    assert parse_selector_labels(labels) == labels
+    assert parse_selector_labels({"matchLabels": labels}) == labels
+    assert parse_selector_labels({**labels, "matchLabels": labels}) == labels
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_both_forms_of_a_selector_are_the_same_labels(labels: dict[str, str]) ->
 )
 def test_selector_that_names_no_labels_is_refused(selector: dict[str, Any], message: str) -> None:
     with pytest.raises(Stalled) as refused:
-        labels_of_selector(selector)
+        parse_selector_labels(selector)
     assert (refused.value.reason, refused.value.message) == ("InvalidSelector", message)
 
 

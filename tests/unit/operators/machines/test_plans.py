@@ -121,7 +121,7 @@ def vm(**changes: object) -> VMInfo:
         "uuid",
         "a",
         Power.RUNNING,
-        tags=ownership.tags_of(OWNER),
+        tags=ownership.build_owner_tags(OWNER),
         description=ownership.describe(OWNER),
     )
     return found._replace(**changes)  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ def vm(**changes: object) -> VMInfo:
 
 def test_own_vm_is_recognised_also_with_other_tags_and_case() -> None:
     assert ownership.is_owned(vm(), OWNER)
-    tags = (*(tag.upper() for tag in ownership.tags_of(OWNER)), "customer")
+    tags = (*(tag.upper() for tag in ownership.build_owner_tags(OWNER)), "customer")
     assert ownership.is_owned(vm(tags=tags), OWNER)
 
 
@@ -161,8 +161,8 @@ def test_fresh_clone_has_the_tags_of_its_template_and_no_others() -> None:
     text = ownership.describe(fresh._replace(inherited_tags=("Debian", "golden")))
     assert ownership.is_owned(vm(tags=("debian", "golden"), description=text), fresh)
     assert ownership.is_owned(vm(tags=(), description=text), fresh)
-    assert ownership.is_owned(vm(tags=(*ownership.tags_of(OWNER), "new")), fresh)
-    for tags in (("production",), ("debian", "production"), ownership.tags_of(OWNER)[:2]):
+    assert ownership.is_owned(vm(tags=(*ownership.build_owner_tags(OWNER), "new")), fresh)
+    for tags in (("production",), ("debian", "production"), ownership.build_owner_tags(OWNER)[:2]):
         assert not ownership.is_owned(vm(tags=tags, description=text), fresh)
 
 
@@ -208,7 +208,7 @@ def test_orphans_are_due_after_their_grace_only() -> None:
 def test_vms_of_others_and_of_living_claims_are_no_orphans() -> None:
     other = ownership.describe(OWNER._replace(operator_uid="op-uid-2"))
     alive = OWNER._replace(claim_uid="alive")
-    living = vm(description=ownership.describe(alive), tags=ownership.tags_of(alive))
+    living = vm(description=ownership.describe(alive), tags=ownership.build_owner_tags(alive))
     seen = {101: 0.0}
     assert orphans(vm(description=other), first_seen=seen, now=9e9) == []
     assert orphans(living, first_seen=seen, now=9e9) == []

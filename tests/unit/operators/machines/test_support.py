@@ -6,7 +6,7 @@ import pytest
 from machine_templates import build_template
 
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
-from quarterdeck.operators.machines.support import find_unsupported_of_template
+from quarterdeck.operators.machines.support import find_unsupported_in_template
 
 
 def build(**attestation: Any) -> HypervisorMachineTemplate:
@@ -15,12 +15,12 @@ def build(**attestation: Any) -> HypervisorMachineTemplate:
 
 @pytest.mark.parametrize("method", ["join-token", "tpm", "tpm+token"])
 def test_own_methods_are_acted_on(method: str) -> None:
-    assert find_unsupported_of_template(build(method=method)) == []
-    assert find_unsupported_of_template(build(method=method, config={"joinTokenTTL": "24h"})) == []
+    assert find_unsupported_in_template(build(method=method)) == []
+    assert find_unsupported_in_template(build(method=method, config={"joinTokenTTL": "24h"})) == []
 
 
 def test_method_that_is_not_installed_is_named_with_the_choices() -> None:
-    (found,) = find_unsupported_of_template(build(method="bogus"))
+    (found,) = find_unsupported_in_template(build(method="bogus"))
     assert found.startswith("spec.attestation.method ('bogus' is not one of join-token, tpm,")
 
 
@@ -28,5 +28,5 @@ def test_method_that_is_not_installed_is_named_with_the_choices() -> None:
 def test_lifetime_that_tokens_cannot_have_is_named_with_the_one_used(given: str, used: str) -> None:
     template = build(method="join-token", config={"joinTokenTTL": given})
     field = "spec.attestation.config.joinTokenTTL"
-    assert find_unsupported_of_template(template) == [f"{field} ({given}; {used} is used)"]
-    assert find_unsupported_of_template(build(method="tpm", config={"joinTokenTTL": given})) == []
+    assert find_unsupported_in_template(template) == [f"{field} ({given}; {used} is used)"]
+    assert find_unsupported_in_template(build(method="tpm", config={"joinTokenTTL": given})) == []

@@ -55,7 +55,7 @@ class Collector:
     async def collect(self, run: FinishedRun) -> Collected:
         """Collect, evaluate and store; sets `retry_after_s` if the gate requires more data."""
         experiment, before = run.experiment, run.experiment.status.iteration_status
-        wanted_gate = gate.gate_of(experiment)
+        wanted_gate = gate.choose_gate(experiment)
         elapsed_s = (run.now - run.ended_at).total_seconds()
         if wanted_gate is not None and before is not None and before.phase == "Recollecting":
             wait_s = gate.due_in_s(wanted_gate, before, elapsed_s=elapsed_s)

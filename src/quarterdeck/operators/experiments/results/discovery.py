@@ -36,13 +36,13 @@ def find_candidates(services: Sequence[Mapping[str, Any]], namespace: str) -> li
     found = []
     for service in services:
         metadata = service["metadata"]
-        if (port := port_of(metadata["name"])) is not None:
+        if (port := guess_port(metadata["name"])) is not None:
             found.append(Candidate(metadata["namespace"], metadata["name"], port))
     return sorted(found, key=lambda each: (order.get(each.namespace, len(order)), each))
 
 
-def port_of(name: str) -> int | None:
-    """The PromQL port of a Service with this name; None if it is no metrics store."""
+def guess_port(name: str) -> int | None:
+    """Guess the PromQL port of a Service by its name; None if it is no metrics store."""
     if "prometheus" in name and not any(word in name for word in _NOT_PROMETHEUS):
         return 9090
     if any(word in name for word in _VICTORIA) and not any(word in name for word in _NOT_VICTORIA):

@@ -21,8 +21,8 @@ class Decision(NamedTuple):
     is_exhausted: bool = False
 
 
-def gate_of(experiment: Experiment) -> QualityGate | None:
-    """The quality gate of an experiment: that of the spec, or the default with `spec.publish`.
+def choose_gate(experiment: Experiment) -> QualityGate | None:
+    """Choose the quality gate: that of the spec, or the default with `spec.publish`.
 
     A failed run has none, because it is not worth waiting for its data.
     """

@@ -18,8 +18,8 @@ PREFIXES = ("metric-", "metric.")
 SOURCE = "workflow"
 
 
-def runs_of(status: ExperimentStatus) -> Sequence[WorkflowStatus]:
-    """Every run of the workflow that succeeded or was the last one, in order."""
+def list_runs(status: ExperimentStatus) -> Sequence[WorkflowStatus]:
+    """List the runs of the workflow that succeeded, and the last one, in order."""
     last = status.workflow_status
     found = [each for each in status.runs if each.phase == "Succeeded"]
     if last is not None and all(each.name != last.name for each in found):
@@ -32,7 +32,7 @@ def read(
 ) -> dict[str, Metric]:
     """The metrics of all runs, by name."""
     points: dict[str, list[Point]] = {}
-    for run in runs_of(status):
+    for run in list_runs(status):
         for name, value in _list_values(run):
             point = Point(value=value, timestamp=run.finished_at, labels={"workflow": run.name})
             points.setdefault(name, []).append(point)

@@ -23,7 +23,7 @@ from quarterdeck.operators.experiments.conditions import (
 )
 from quarterdeck.operators.experiments.results.comparison import Comparison, MetricComparison
 from quarterdeck.operators.experiments.results.document import Criterion, Result
-from quarterdeck.operators.experiments.results.outputs import runs_of
+from quarterdeck.operators.experiments.results.outputs import list_runs
 
 Outcome = Literal["passed", "failed", "skipped"]
 STAGES = (
@@ -213,7 +213,7 @@ def _choose_stage_outcome(experiment: Experiment, condition: Condition) -> Outco
 
 
 def _runs(experiment: Experiment) -> Iterator[Check]:
-    for run in runs_of(experiment.status):
+    for run in list_runs(experiment.status):
         nodes = "; ".join(f"{node.display_name}: {node.message}" for node in run.failed_nodes)
         is_rejected = run.outputs.get(VERDICT) == REJECTED
         own = f"output {VERDICT} is {REJECTED}" if is_rejected else ""

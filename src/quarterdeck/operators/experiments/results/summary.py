@@ -48,19 +48,19 @@ def build(
         workflow=_build_workflow(last, template)
         if last is not None
         else WorkflowRun(template=template),
-        runs=tuple(_build_workflow(each, template) for each in outputs.runs_of(status))
+        runs=tuple(_build_workflow(each, template) for each in outputs.list_runs(status))
         if status.runs
         else (),
         metrics=metrics,
-        samples=samples_of(metrics),
+        samples=collect_samples(metrics),
         units={name: each.unit for name, each in metrics.queries.items() if each.unit},
         cost_estimate=found.cost,
         iteration_status=found.iteration,
     )
 
 
-def samples_of(metrics: Metrics) -> dict[str, tuple[float, ...]]:
-    """The values of each metric that has some."""
+def collect_samples(metrics: Metrics) -> dict[str, tuple[float, ...]]:
+    """Collect the values of each metric that has some."""
     found = {
         name: tuple(point.value for point in metric.data if math.isfinite(point.value))
         for name, metric in metrics.queries.items()

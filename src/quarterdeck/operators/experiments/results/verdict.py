@@ -45,14 +45,14 @@ def combine(outcomes: Sequence[bool | None]) -> Verdict:
     return "insufficient" if any(outcome is None for outcome in outcomes) else "validated"
 
 
-def value_of(metric: Metric | None) -> float | None:
-    """The mean of a metric's finite values; None if there are none."""
+def compute_mean_value(metric: Metric | None) -> float | None:
+    """Compute the mean of a metric's finite values; None if there are none."""
     values = [each.value for each in metric.data if math.isfinite(each.value)] if metric else []
     return math.fsum(values) / len(values) if values else None
 
 
 def _evaluate(criterion: SuccessCriterion, metrics: Mapping[str, Metric]) -> Criterion:
-    actual = value_of(metrics.get(criterion.metric))
+    actual = compute_mean_value(metrics.get(criterion.metric))
     passed = None
     if actual is not None:
         passed = _OPERATORS[criterion.operator](actual, float(criterion.value))

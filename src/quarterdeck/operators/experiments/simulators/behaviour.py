@@ -12,7 +12,7 @@ from quarterdeck.kit import duration
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.experiments.naming import LABEL_TARGET
-from quarterdeck.operators.experiments.ownership import experiment_of
+from quarterdeck.operators.experiments.ownership import get_experiment_key
 from quarterdeck.runtime import Context
 
 PREFIX = "sim.illm.io/"
@@ -57,7 +57,7 @@ def _read_own(obj: Object) -> dict[str, str]:
 
 
 async def _read_of_experiment(obj: Object, ctx: Context[Any], work: Work) -> dict[str, str]:
-    key = experiment_of(obj)
+    key = get_experiment_key(obj)
     experiment = await ctx.find(Experiment, key.name, key.namespace) if key is not None else None
     if experiment is None:
         return {}

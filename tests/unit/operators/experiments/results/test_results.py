@@ -12,7 +12,7 @@ from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.apis.experiments.workflow import Hypothesis, QualityGate, SuccessCriterion
 from quarterdeck.kit import rfc3339
 from quarterdeck.operators.experiments.results import cost, gate, outputs, queries, verdict, window
-from quarterdeck.operators.experiments.results.discovery import find_candidates, port_of
+from quarterdeck.operators.experiments.results.discovery import find_candidates, guess_port
 from quarterdeck.operators.experiments.results.document import Metric, Point
 from quarterdeck.operators.experiments.results.prometheus import QueryError, parse
 
@@ -198,10 +198,10 @@ def test_the_gate_needs_a_run_that_succeeded() -> None:
     complete = msgspec.structs.replace(
         asked, status=msgspec.structs.replace(asked.status, phase="Complete")
     )
-    assert gate.gate_of(asked) is None
-    assert gate.gate_of(complete) == QualityGate()
+    assert gate.choose_gate(asked) is None
+    assert gate.choose_gate(complete) == QualityGate()
     off = experiment(**spec, qualityGate={"enabled": False})
-    assert gate.gate_of(msgspec.structs.replace(off, status=complete.status)) is None
+    assert gate.choose_gate(msgspec.structs.replace(off, status=complete.status)) is None
 
 
 @given(
@@ -294,7 +294,7 @@ def test_the_hub_costs_nothing() -> None:
     ],
 )
 def test_metrics_stores_are_known_by_their_names(name: str, port: int | None) -> None:
-    assert port_of(name) == port
+    assert guess_port(name) == port
 
 
 def test_stores_of_the_experiment_are_tried_first() -> None:

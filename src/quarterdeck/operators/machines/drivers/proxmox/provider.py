@@ -150,7 +150,7 @@ class ProxmoxProvider:
             "cores": spec.cpu,
             "sockets": 1,
             "memory": max(16, spec.memory_bytes // vmconfig.MIB),
-            "tags": vmconfig.build_tags((*ownership.tags_of(owner), *spec.tags)),
+            "tags": vmconfig.build_tags((*ownership.build_owner_tags(owner), *spec.tags)),
             "description": ownership.describe(owner),
             **vmconfig.build_nics(config, spec.nics),
         }

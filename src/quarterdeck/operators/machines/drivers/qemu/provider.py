@@ -175,7 +175,7 @@ class QemuProvider:
                 disk_bytes=spec.disk_bytes,
                 has_tpm=spec.has_tpm,
                 mac=spec.nics[0].mac if spec.nics and spec.nics[0].mac else record.mac,
-                tags=tuple(dict.fromkeys((*ownership.tags_of(owner), *spec.tags))),
+                tags=tuple(dict.fromkeys((*ownership.build_owner_tags(owner), *spec.tags))),
                 description=ownership.describe(owner),
             )
             await asyncio.to_thread(self._folder.update, changed)

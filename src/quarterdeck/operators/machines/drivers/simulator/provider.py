@@ -151,7 +151,7 @@ class SimulatorProvider:
             self.world.resize(vm, spec)
             if rule is not None:
                 raise make_error(Code.TIMEOUT, f"configuring VM {vmid} ended half way")
-            vm.tags = tuple(dict.fromkeys((*ownership.tags_of(owner), *spec.tags)))
+            vm.tags = tuple(dict.fromkeys((*ownership.build_owner_tags(owner), *spec.tags)))
             vm.description = ownership.describe(owner)
             return None
 
