@@ -17,10 +17,6 @@ class Handle(Protocol):
         """Cancel the callback."""
         ...
 
-    def when(self) -> float:
-        """The time it is called at."""
-        ...
-
 
 class Timers(Protocol):
     """Reads the time and schedules callbacks; an event loop implements it."""
@@ -55,7 +51,7 @@ class ClockTimers:
         task = asyncio.get_running_loop().create_task(run(), name="http-timer")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return _ClockHandle(task, when)
+        return _ClockHandle(task)
 
     async def close(self) -> None:
         """Cancel every callback."""
@@ -66,16 +62,12 @@ class ClockTimers:
 
 
 class _ClockHandle:
-    def __init__(self, task: asyncio.Task[None], when: float) -> None:
+    def __init__(self, task: asyncio.Task[None]) -> None:
         self._task = task
-        self._when = when
 
     def cancel(self) -> None:
         if self._task is not asyncio.current_task():  # it may be this callback that cancels
             self._task.cancel()
-
-    def when(self) -> float:
-        return self._when
 
 
 def choose_timers(clock: Clock | None) -> Timers:
@@ -107,28 +99,31 @@ class LazyTimer:
     finds the new deadline and arms it again. So most requests never touch the event loop's heap.
     """
 
-    __slots__ = ("_call", "_handle", "_timers")
+    __slots__ = ("_call", "_due", "_handle", "_timers")
 
     def __init__(self, timers: Timers, call: Callable[[], None]) -> None:
         self._timers = timers
         self._call = call
+        self._due = _NEVER
         self._handle: Handle | None = None
 
     def arm(self, due: float) -> None:
         """Schedule the callback for this time at the latest; infinity schedules nothing."""
-        handle = self._handle
-        if due == _NEVER or (handle is not None and handle.when() <= due):
+        if due >= self._due:
             return
-        if handle is not None:
-            handle.cancel()
+        if self._handle is not None:
+            self._handle.cancel()
         self._handle = self._timers.call_at(due, self._fire)
+        self._due = due
 
     def disarm(self) -> None:
         """Cancel the deadline."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
+            self._due = _NEVER
 
     def _fire(self) -> None:
         self._handle = None
+        self._due = _NEVER
         self._call()

@@ -1,6 +1,6 @@
 """One time series of each type: a counter, a gauge, a histogram."""
 
-import bisect
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -75,7 +75,7 @@ class Histogram:
 
     def observe(self, value: float) -> None:
         """Count one value."""
-        self.counts[bisect.bisect_left(self.bounds, value)] += 1
+        self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
 
     @property
