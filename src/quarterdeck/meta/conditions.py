@@ -54,7 +54,10 @@ Conditions = Annotated[tuple[Condition, ...], Schema(list_type="map", list_map_k
 
 def find(conditions: Iterable[C], type_: str) -> C | None:
     """The condition of a type."""
-    return next((condition for condition in conditions if condition.type == type_), None)
+    for condition in conditions:
+        if condition.type == type_:
+            return condition
+    return None
 
 
 def is_true(conditions: Iterable[Condition], type_: str) -> bool:

@@ -8,13 +8,12 @@ of others are never part of what we apply, so they survive.
 import functools
 import typing
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from quarterdeck.kit import rfc3339
 from quarterdeck.meta import conditions
 from quarterdeck.meta.conditions import Condition, Status
 from quarterdeck.meta.objects import Object, to_builtins
@@ -63,7 +62,6 @@ class StatusDraft(Generic[T]):
                 status=status,
                 reason=reason,
                 message=message,
-                last_transition_time=_stamp(int(self._now.timestamp())),
                 observed_generation=self._obj.metadata.generation,
             )
         )
@@ -103,6 +101,8 @@ class StatusDraft(Generic[T]):
         if self._members.type is None:
             return None
         before, after = self._before, self.current
+        if before == after and not self._members.has_defaults:
+            return None
         if self.has_conditions:
             before, after = self._keep_ours(before), self._keep_ours(after)
         if before == after and not self._is_unwritten(after):
@@ -166,12 +166,6 @@ def _list_defaults(type_: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
         for each in msgspec.structs.fields(type_)
         if isinstance(each.default, str | int | float) and each.default
     )
-
-
-@functools.lru_cache(maxsize=8)
-def _stamp(second: int) -> str:
-    """A time as conditions write it; many objects change within one second."""
-    return rfc3339.format_time(datetime.fromtimestamp(second, UTC))
 
 
 class StatusMembers(msgspec.Struct, frozen=True):
