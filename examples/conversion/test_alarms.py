@@ -2,7 +2,7 @@
 
 import pytest
 from alarms import Alarm, AlarmSpec, AlarmSpecV1, AlarmV1, build_webhooks, from_hub, to_hub
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.client import Client
@@ -17,6 +17,7 @@ CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 METADATA = ObjectMeta(name="a", namespace="default", labels={"floor": "2"})
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.builds(AlarmSpec, hour=st.integers(0, 23), minute=st.integers(0, 59)))
 def test_there_and_back_is_the_same(spec: AlarmSpec) -> None:
     alarm = Alarm(metadata=METADATA, spec=spec)
