@@ -174,7 +174,11 @@ class SecretReader:
             raise CredentialsMissing(
                 f"Secret {namespace}/{selector.name} has no key {selector.key!r}"
             )
-        return (value or b"").decode().strip()
+        try:
+            return (value or b"").decode().strip()
+        except UnicodeDecodeError:
+            text = f"key {selector.key!r} of Secret {namespace}/{selector.name} is not UTF-8 text"
+            raise CredentialsMissing(text) from None
 
 
 async def build_settings(

@@ -15,6 +15,7 @@ from quarterdeck.operators.machines.drivers.simulator import (
     Simulator,
     SimulatorSettings,
 )
+from quarterdeck.operators.machines.errors import Code
 from quarterdeck.operators.machines.machine import Owner, Power, VMSpec
 from quarterdeck.operators.machines.machinespec import build_runner_name
 
@@ -76,6 +77,19 @@ async def test_faults_that_last_end_in_ready_or_failed_and_nothing_is_left(
     await live_and_die(harness, heal_s=1200.0)
     assert harness.claims == {}
     assert harness.our_vms() == []
+
+
+@pytest.mark.parametrize("code", list(Code))
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_every_error_of_every_operation_leaves_nothing_behind(
+    operation: str, code: Code
+) -> None:
+    for nth, times in ((1, 1), (0, 3)):
+        harness = make(nth)
+        harness.lab.faults.add(FailureRule(op=operation, code=code, nth=nth, times=times))
+        await live_and_die(harness)
+        assert harness.claims == {}
+        assert harness.our_vms() == []
 
 
 async def _count() -> tuple[int, int]:

@@ -3,7 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.operators.pipelines.blast_radius import Planned, diff_config, plan_impact
+from quarterdeck.operators.pipelines.blast_radius import (
+    MAX_DIFF_LINES,
+    Planned,
+    diff_config,
+    plan_impact,
+)
 from quarterdeck.operators.pipelines.manifests import read_planned
 from quarterdeck.operators.pipelines.ports import RemoteCollector
 from quarterdeck.telemetry.matchers import match_all
@@ -74,6 +79,36 @@ def test_a_diff_shows_the_merged_configuration_of_one_collector() -> None:
     assert '-loki.write "a" {' in text and '+loki.write "b" {' in text
     assert "edge-1 now" in text
     assert diff_config(collector, before, before) == ""
+
+
+def test_a_pipeline_with_other_matchers_and_another_text_changes_who_keeps_it() -> None:
+    fleet = [
+        RemoteCollector(id="both", local={"env": "prod", "team": "a"}),
+        RemoteCollector(id="old", local={"env": "prod", "team": "b"}),
+        RemoteCollector(id="new", local={"env": "test", "team": "a"}),
+    ]
+    before = [Planned("web", "one", ("env=prod",)), Planned("api", "same", ("env=prod",))]
+    after = [Planned("web", "two", ("team=a",)), Planned("api", "same", ("team=a",))]
+    impact = plan_impact(fleet, before, after)
+    assert (impact.gain, impact.lose, impact.change) == (("new",), ("old",), ("both",))
+    assert [(each.gain, each.lose, each.change) for each in impact.pipelines] == [
+        (1, 1, 0),
+        (1, 1, 1),
+    ]
+
+
+def test_a_pipeline_with_an_invalid_matcher_reaches_nobody() -> None:
+    fleet = [RemoteCollector(id="a", local={"env": "prod"})]
+    assert plan_impact(fleet, [], [Planned("web", "x", ("env=~[a-",))]).gain == ()
+
+
+def test_a_diff_of_a_collector_of_opentelemetry_is_cut_after_some_lines() -> None:
+    collector = RemoteCollector(id="edge-1", type="COLLECTOR_TYPE_OTEL", local={"env": "prod"})
+    receivers = "".join(f"  otlp/{n}: {{}}\n" for n in range(3000))
+    after = [Planned("web", f"receivers:\n{receivers}", ("env=prod",), config_type=OTEL)]
+    lines = diff_config(collector, [], after).splitlines()
+    assert len(lines) == MAX_DIFF_LINES + 1
+    assert lines[-1].startswith("… ") and lines[-1].endswith(" more lines")
 
 
 def test_a_summary_names_some_and_counts_the_rest() -> None:

@@ -112,6 +112,47 @@ STEPS = [{"weight": 50, "duration": "5m"}, {"weight": 10, "duration": "5m"}]
             id="account",
         ),
         pytest.param(
+            "Pipeline",
+            {
+                "contents": "",
+                "contentsFrom": {"configMapKeyRef": {"name": "c", "key": "k"}},
+                "matchers": ["=="],
+            },
+            "spec.matchers[0]",
+            id="matchers of contents from elsewhere",
+        ),
+        pytest.param(
+            "Pipeline",
+            {"rollout": {"steps": [{"weight": 5, "matchers": ["a=b"]}]}},
+            "steps[0]: exactly one of weight and matchers",
+            id="weight and matchers",
+        ),
+        pytest.param(
+            "PipelineSet",
+            {"pipelines": [{"name": "a", "contents": "a {"}]},
+            "spec.pipelines[0].contents",
+            id="contents of a member",
+        ),
+        pytest.param(
+            "Collector",
+            {"remoteAttributes": {"env": "x" * 1025}},
+            "spec.remoteAttributes[env]: must have at most 1024 characters",
+            id="long value",
+        ),
+        pytest.param("FleetConnection", {"timeout": "soon"}, "spec.timeout: ", id="not a duration"),
+        pytest.param(
+            "ExternalAttributeSync",
+            {
+                "mapping": {
+                    "collectorIDField": "id",
+                    "attributeFields": {"env": "environment"},
+                    "requiredKeys": ["env", "team"],
+                }
+            },
+            "spec.mapping.requiredKeys: 'team' is not among attributeFields",
+            id="required key without a field",
+        ),
+        pytest.param(
             "ExternalAttributeSync",
             {
                 "source": {
@@ -150,3 +191,46 @@ def test_a_revision_is_never_changed() -> None:
         BY_NAME["PipelineRevision"], json.encode(manifest("PipelineRevision", revisionId="8"))
     )
     assert "cannot be changed" in validation.check_change(new, old)[0].text
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "text"),
+    [
+        pytest.param(
+            "Pipeline", {"matchers": []}, "spec.matchers: empty, no collector", id="no matcher"
+        ),
+        pytest.param(
+            "Pipeline",
+            {"source": {"type": "Kubernetes"}},
+            "spec.source.type: Kubernetes",
+            id="type",
+        ),
+        pytest.param(
+            "PipelineSet",
+            {"pipelines": [{"name": "a", "contents": SCRAPE}]},
+            "spec.pipelines[0].matchers: empty",
+            id="member without matchers",
+        ),
+        pytest.param(
+            "TenantPolicy", {"subjects": []}, "applies to every user in every namespace", id="all"
+        ),
+    ],
+)
+def test_what_is_probably_not_meant_is_a_warning(
+    kind: str, changes: dict[str, Any], text: str
+) -> None:
+    assert check(kind, **changes) == []
+    obj = decode(BY_NAME[kind], json.encode(manifest(kind, **changes)))
+    assert any(text in each.text for each in validation.check(obj) if not each.is_error)
+
+
+def test_connection_without_an_address_takes_that_of_the_operator() -> None:
+    assert check("FleetConnection", url="") == []
+
+
+def test_configurations_of_pipelines_and_sets_are_listed() -> None:
+    found = {
+        kind: len(validation.list_contents(decode(BY_NAME[kind], json.encode(manifest(kind)))))
+        for kind in ("Pipeline", "PipelineSet", "Collector")
+    }
+    assert found == {"Pipeline": 1, "PipelineSet": 1, "Collector": 0}

@@ -91,8 +91,10 @@ def parse_settings(document: Any, settings: SimulatorSettings) -> SimulatorSetti
     allowed = {"latencies", "scale", "boot_s"}
     if not isinstance(document, dict) or not set(document) <= allowed:
         raise BadControl(f"timing must be a map with {', '.join(sorted(allowed))} only")
-    plain = msgspec.to_builtins(settings)
-    latencies = {**plain["latencies"], **document.get("latencies", {})}
+    plain, changed = msgspec.to_builtins(settings), document.get("latencies", {})
+    if not isinstance(changed, dict):
+        raise BadControl("latencies must be a map of operations to ranges of seconds")
+    latencies = {**plain["latencies"], **changed}
     found = _convert({**plain, **document, "latencies": latencies}, SimulatorSettings)
     if not 0 <= found.scale < math.inf:
         raise BadControl(f"scale: {found.scale} must be at least 0")
