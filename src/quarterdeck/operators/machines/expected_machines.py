@@ -11,7 +11,7 @@ from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.machine import Owner, VMInfo
 from quarterdeck.operators.machines.machinespec import build_owner
-from quarterdeck.operators.machines.plan.claim import Verdict, assess_vm
+from quarterdeck.operators.machines.plan.claim import Step, Verdict, assess_vm, next_step
 
 
 class Expected(NamedTuple):
@@ -27,6 +27,8 @@ class Expected(NamedTuple):
     """None while the machine is being made or removed: then no state is expected."""
     address: str = ""
     """The address in the status of its claim."""
+    node: str = ""
+    """The node in the status of its claim."""
 
 
 class ExpectedMachines:
@@ -45,7 +47,7 @@ class ExpectedMachines:
             self._by_uid.pop(uid, None)
             return
         verdict = None
-        if claim.status.phase == "Ready" and not claim.status.step and not claim.is_deleting:
+        if next_step(claim) is Step.WATCH and not claim.is_deleting:
             is_on = claim.spec.power_state == "On"
             verdict = Verdict.RUNNING if is_on else Verdict.STOPPED
         self._uids[claim.key] = uid
@@ -59,6 +61,7 @@ class ExpectedMachines:
             phase,
             verdict,
             address=network.ip_address if network is not None else "",
+            node=ref.node,
         )
 
     def drop(self, key: Key) -> None:
@@ -83,10 +86,12 @@ class ExpectedMachines:
         if vm is not None and self._seen.get(expected.uid) == vm:
             return True
         owner = expected.owner._replace(operator_uid=operator_uid)
-        is_well = assess_vm(vm, owner) is expected.verdict and not has_moved(vm, expected)
-        if is_well and vm is not None:
-            self._seen[expected.uid] = vm
-        return is_well
+        if vm is None or assess_vm(vm, owner) is not expected.verdict:
+            return False
+        if has_moved(vm, expected) or vm.node not in ("", expected.node):
+            return False
+        self._seen[expected.uid] = vm
+        return True
 
 
 def has_moved(vm: VMInfo | None, expected: Expected) -> bool:
