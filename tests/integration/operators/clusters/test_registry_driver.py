@@ -192,6 +192,61 @@ async def test_a_bearer_token_is_asked_for_and_used() -> None:
     assert "registry%3Acatalog%3A%2A" in asked[1][0]
 
 
+@pytest.mark.parametrize(
+    ("realm", "status", "answer"),
+    [
+        pytest.param("token", 200, b"{}", id="a realm that is not an address"),
+        pytest.param("http://HOST/token", 403, b"{}", id="refused"),
+        pytest.param("http://HOST/token", 200, b"<html>", id="a page"),
+        pytest.param("http://HOST/token", 200, b"[]", id="a list"),
+        pytest.param("http://HOST/token", 200, b"{}", id="no token"),
+        pytest.param("http://HOST/token", 200, b'{"token":7}', id="a number"),
+        pytest.param("http://HOST/token", 200, b'{"token":"a\\nb"}', id="two lines"),
+    ],
+)
+async def test_registry_that_gives_no_usable_token_is_there_but_refuses(
+    realm: str, status: int, answer: bytes
+) -> None:
+    async def handle(request: http.Request) -> http.Response:
+        if request.path == "/token":
+            return http.Response(status, [], answer)
+        found = realm.replace("HOST", request.headers.get("Host") or "")
+        return http.Response(401, [("WWW-Authenticate", f'Bearer realm="{found}"')])
+
+    async with serving(handle) as url:
+        address = RegistryAddress(url=url, username="hub", password=Secret("secret"))
+        found = await DockerRegistry().check(address, CATALOG)
+    assert found.facts.available and not found.authenticated
+    assert found.facts.features == {"requires_auth": True, "token_auth": True}
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(403, b"{}"), (200, b"<html>"), (200, b"[]"), (200, b'{"repositories":5}')],
+)
+async def test_catalog_that_is_not_a_list_of_names_is_noted(status: int, body: bytes) -> None:
+    async def handle(request: http.Request) -> http.Response:
+        if request.path == "/v2/_catalog":
+            return http.Response(status, [], body)
+        return http.Response(200, [("Docker-Content-Digest", "sha256:0"), ("Link", "<x>")])
+
+    async with serving(handle) as url:
+        found = await DockerRegistry().check(RegistryAddress(url=url), CATALOG)
+    assert found.facts.available and found.facts.repository_count == 0
+    assert found.note.startswith("its repositories cannot be listed")
+    assert found.facts.features == {
+        "catalog_accessible": False,
+        "content_digest": True,
+        "pagination": True,
+    }
+
+
+async def test_certificate_authority_that_cannot_be_read_is_reported() -> None:
+    address = RegistryAddress(url="https://127.0.0.1:1", certificate_authority=b"no certificate")
+    found = await DockerRegistry().check(address, CATALOG)
+    assert str(found.facts.error).startswith("invalid CA certificate: ")
+
+
 async def test_repositories_that_cannot_be_listed_are_noted() -> None:
     async def handle(request: http.Request) -> http.Response:
         return http.Response(401, [("WWW-Authenticate", 'Basic realm="r"')])

@@ -145,11 +145,13 @@ class _Check:
             return False
         try:
             document = json.decode(answer.body)
-            token = document.get("token") or document.get("access_token") or ""
+            token = str(document.get("token") or document.get("access_token") or "")
         except (ValueError, AttributeError):
             return False
-        self._bearer = str(token)
-        return bool(token) and token.isascii() and token.isprintable()
+        if not token.isascii() or not token.isprintable():
+            return False
+        self._bearer = token
+        return bool(token)
 
     async def _read_catalog(self, limit: int, challenge: Challenge | None) -> list[str]:
         """Names of repositories, page by page, up to the limit."""
