@@ -368,3 +368,17 @@ async def test_a_container_that_keeps_crashing_is_named() -> None:
         app = await until(client, "web", lambda a: a.status.phase == "Failed")
         ready = find(app.status.conditions, READY)
         assert ready is not None and ready.reason == "CrashLoopBackOff"
+
+
+async def test_a_problem_of_an_application_with_a_long_name_is_reported() -> None:
+    """The label of its pods has a shortened name."""
+    name = "web." + "a" * 70
+    async with operating() as client:
+        await client.create(application(name, replicas=1))
+        await until(client, name, is_running)
+        deployment = await client.get(Deployment, name, "default")
+        fail = {"simulate.quarterdeck.dev/fail": "CrashLoopBackOff"}
+        await client.patch(deployment, {"spec": {"template": {"metadata": {"annotations": fail}}}})
+        app = await until(client, name, lambda a: a.status.phase == "Failed")
+        ready = find(app.status.conditions, READY)
+        assert ready is not None and ready.reason == "CrashLoopBackOff"

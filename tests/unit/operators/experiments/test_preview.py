@@ -95,3 +95,21 @@ def test_a_tree_shows_targets_applications_and_results() -> None:
         "├─ results file:///results/",
         "└─ all created objects are deleted",
     ]
+
+
+def test_a_tree_of_a_new_experiment_shows_what_is_to_come() -> None:
+    found = experiment(
+        "demo",
+        status={
+            "targets": [{"name": "app", "components": ["web", "load"]}],
+            "runs": [{"name": "w-1", "phase": "Succeeded"}],
+            "workflowStatus": {"name": "w-1", "phase": "Succeeded"},
+        },
+    )
+    assert tree.draw(tree.build(found, [])) == [
+        "Experiment experiments/demo  Pending",
+        "├─ target app (hub)  Pending",
+        "│  ├─ web",
+        "│  └─ load",
+        "└─ Workflow w-1  Succeeded",
+    ]

@@ -124,3 +124,19 @@ def test_fields_without_effect_warn() -> None:
     checked = validate(exp, {})
     assert checked.problems == ()
     assert len(checked.warnings) == 3
+
+
+def test_names_that_objects_cannot_have_are_refused() -> None:
+    assert paths(validate(experiment("Demo"), {})) == ["metadata.name"]
+    long = validate(experiment("a" * 64), {})
+    assert (paths(long), long.reason) == (["metadata.name"], Reason.NAME_TOO_LONG)
+    exp = experiment("demo", target("a" * 64), target("App"))
+    checked = validate(exp, {})
+    assert paths(checked) == ["spec.targets[0].name", "spec.targets[1].name"]
+    assert checked.reason is Reason.NAME_TOO_LONG
+
+
+def test_an_existing_cluster_needs_a_kubeconfig() -> None:
+    checked = validate(experiment("demo", target("app", cluster={"type": "existing"})), {})
+    assert paths(checked) == ["spec.targets[0].cluster.kubeconfigSecretRef"]
+    assert "must be set for a cluster of type existing" in checked.message

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,3 +149,51 @@ def test_a_pool_looks_again_when_a_lifetime_or_a_job_runs_out() -> None:
     pending = Runner("p", "pending", job_s=5)
     assert plan_pool([Runner("b", "busy", job_s=600), pending], working).check_s == 1200
     assert plan_pool([Runner("b", "busy", job_s=600)], PoolDemand(0, 5)).check_s is None
+
+
+def test_idle_runners_go_after_their_timeout_although_the_pool_is_not_quiet() -> None:
+    demand = PoolDemand(min_idle=0, max_runners=5, quiet_s=1, idle_timeout_s=500)
+    plan = plan_pool([idle("old", 600), idle("new", 10)], demand)
+    assert [(each.name, each.reason) for each in plan.remove] == [("old", "IdleTimeout")]
+    assert plan.check_s == pytest.approx(290.0)
+
+
+def test_windows_that_are_over_or_reversed_change_nothing() -> None:
+    now = datetime(2026, 11, 16, 12, tzinfo=UTC)
+    over = ScheduledOverride(
+        start="2026-11-16T08:00:00Z", end="2026-11-16T10:00:00Z", min_replicas=9
+    )
+    reverse = ScheduledOverride(
+        start="2026-11-16T14:00:00Z", end="2026-11-16T10:00:00Z", min_replicas=8
+    )
+    assert find_minimum([over, reverse], 1, now) == (1, None)
+
+
+def test_the_first_of_two_windows_decides() -> None:
+    now = datetime(2026, 11, 16, 12, tzinfo=UTC)
+    windows = [
+        ScheduledOverride(start="2026-11-16T11:00:00Z", end="2026-11-16T14:00:00Z", min_replicas=3),
+        ScheduledOverride(start="2026-11-16T11:00:00Z", end="2026-11-16T13:00:00Z", min_replicas=7),
+        ScheduledOverride(start="2026-11-16T12:30:00Z", end="2026-11-16T13:00:00Z", min_replicas=9),
+    ]
+    assert find_minimum(windows, 1, now) == (3, 1800.0)
+
+
+@pytest.mark.parametrize(
+    ("recurrence", "now", "seconds"),
+    [
+        pytest.param("Monthly", datetime(2027, 2, 28, 8, tzinfo=UTC), 7200.0, id="short month"),
+        pytest.param("Monthly", datetime(2027, 3, 31, 9, tzinfo=UTC), 3600.0, id="long month"),
+        pytest.param("Yearly", datetime(2028, 1, 31, 9, tzinfo=UTC), 3600.0, id="next year"),
+        pytest.param("Daily", datetime(2027, 2, 3, 9, tzinfo=UTC), 3600.0, id="each day"),
+    ],
+)
+def test_windows_come_again(recurrence: str, now: datetime, seconds: float) -> None:
+    document = {
+        "start": "2027-01-31T08:00:00Z",
+        "end": "2027-01-31T10:00:00Z",
+        "minReplicas": 4,
+        "recurrence": recurrence,
+    }
+    override = msgspec.convert(document, ScheduledOverride)
+    assert find_minimum([override], 1, now) == (4, seconds)

@@ -110,3 +110,27 @@ def test_no_answer_breaks_the_reader(status: int, body: bytes, media: str) -> No
         assert isinstance(read_answer(status, headers(media), body, now=NOW), dict)
     except CallFailed as error:
         assert error.code is not Code.NOT_FOUND or b"not_found" in body
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        pytest.param([], "a pipeline is not an object", id="a list"),
+        pytest.param({"name": "web"}, "its id has 0 characters", id="no id"),
+        pytest.param({"id": "x" * 300}, "its id has 300 characters", id="long id"),
+        pytest.param({"id": "1", "name": 5}, "name is a int, expected a string", id="name"),
+        pytest.param(
+            {"id": "1", "matchers": ["a=b", 5]}, "matchers is not a list of strings", id="matchers"
+        ),
+    ],
+)
+def test_pipelines_of_another_shape_are_refused(message: object, problem: str) -> None:
+    with pytest.raises(CallFailed, match=problem) as caught:
+        read_pipeline(message)
+    assert caught.value.code is Code.INTERNAL
+
+
+def test_a_delay_that_is_not_base64_is_ignored() -> None:
+    detail = b'{"type":"google.rpc.RetryInfo","value":"a"}'
+    body = b'{"code":"unavailable","message":"busy","details":[%s]}' % detail
+    assert failure(503, headers(), body).retry_after_s is None

@@ -1,5 +1,6 @@
 """Who notices a change: compared with asking every collector about every pipeline."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from quarterdeck.operators.pipelines.blast_radius import (
     diff_config,
     plan_impact,
 )
-from quarterdeck.operators.pipelines.manifests import read_planned
+from quarterdeck.operators.pipelines.manifests import ManifestError, read_planned
 from quarterdeck.operators.pipelines.ports import RemoteCollector
 from quarterdeck.telemetry.matchers import match_all
 
@@ -143,3 +144,39 @@ metadata: {name: other}
         Planned("one", "x", ("team=a", "env=prod")),
         Planned("two", "text", ("env=prod",), config_type=OTEL),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("a: [", "x.yaml: cannot parse as YAML", id="not YAML"),
+        pytest.param(
+            "{apiVersion: GROUP/v1alpha1, kind: Pipeline, metadata: {name: p}, spec: []}",
+            "x.yaml: Pipeline: Expected `object`",
+            id="another shape",
+        ),
+        pytest.param(
+            "{apiVersion: GROUP/v1alpha1, kind: Pipeline, metadata: {name: p}, spec: {contents: '',"
+            " contentsFrom: {configMapKeyRef: {name: c, key: k}}}}",
+            "Pipeline p: contentsFrom cannot be planned",
+            id="contents from elsewhere",
+        ),
+    ],
+)
+def test_manifests_that_cannot_be_planned_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ManifestError, match=message):
+        read_planned("x.yaml", text.replace("GROUP", "fleetmanagement.grafana.com"))
+
+
+def test_lists_are_read_and_other_documents_skipped() -> None:
+    text = """
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: fleetmanagement.grafana.com/v1alpha1, kind: Pipeline,
+     metadata: {name: one}, spec: {contents: x}}
+  - {apiVersion: fleetmanagement.grafana.com/v1alpha1, kind: Collector,
+     metadata: {name: c}, spec: {id: c}}
+  - just text
+"""
+    assert [each.name for each in read_planned("x.yaml", text)] == ["one"]
