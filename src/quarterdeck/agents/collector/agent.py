@@ -166,7 +166,7 @@ class CollectorAgent:
     async def _beat(self, uplink: Uplink) -> None:
         while True:
             await self._clock.sleep(HEARTBEAT_S)
-            await uplink.beat(
+            await uplink.send_heartbeat(
                 HealthReport(
                     cluster_name=self._settings.cluster_name,
                     timestamp=self._clock.now(),

@@ -22,7 +22,7 @@ _CONNECT_S = 20.0
 _log = get_logger("agents.collector.tunnel")
 
 
-class WrongName(ssl.SSLError):
+class CertificateNameMismatch(ssl.SSLError):
     """Raised when a certificate is not for the name that it must have."""
 
 
@@ -84,7 +84,7 @@ async def _connect(
     certificate = writer.get_extra_info("peercert") or {}
     if not matches_name(certificate, server_name):
         writer.close()
-        raise WrongName(
+        raise CertificateNameMismatch(
             f"the certificate of {host}:{port} is not for {server_name!r}; check "
             "INGESTER_TLS_SERVER_NAME"
         )

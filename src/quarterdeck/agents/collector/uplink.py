@@ -65,7 +65,7 @@ class Uplink:
         await self._write(chunks)
         return await self._acks.get()
 
-    async def beat(self, report: HealthReport) -> None:
+    async def send_heartbeat(self, report: HealthReport) -> None:
         """Send a heartbeat."""
         await self._write([encode_request(ConnectRequest(health=report))])
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quarterdeck.agents.machine.agent import Agent, Surroundings
+from quarterdeck.agents.machine.agent import Agent, Environment
 from quarterdeck.agents.machine.identity import Identity
 from quarterdeck.agents.machine.programs import ProgramError
 from quarterdeck.agents.machine.settings import SettingsError, load_settings, read_runner_file
-from quarterdeck.agents.machine.workload import run_alone
+from quarterdeck.agents.machine.workload import run_standalone
 
 CONFIG = "/etc/hyperfleet/agent.json"
 STATE = "/run/hyperfleet"
@@ -41,7 +41,7 @@ def run_agent(config: str, state_dir: str, *, tcti: str, power_off: str) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    around = Surroundings(
+    environment = Environment(
         wait=stop.wait,
         now=lambda: datetime.now(UTC),
         log=_log,
@@ -52,9 +52,11 @@ def run_agent(config: str, state_dir: str, *, tcti: str, power_off: str) -> int:
     try:
         runner = read_runner_file(Path(config))
         if runner is not None:
-            return run_alone(runner, wait=around.wait, log=around.log, power_off=around.power_off)
+            return run_standalone(
+                runner, wait=environment.wait, log=environment.log, power_off=environment.power_off
+            )
         settings = load_settings(Path(config))
-        return Agent(settings, Identity(Path(state_dir)), around).run()
+        return Agent(settings, Identity(Path(state_dir)), environment).run()
     except (SettingsError, ProgramError, OSError) as error:
         _log(str(error))
         return 1

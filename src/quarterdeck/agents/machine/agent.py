@@ -21,7 +21,7 @@ LONGEST_MESSAGE = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class Environment:
     """The functions and files of the machine that the agent uses."""
 
     wait: Callable[[float], bool]
@@ -36,12 +36,12 @@ class Surroundings:
 class Agent:
     """One machine's agent."""
 
-    def __init__(self, settings: Settings, identity: Identity, around: Surroundings) -> None:
+    def __init__(self, settings: Settings, identity: Identity, environment: Environment) -> None:
         self._settings = settings
         self._identity = identity
-        self._around = around
+        self._environment = environment
         self._service = Service(settings.url, settings.trust_bundle)
-        self._workload = Workload(self._report, around.wait, around.log, self._shut_down)
+        self._workload = Workload(self._report, environment.wait, environment.log, self._shut_down)
 
     def run(self) -> int:
         """Run until stopped; returns the exit code.
@@ -58,14 +58,14 @@ class Agent:
         except RunnerError as error:
             return self._give_up(error)
         except Denied as error:
-            self._around.log(f"refused by the bootstrap service: {error}")
+            self._environment.log(f"refused by the bootstrap service: {error}")
             return 5
         finally:
             self._service.close()
 
     def _is_attested(self) -> bool:
         times = self._identity.read_times()
-        return times is not None and self._around.now() < times[1]
+        return times is not None and self._environment.now() < times[1]
 
     def _attest_patiently(self) -> bool:
         """Attest, with retries; the same key is used, so that a lost answer is repeated."""
@@ -75,8 +75,8 @@ class Agent:
                 self._attest()
                 return True
             except Unreachable as error:
-                self._around.log(f"will try again in {delay_s:.0f} s: {error}")
-            if self._around.wait(delay_s):
+                self._environment.log(f"will try again in {delay_s:.0f} s: {error}")
+            if self._environment.wait(delay_s):
                 return False
             delay_s = min(LAST_RETRY_S, delay_s * 2)
 
@@ -89,17 +89,17 @@ class Agent:
             credentials = self._service.call("POST", "/v1/attest/join-token", body)
         self._identity.store(credentials)
         if self._settings.token:
-            remove_token(self._around.settings_file)
-        self._around.log(f"attested as {credentials['spiffeId']}")
+            remove_token(self._environment.settings_file)
+        self._environment.log(f"attested as {credentials['spiffeId']}")
 
     def _attest_by_tpm(self, csr: str) -> dict[str, Any]:
         device = self._settings.tpm_device
-        tpm = Tpm(self._around.tcti or (f"device:{device}" if device else ""))
+        tpm = Tpm(self._environment.tcti or (f"device:{device}" if device else ""))
         try:
             request = tpm.describe(self._settings.claim_uid, csr)
             request |= {"token": self._settings.token, "machine": describe_machine()}
             challenge = self._service.call("POST", "/v1/attest/tpm/challenge", request)
-            answer = tpm.answer(challenge, csr)
+            answer = tpm.answer_challenge(challenge, csr)
             return self._service.call("POST", "/v1/attest/tpm/verify", answer)
         finally:
             tpm.close()
@@ -113,37 +113,37 @@ class Agent:
                 interval_s = float(answer.get("intervalSeconds", HEARTBEAT_S))
                 if answer.get("directive") == "shutdown":
                     return self._shut_down()
-                self._workload.follow(str(answer.get("directive", "none")))
+                self._workload.apply_directive(str(answer.get("directive", "none")))
             except Unreachable as error:
-                self._around.log(f"heartbeat failed: {error}")
+                self._environment.log(f"heartbeat failed: {error}")
                 if not self._is_attested():
-                    self._around.log("the certificate has expired")
+                    self._environment.log("the certificate has expired")
                     return self._shut_down()
-            code = self._workload.rest(self._compute_rest_s(interval_s))
+            code = self._workload.wait(self._compute_wait_s(interval_s))
             if code is not None:
                 return code
 
-    def _compute_rest_s(self, interval_s: float) -> float:
+    def _compute_wait_s(self, interval_s: float) -> float:
         """Seconds until the next heartbeat, or until the renewal if that is sooner."""
         times = self._identity.read_times()
         if times is None:
             return interval_s
-        left_s = (times[0] - self._around.now()).total_seconds()
+        left_s = (times[0] - self._environment.now()).total_seconds()
         return min(interval_s, left_s) if left_s > 0 else interval_s
 
     def _renew_if_due(self) -> None:
         times = self._identity.read_times()
-        if times is None or self._around.now() < times[0]:
+        if times is None or self._environment.now() < times[0]:
             return
         try:
             credentials = self._call(
                 "POST", "/v1/credentials/renew", {"csr": self._identity.start_renewal()}
             )
         except Denied as error:
-            self._around.log(f"cannot renew the certificate: {error}")
+            self._environment.log(f"cannot renew the certificate: {error}")
             return  # the answer to the next heartbeat has the directive
         self._identity.store(credentials)
-        self._around.log("certificate renewed")
+        self._environment.log("certificate renewed")
 
     def _prepare_patiently(self) -> bool:
         """Read the configuration and prepare the workload, with retries; False to stop."""
@@ -153,26 +153,26 @@ class Agent:
                 self._workload.prepare(self._call("GET", "/v1/config", None))
                 return True
             except Unreachable as error:
-                self._around.log(f"will ask again in {delay_s:.0f} s: {error}")
-            if self._around.wait(delay_s):
+                self._environment.log(f"will ask again in {delay_s:.0f} s: {error}")
+            if self._environment.wait(delay_s):
                 return False
             delay_s = min(LAST_RETRY_S, delay_s * 2)
 
     def _give_up(self, error: RunnerError) -> int:
-        self._around.log(str(error))
+        self._environment.log(str(error))
         self._report("Failed", str(error)[:LONGEST_MESSAGE])
         return error.code
 
     def _report(self, phase: str, message: str = "") -> None:
         try:
             self._call("POST", "/v1/status", {"phase": phase, "message": message})
-            self._around.log(f"reported {phase}")
+            self._environment.log(f"reported {phase}")
         except Unreachable as error:
-            self._around.log(f"report failed: {error}")
+            self._environment.log(f"report failed: {error}")
 
     def _shut_down(self) -> int:
-        self._around.log("shutting down")
-        self._around.power_off()
+        self._environment.log("shutting down")
+        self._environment.power_off()
         return 0
 
     def _call(self, method: str, path: str, body: object) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Tpm:
         request["akPublic"] = _encode(self._read("ak.pub"))
         return request
 
-    def answer(self, challenge: dict[str, Any], csr: str) -> dict[str, Any]:
+    def answer_challenge(self, challenge: dict[str, Any], csr: str) -> dict[str, Any]:
         """Build the second request: the decrypted secret, and a quote bound to the CSR."""
         blob, secret = (
             _prefix_size(base64.b64decode(challenge[name]))

@@ -17,7 +17,7 @@ REPORT_GRACE_S = 2.0
 """How long to wait after the last report before the machine is powered off."""
 
 
-def run_alone(
+def run_standalone(
     document: dict[str, Any],
     *,
     wait: Callable[[float], bool],
@@ -36,7 +36,7 @@ def run_alone(
     except RunnerError as error:
         log(str(error))
         return error.code
-    while (code := workload.rest(3600.0)) is None:
+    while (code := workload.wait(3600.0)) is None:
         pass
     return code
 
@@ -80,7 +80,7 @@ class Workload:
         self._runner = runner
         self._log(f"runner {config.name} is waiting for a job")
 
-    def follow(self, directive: str) -> None:
+    def apply_directive(self, directive: str) -> None:
         """Start to drain if the directive is `drain`: the current job ends, and no other starts."""
         if directive != "drain" or self._is_draining:
             return
@@ -89,7 +89,7 @@ class Workload:
         if self._runner is None:
             self._report("Idle")
 
-    def rest(self, seconds: float) -> int | None:
+    def wait(self, seconds: float) -> int | None:
         """Wait; returns an exit code if the runner has ended or the agent stops, else None."""
         while seconds > 0:
             if self._runner is not None and (code := self._check_runner()) is not None:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from webhook_server import webhook_server
 
-from quarterdeck.agents.machine.agent import Agent, Surroundings
+from quarterdeck.agents.machine.agent import Agent, Environment
 from quarterdeck.agents.machine.identity import Identity
 from quarterdeck.agents.machine.settings import load_settings
 from quarterdeck.kit import http
@@ -102,14 +102,14 @@ async def machine(world: World, folder: Path) -> AsyncIterator[Agent]:
         }
         file = folder / "agent.json"
         file.write_text(json.dumps(document))
-        around = Surroundings(
+        environment = Environment(
             wait=world.wait,
             now=lambda: world.now,
             log=world.lines.append,
             power_off=world.switch_off,
             settings_file=file,
         )
-        yield Agent(load_settings(file), Identity(folder / "state"), around)
+        yield Agent(load_settings(file), Identity(folder / "state"), environment)
 
 
 async def run(world: World, folder: Path) -> int:

@@ -45,7 +45,7 @@ def test_challenge_is_opened_with_either_endorsement_key(tpm: SoftwareTpm, famil
         "nonce": base64.b64encode(b"nonce").decode(),
         "pcrSelection": {"sha256": [0, 7]},
     }
-    answer = own.answer(challenge, "csr")
+    answer = own.answer_challenge(challenge, "csr")
     assert base64.b64decode(answer["secret"]) == SECRET
     assert set(answer["pcrs"]) == {"0", "7"}
     own.close()

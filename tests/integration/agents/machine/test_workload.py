@@ -15,7 +15,7 @@ import pytest
 
 from quarterdeck.agents.machine.__main__ import main
 from quarterdeck.agents.machine.runner import RUN_FAILED, Runner, RunnerError, parse_runner_config
-from quarterdeck.agents.machine.workload import Workload, run_alone
+from quarterdeck.agents.machine.workload import Workload, run_standalone
 
 TOKEN = "AABBCC-registration-token"
 REGISTER = '#!/bin/sh\necho "$@" > ../registered\n'
@@ -89,7 +89,7 @@ def test_runner_that_ends_is_removed_and_the_machine_is_switched_off(
     machine = Machine(tmp_path, run=ending)
     machine.workload.prepare(machine.describe())
     machine.steps = [machine.await_all]
-    assert machine.workload.rest(3600.0) == code
+    assert machine.workload.wait(3600.0) == code
     assert machine.phases == [phase]
     assert machine.is_off
     assert not (tmp_path / "runner").exists(), "credentials of the runner are in it"
@@ -115,7 +115,7 @@ def test_job_is_reported_and_is_not_interrupted_by_a_drain(tmp_path: Path) -> No
 
     def work() -> None:
         (tmp_path / "working").read_text()
-        machine.workload.follow("drain")
+        machine.workload.apply_directive("drain")
 
     def finish() -> None:
         assert machine.phases == ["Busy"]
@@ -124,7 +124,7 @@ def test_job_is_reported_and_is_not_interrupted_by_a_drain(tmp_path: Path) -> No
 
     machine.workload.prepare(machine.describe())
     machine.steps = [machine.await_start, work, finish]
-    assert machine.workload.rest(3600.0) == 0
+    assert machine.workload.wait(3600.0) == 0
     assert machine.phases == ["Busy", "JobCompleted"]
     assert "drain requested: the runner takes no new jobs" in machine.lines
     assert "stopping the idle runner" not in machine.lines
@@ -143,11 +143,11 @@ def test_idle_runner_is_stopped_by_a_drain(tmp_path: Path) -> None:
 
     def drain() -> None:
         (tmp_path / "waiting").read_text()
-        machine.workload.follow("drain")
+        machine.workload.apply_directive("drain")
 
     machine.workload.prepare(machine.describe())
     machine.steps = [machine.await_start, drain, machine.await_end]
-    assert machine.workload.rest(3600.0) == 0
+    assert machine.workload.wait(3600.0) == 0
     assert machine.phases == ["JobCompleted"]
     assert "stopping the idle runner" in machine.lines
 
@@ -156,11 +156,11 @@ def test_rest_ends_with_its_time_while_the_runner_waits_for_a_job(tmp_path: Path
     machine = Machine(tmp_path, run="read _ < ../started")
     machine.workload.prepare(machine.describe())
     machine.steps = [machine.await_start]
-    assert machine.workload.rest(2.5) is None
+    assert machine.workload.wait(2.5) is None
     assert machine.waits == [1.0, 1.0, 0.5]
     os.kill(machine.pid, signal.SIGKILL)
     machine.await_end()
-    assert machine.workload.rest(1.0) == 4
+    assert machine.workload.wait(1.0) == 4
 
 
 def test_runner_that_does_not_register_hides_its_token(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_runner_that_was_not_started_has_nothing_to_stop(tmp_path: Path) -> None
 def test_file_of_a_runner_needs_no_service(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.steps = [machine.await_all]
-    found = run_alone(
+    found = run_standalone(
         machine.describe(),
         wait=machine.wait,
         log=machine.lines.append,
@@ -267,7 +267,7 @@ def test_runner_is_downloaded_and_unpacked(
     machine.workload.prepare(document)
     assert (new / "unpacked/run.sh").exists()
     assert not list(new.glob("*.tar.gz")), "the archive is removed"
-    assert machine.workload.rest(3600.0) == 0
+    assert machine.workload.wait(3600.0) == 0
 
 
 @pytest.mark.parametrize(("path", "cause"), [("/absent", "404"), ("/text", "cannot unpack")])
