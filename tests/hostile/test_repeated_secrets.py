@@ -35,7 +35,7 @@ from quarterdeck.operators.experiments.drivers.grafana import GrafanaApi
 from quarterdeck.operators.experiments.drivers.result_stores import ObjectStorage
 from quarterdeck.operators.experiments.ports import GrafanaUnavailable
 from quarterdeck.operators.experiments.results.ports import StoreUnavailable
-from quarterdeck.services.runners.polling import Place, Poller, PollFailed, _Runs
+from quarterdeck.services.runners.polling import Poller, PollFailed, Repository, _Runs
 from quarterdeck.wire.status import ApiError
 
 PASSWORD = "correct-horse-battery"
@@ -214,7 +214,7 @@ async def test_github_that_repeats_the_token_shows_none() -> None:
         poller = Poller(None, web, SystemClock())  # type: ignore[arg-type]  # not asked here
         with pytest.raises(PollFailed) as caught:
             await poller._get(
-                f"http://{address}/", Place(f"http://{PASSWORD}", "a/b", PASSWORD), _Runs
+                f"http://{address}/", Repository(f"http://{PASSWORD}", "a/b", PASSWORD), _Runs
             )
     check_masked(str(caught.value))
 

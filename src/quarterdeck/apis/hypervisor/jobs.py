@@ -30,13 +30,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it got to its status."""
 
 
-def name_record(pool: str) -> str:
-    """The name of the ConfigMap of a pool."""
+def build_record_name(pool: str) -> str:
+    """Build the name of the ConfigMap of a pool."""
     return f"{pool}-jobs"
 
 
-def label_record(pool: str) -> dict[str, str]:
-    """The labels of the ConfigMap of a pool."""
+def build_record_labels(pool: str) -> dict[str, str]:
+    """Build the labels of the ConfigMap of a pool."""
     return {CONFIG_LABEL: JOBS, POOL_LABEL: pool}
 
 
@@ -51,6 +51,6 @@ def read_jobs(data: Mapping[str, str]) -> list[Job]:
     return found
 
 
-def busy_runners(jobs: Iterable[Job]) -> dict[str, Job]:
-    """The jobs that run, by the name of the runner."""
+def find_busy_runners(jobs: Iterable[Job]) -> dict[str, Job]:
+    """Find the jobs that run, by the name of the runner."""
     return {job.runner: job for job in jobs if job.status == "in_progress" and job.runner}

@@ -28,7 +28,7 @@ class RangeParameters(msgspec.Struct, frozen=True, kw_only=True):
     agg: Reduction = "avg"
 
 
-def known_metrics(names: Iterable[str]) -> msgspec.Meta:
+def describe_metrics(names: Iterable[str]) -> msgspec.Meta:
     """The OpenAPI description of a required metric parameter with these names."""
     return msgspec.Meta(extra_json_schema={"enum": sorted(names), "x-required": True})
 

@@ -41,7 +41,7 @@ class HubReader:
         found = await self.state.get_many([keys.cluster(name, "labels") for name in names])
         return {name: decode_labels(data) for name, data in zip(names, found, strict=True)}
 
-    async def labels_of(self, name: str) -> dict[str, str] | None:
+    async def get_cluster_labels(self, name: str) -> dict[str, str] | None:
         """Labels of a cluster; None if there is no such cluster in the store."""
         is_known = name in await self.state.get_members(keys.CLUSTERS)
         found = await self.state.get(keys.cluster(name, "labels")) if is_known else None

@@ -135,7 +135,7 @@ class Streams:
         self, type_: str, body: dict[str, Any], viewer: Viewer
     ) -> tuple[str, bytes] | None:
         name = str(body.get("cluster", ""))
-        labels = await self._reader.labels_of(name) or {}
+        labels = await self._reader.get_cluster_labels(name) or {}
         if not viewer.decide_cluster(name, labels).is_visible:
             return None
         return type_, json.encode(body)

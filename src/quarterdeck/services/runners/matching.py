@@ -14,7 +14,7 @@ def serves(pool: RunnerPool, event: JobEvent) -> bool:
     github = workload.config.github if workload.config is not None else None
     if github is not None and not _is_from_workload(github, event):
         return False
-    return event.labels <= labels_of(pool)
+    return event.labels <= get_job_labels(pool)
 
 
 def _is_from_workload(github: GithubWorkload, event: JobEvent) -> bool:
@@ -27,8 +27,8 @@ def _is_from_workload(github: GithubWorkload, event: JobEvent) -> bool:
     return not github.organization or github.organization.lower() == event.organization.lower()
 
 
-def labels_of(pool: RunnerPool) -> frozenset[str]:
-    """Labels of jobs that a pool takes."""
+def get_job_labels(pool: RunnerPool) -> frozenset[str]:
+    """Return the labels of jobs that a pool takes."""
     webhook, config = pool.spec.webhook, pool.spec.workload.config
     if webhook is not None and webhook.labels_match:
         return frozenset(label.lower() for label in (*webhook.labels_match, *RUNNER_LABELS))

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from quarterdeck.apis.core.config import ConfigMap, Secret
-from quarterdeck.apis.hypervisor.jobs import Job, JobState, name_record, read_jobs
+from quarterdeck.apis.hypervisor.jobs import Job, JobState, build_record_name, read_jobs
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
@@ -56,11 +56,11 @@ class _Jobs(msgspec.Struct, frozen=True):
     jobs: tuple[_Job, ...] = ()
 
 
-class Place(NamedTuple):
+class Repository(NamedTuple):
     """A repository, with the URL of its API and the token to use."""
 
     url: str
-    repository: str
+    name: str
     token: str
 
 
@@ -113,9 +113,9 @@ class Poller:
         Raises:
             PollFailed: if a request to GitHub fails.
         """
-        place = await self._find_place(pool)
+        repository = await self._find_repository(pool)
         listed: set[str] = set()
-        async for event in self._list_jobs(place):
+        async for event in self._list_jobs(repository):
             listed.add(event.job.id)
             if serves(pool, event):
                 await write_job(self._client, pool, event.job, self._clock.now())
@@ -124,13 +124,13 @@ class Poller:
                 ended = msgspec.structs.replace(job, status="completed", since=self._stamp())
                 await write_job(self._client, pool, ended, self._clock.now())
 
-    async def _list_jobs(self, place: Place) -> AsyncIterator[JobEvent]:
-        owner = place.repository.partition("/")[0]
-        base = f"{place.url}/repos/{place.repository}/actions/runs"
+    async def _list_jobs(self, repository: Repository) -> AsyncIterator[JobEvent]:
+        owner = repository.name.partition("/")[0]
+        base = f"{repository.url}/repos/{repository.name}/actions/runs"
         for status in ("queued", "in_progress"):
-            runs = await self._get(f"{base}?status={status}&per_page=100", place, _Runs)
+            runs = await self._get(f"{base}?status={status}&per_page=100", repository, _Runs)
             for run in runs.workflow_runs:
-                found = await self._get(f"{base}/{run.id}/jobs?per_page=100", place, _Jobs)
+                found = await self._get(f"{base}/{run.id}/jobs?per_page=100", repository, _Jobs)
                 for job in found.jobs:
                     state = _STATES.get(job.status)
                     if state is None:
@@ -143,30 +143,30 @@ class Poller:
                             since=self._stamp(),
                         ),
                         frozenset(label.lower() for label in job.labels),
-                        place.repository,
+                        repository.name,
                         owner,
                     )
 
-    async def _get(self, url: str, place: Place, type_: type[T]) -> T:
+    async def _get(self, url: str, repository: Repository, type_: type[T]) -> T:
         headers = [("Accept", "application/vnd.github+json"), ("User-Agent", "quarterdeck")]
-        if place.token:
-            headers.append(("Authorization", f"Bearer {place.token}"))
-        masker = Masker(redaction.Secret(place.token))
+        if repository.token:
+            headers.append(("Authorization", f"Bearer {repository.token}"))
+        masker = Masker(redaction.Secret(repository.token))
         try:
             answer = await self._github.request("GET", url, headers=headers)
             body = await answer.read(_LONGEST)
         except http.HttpError as error:
-            text = masker.mask(f"{place.url} cannot be reached: {error}")
+            text = masker.mask(f"{repository.url} cannot be reached: {error}")
             raise PollFailed(text) from error
         if answer.status != 200:
-            raise PollFailed(f"{place.url} answered {answer.status} for {place.repository}")
+            raise PollFailed(f"{repository.url} answered {answer.status} for {repository.name}")
         try:
             return msgspec.json.decode(body, type=type_)
         except json.UNREADABLE as error:
-            text = masker.mask(f"the answer of {place.url} cannot be decoded: {error}")
+            text = masker.mask(f"the answer of {repository.url} cannot be decoded: {error}")
             raise PollFailed(text) from error
 
-    async def _find_place(self, pool: RunnerPool) -> Place:
+    async def _find_repository(self, pool: RunnerPool) -> Repository:
         config, polling = pool.spec.workload.config, pool.spec.polling
         assert polling is not None
         github = config.github if config is not None else None
@@ -175,7 +175,7 @@ class Poller:
             name = f"{github.organization}/{name}"
         if "/" not in name:
             raise PollFailed("spec.workload.config.github.repository must be OWNER/NAME")
-        return Place((polling.url or GITHUB).rstrip("/"), name, await self._read_token(pool))
+        return Repository((polling.url or GITHUB).rstrip("/"), name, await self._read_token(pool))
 
     async def _read_token(self, pool: RunnerPool) -> str:
         reference = pool.spec.polling.token_ref if pool.spec.polling is not None else None
@@ -188,7 +188,7 @@ class Poller:
         return (secret.read(reference.key) or b"").decode().strip()
 
     async def _read_known(self, pool: RunnerPool) -> list[Job]:
-        name, namespace = name_record(pool.metadata.name), pool.metadata.namespace
+        name, namespace = build_record_name(pool.metadata.name), pool.metadata.namespace
         try:
             return read_jobs((await self._client.get(ConfigMap, name, namespace)).data)
         except NotFound:

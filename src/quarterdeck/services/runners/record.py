@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.apis.core.config import ConfigMap
-from quarterdeck.apis.hypervisor.jobs import Job, label_record, name_record
+from quarterdeck.apis.hypervisor.jobs import Job, build_record_labels, build_record_name
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.client.client import Client
 from quarterdeck.kit import rfc3339
@@ -63,7 +63,7 @@ async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -
         Conflict: if other writes changed the record at every attempt.
     """
     records = client.resource(ConfigMap.KIND.gvr)
-    name, namespace = name_record(pool.metadata.name), pool.metadata.namespace
+    name, namespace = build_record_name(pool.metadata.name), pool.metadata.namespace
     for _ in range(_TRIES):
         try:
             record = await client.get(ConfigMap, name, namespace)
@@ -94,9 +94,9 @@ def _build_empty_record(pool: RunnerPool) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": name_record(pool.metadata.name),
+            "name": build_record_name(pool.metadata.name),
             "namespace": pool.metadata.namespace,
-            "labels": label_record(pool.metadata.name),
+            "labels": build_record_labels(pool.metadata.name),
             "ownerReferences": [reference],
         },
         "data": {},

@@ -8,7 +8,7 @@ import pytest
 from quarterdeck.apis.hypervisor.jobs import Job
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.services.runners.events import JobEvent
-from quarterdeck.services.runners.matching import labels_of, serves
+from quarterdeck.services.runners.matching import get_job_labels, serves
 
 _EVENT = JobEvent(Job(id="1"), frozenset({"self-hosted", "linux"}), "Acme/Web", "Acme")
 
@@ -67,6 +67,6 @@ def test_a_pool_serves_jobs_of_its_place_and_labels(pool: RunnerPool, answer: bo
 
 def test_labels_to_match_replace_those_of_the_runners() -> None:
     pool = _pool(webhook={"labelsMatch": ["GPU"]})
-    assert "gpu" in labels_of(pool)
-    assert "linux" not in labels_of(pool)
-    assert "self-hosted" in labels_of(pool)
+    assert "gpu" in get_job_labels(pool)
+    assert "linux" not in get_job_labels(pool)
+    assert "self-hosted" in get_job_labels(pool)

@@ -43,7 +43,7 @@ class AlertEndpoints:
         wanted = call.parameters(AlertParameters)
         access = await require_cluster(call, self._reader)
         name = call.values["name"]
-        labels = await self._reader.labels_of(name) or {}
+        labels = await self._reader.get_cluster_labels(name) or {}
         found = await self._find(call.viewer, name, labels, access)
         return slice_page(_keep(found, wanted.severity), wanted)
 

@@ -135,11 +135,11 @@ class AuthEndpoints:
         who = call.principal
         if who is None:
             return AuthStatus(authenticated=False, message="Not authenticated")
-        return AuthStatus(authenticated=True, message="Authenticated", user=user_of(who))
+        return AuthStatus(authenticated=True, message="Authenticated", user=build_user(who))
 
     async def me(self, call: Call) -> User:
         """Who is logged in."""
-        return user_of(call.viewer.principal)
+        return build_user(call.viewer.principal)
 
     async def permissions(self, call: Call) -> Permissions:
         """What may be done with which clusters."""
@@ -157,7 +157,7 @@ class AuthEndpoints:
         # the number of other clusters is hidden from viewers who may not see them
         total = len(names) if viewer.principal.is_master else len(found)
         return Permissions(
-            user=user_of(viewer.principal),
+            user=build_user(viewer.principal),
             summary=PermissionsSummary(total_clusters=total, accessible_clusters=len(found)),
             clusters=found,
             accessible_cluster_names=list(found),
@@ -176,7 +176,7 @@ class AuthEndpoints:
             for each in viewer.policies
         ]
         return UserPolicies(
-            user=user_of(viewer.principal),
+            user=build_user(viewer.principal),
             total_policies=len(entries),
             policies=entries,
             evaluation_order=[each.policy for each in entries],
@@ -194,7 +194,7 @@ class AuthEndpoints:
                 raise AccessDenied("only members of system:masters may ask about other users")
             other = Principal(username=wanted.user or own.username, groups=wanted.group)
             viewer = await self._policies.build_viewer(other, call.now)
-        labels = await self._reader.labels_of(wanted.cluster)
+        labels = await self._reader.get_cluster_labels(wanted.cluster)
         return explain(viewer, wanted.cluster, labels or {}, wanted.type)
 
     async def audit(self, call: Call) -> Page:
@@ -229,7 +229,7 @@ class AuthEndpoints:
         )
 
 
-def user_of(principal: Principal) -> User:
+def build_user(principal: Principal) -> User:
     """A principal as the API shows it."""
     return User(username=principal.username, email=principal.email, groups=principal.groups)
 

@@ -176,7 +176,7 @@ async def require_cluster(call: Call, reader: HubReader) -> ClusterAccess:
         NotFound: if the policies would allow it, but the cluster does not exist.
     """
     name = call.values["name"]
-    labels = await reader.labels_of(name)
+    labels = await reader.get_cluster_labels(name)
     access = call.check_cluster(name, labels)
     if labels is None:
         raise NotFound(f"Cluster '{name}' not found")

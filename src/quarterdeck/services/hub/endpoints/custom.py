@@ -122,7 +122,7 @@ class CustomEndpoints:
             call.values["type"],
         )
         await require_cluster(call, self._reader)
-        labels = await self._reader.labels_of(name) or {}
+        labels = await self._reader.get_cluster_labels(name) or {}
         access = call.viewer.decide_type(name, labels, type_)
         if access is None:
             raise AccessDenied(f"Access denied to resource type '{type_}'")

@@ -19,7 +19,7 @@ from quarterdeck.services.hub.call import Call
 from quarterdeck.services.hub.catalog import Catalog
 from quarterdeck.services.hub.endpoints.clusters import require_cluster
 from quarterdeck.services.hub.errors import AccessDenied, BackendFailed, BadRequest, NotFound
-from quarterdeck.services.hub.ranges import RangeParameters, known_metrics, read_range
+from quarterdeck.services.hub.ranges import RangeParameters, describe_metrics, read_range
 from quarterdeck.services.hub.reading import HubReader
 
 CLUSTER_METRICS = {
@@ -42,19 +42,19 @@ _ANY_METRIC: dict[str, Any] = {"minLength": 1, "x-required": True}
 class ClusterRange(RangeParameters, frozen=True, kw_only=True):
     """A metric of clusters."""
 
-    metric: Annotated[str, known_metrics(CLUSTER_METRICS)] = ""
+    metric: Annotated[str, describe_metrics(CLUSTER_METRICS)] = ""
 
 
 class NodeRange(RangeParameters, frozen=True, kw_only=True):
     """A metric of nodes."""
 
-    metric: Annotated[str, known_metrics(series.NODE)] = ""
+    metric: Annotated[str, describe_metrics(series.NODE)] = ""
 
 
 class StateRange(RangeParameters, frozen=True, kw_only=True):
     """A state of operators."""
 
-    metric: Annotated[str, known_metrics(series.STATES)] = ""
+    metric: Annotated[str, describe_metrics(series.STATES)] = ""
 
 
 class AggregationRange(RangeParameters, frozen=True, kw_only=True):
@@ -133,7 +133,7 @@ class HistoryEndpoints:
         await self._require_metrics(call)
         name = call.values["name"]
         source = await self._catalog.find(call.values["source"])
-        labels = await self._reader.labels_of(name) or {}
+        labels = await self._reader.get_cluster_labels(name) or {}
         access = call.viewer.decide_type(name, labels, source.type) if source else None
         if source is None or access is None:
             if source is None and call.viewer.principal.is_master:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from quarterdeck.client.config.cluster import ClusterConfig, Impersonation, Material
+from quarterdeck.client.config.cluster import ClusterConfig, Impersonation, PemSource
 from quarterdeck.client.transport import Transport
 from quarterdeck.inventory.access.principal import SERVICE_ACCOUNT, SYSTEM_PREFIX
 from quarterdeck.kit.clock import Clock
@@ -75,8 +75,8 @@ def build_config(config: ClusterConfig, viewer: Viewer) -> ClusterConfig:
         return msgspec.structs.replace(config, impersonate=_impersonate(viewer))
     return msgspec.structs.replace(
         config,
-        client_certificate=Material(),
-        client_key=Material(),
+        client_certificate=PemSource(),
+        client_key=PemSource(),
         token=viewer.token,
         token_file=None,
         username="",
