@@ -17,8 +17,8 @@ from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.app import bootstrap_manifests, definitions
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.installation import DEFAULT_INSTALLATION, NAMESPACE
 from quarterdeck.app.machines_settings import MAX_CERTIFICATE_S, Settings
-from quarterdeck.app.place import HERE, NAMESPACE
 from quarterdeck.app.ports import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
@@ -39,7 +39,7 @@ _AFTER_S = 1.0
 """Seconds after the start of `up` until the service is loaded."""
 
 
-class Place(NamedTuple):
+class ServiceAddress(NamedTuple):
     """Where the service listens, and by which names machines reach it."""
 
     host: str
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 async def open_bootstrap(
     client: Client,
-    place: Place,
+    address: ServiceAddress,
     stack: contextlib.AsyncExitStack,
     *,
     namespace: str = NAMESPACE,
@@ -77,9 +77,9 @@ async def open_bootstrap(
     from quarterdeck.services.bootstrap.service import LIMITS, BootstrapService, Stores
     from quarterdeck.services.bootstrap.serving import ServingTls
 
-    lifetime = timedelta(seconds=place.certificate_s)
+    lifetime = timedelta(seconds=address.certificate_s)
     issuer = Issuer(SecretAuthority(client, namespace), clock=clock, lifetime=lifetime)
-    tls = ServingTls(issuer, _list_names(place, namespace), clock=clock)
+    tls = ServingTls(issuer, _list_names(address, namespace), clock=clock)
     try:
         await tls.refresh()
     except (ApiError, ClientError) as error:
@@ -95,10 +95,10 @@ async def open_bootstrap(
     authorizer = DelegatingAuthorizer(client.raw, clock, random.Random())
     service = BootstrapService(stores, authorizer, clock=clock)
     server = http.Server(service.handle, limits=LIMITS, clock=clock)
-    listener = await listen(server, place.port, place.flag, tls=tls.context, host=place.host)
+    listener = await listen(server, address.port, address.flag, tls=tls.context, host=address.host)
     stack.push_async_callback(server.drain, DRAIN_S)
-    url = place.url or listener.url
-    machine_url = (place.machine_url or url).replace("{port}", str(listener.port))
+    url = address.url or listener.url
+    machine_url = (address.machine_url or url).replace("{port}", str(listener.port))
     data = {"ca.crt": await issuer.read_bundle(), "url": url, "machineURL": machine_url}
     await _publish(client, namespace, data)
     tasks = await stack.enter_async_context(Supervisor("bootstrap"))
@@ -156,7 +156,7 @@ async def serve_bootstrap(
             except ClientError as error:
                 raise StartError(str(error)) from error
             client = await stack.enter_async_context(Client(config, clock=clock))
-            place = Place(
+            address = ServiceAddress(
                 settings.host,
                 settings.port,
                 "--port",
@@ -166,7 +166,7 @@ async def serve_bootstrap(
                 settings.certificate_s,
             )
             listener = await open_bootstrap(
-                client, place, stack, namespace=settings.namespace or NAMESPACE, clock=clock
+                client, address, stack, namespace=settings.namespace or NAMESPACE, clock=clock
             )
         print_line(f"listening on {listener.url}")
         await stop.wait()
@@ -175,15 +175,17 @@ async def serve_bootstrap(
 async def attach(host: Host) -> None:
     """Run the service in `up`, with the rights it has in a cluster."""
     port = host.settings.bootstrap_port
-    await definitions.apply(host.admin.raw, [*bootstrap_manifests.build_permissions(HERE).values()])
+    await definitions.apply(
+        host.admin.raw, [*bootstrap_manifests.build_permissions(DEFAULT_INSTALLATION).values()]
+    )
     account = f"system:serviceaccount:{NAMESPACE}:{bootstrap_manifests.NAME}"
     groups = (f"system:serviceaccounts:{NAMESPACE}", "system:serviceaccounts")
     client = host.admin.impersonating(
         Impersonation(user=account, groups=(*groups, "system:authenticated"))
     )
     host.stack.push_async_callback(client.aclose)
-    certificate_s = host.settings_of(Settings).machine_certificate_seconds
-    place = Place(HOST, port, FLAG, machine_url=_IN_VM, certificate_s=certificate_s)
+    certificate_s = host.get_settings(Settings).machine_certificate_seconds
+    address = ServiceAddress(HOST, port, FLAG, machine_url=_IN_VM, certificate_s=certificate_s)
     if port:
         url = f"https://{HOST}:{port}"
         host.endpoints.append(Endpoint("bootstrap", url, "attestation of machines"))
@@ -192,7 +194,7 @@ async def attach(host: Host) -> None:
         await host.clock.sleep(_AFTER_S)
         async with contextlib.AsyncExitStack() as stack:
             try:
-                listener = await open_bootstrap(client, place, stack, clock=host.clock)
+                listener = await open_bootstrap(client, address, stack, clock=host.clock)
             except StartError as error:
                 get_logger("bootstrap").error("bootstrap service cannot start", detail=str(error))
                 return
@@ -217,11 +219,11 @@ def build_inviter(client: Client, namespace: str = NAMESPACE) -> BootstrapClient
     return BootstrapClient(client, namespace, read_token=read_token)
 
 
-def _list_names(place: Place, namespace: str) -> Sequence[str]:
+def _list_names(address: ServiceAddress, namespace: str) -> Sequence[str]:
     """The host names and addresses by which machines and pods reach the service."""
     service = f"{bootstrap_manifests.NAME}.{namespace}"
     return (
-        *place.names,
+        *address.names,
         "localhost",
         "127.0.0.1",
         "::1",

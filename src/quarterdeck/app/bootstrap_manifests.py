@@ -17,7 +17,7 @@ from quarterdeck.app.workload_manifests import (
 )
 
 if TYPE_CHECKING:
-    from quarterdeck.app.place import Place
+    from quarterdeck.app.installation import Installation
 
 NAME = "quarterdeck-bootstrap"
 PORT = 8445
@@ -39,9 +39,9 @@ _TOKENS = {
 }
 
 
-def build_permissions(place: "Place") -> dict[str, Document]:
+def build_permissions(installation: "Installation") -> dict[str, Document]:
     """The account and permissions of the service, and of those who request tokens, by file name."""
-    own = Workload(NAME, place.namespace, LABELS)
+    own = Workload(NAME, installation.namespace, LABELS)
     return {
         "bootstrap_service_account": own.build_object("v1", "ServiceAccount"),
         "bootstrap_role": own.build_cluster_role(_RULES),
@@ -59,12 +59,12 @@ def build_permissions(place: "Place") -> dict[str, Document]:
     }
 
 
-def build_workload(place: "Place") -> dict[str, Document]:
+def build_workload(installation: "Installation") -> dict[str, Document]:
     """The Deployment and the objects it needs, by file name."""
-    own = Workload(NAME, place.namespace, LABELS)
+    own = Workload(NAME, installation.namespace, LABELS)
     port = build_tcp_port("bootstrap", PORT)
     return {
-        "bootstrap": _build_deployment(place, own),
+        "bootstrap": _build_deployment(installation, own),
         "bootstrap_service": {
             **own.build_object("v1", "Service"),
             # a challenge is answered at the replica that made it
@@ -74,14 +74,14 @@ def build_workload(place: "Place") -> dict[str, Document]:
     }
 
 
-def _build_deployment(place: "Place", own: Workload) -> Document:
+def _build_deployment(installation: "Installation", own: Workload) -> Document:
     probe = {"httpGet": {"path": "/readyz", "port": "bootstrap", "scheme": "HTTPS"}}
     container = {
         "name": "bootstrap",
-        "image": place.image,
+        "image": installation.image,
         "args": [
             *("bootstrap", "--host", "0.0.0.0", "--namespace", "$(POD_NAMESPACE)"),
-            *("--url", f"https://{NAME}.{place.namespace}.svc:{PORT}"),
+            *("--url", f"https://{NAME}.{installation.namespace}.svc:{PORT}"),
         ],
         "env": [
             {

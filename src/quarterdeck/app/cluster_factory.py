@@ -8,7 +8,7 @@ from typing import Self
 import msgspec
 
 from quarterdeck.app import embedded
-from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.client.config.cluster import ClusterConfig, PemSource
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.server.options import ServerOptions
@@ -75,7 +75,7 @@ def build_admin_config(name: str, server: embedded.Embedded) -> ClusterConfig:
     return ClusterConfig(
         server=server.url,
         name=name,
-        certificate_authority=Material(data=Secret(files.certificate("authority").read_bytes())),
-        client_certificate=Material(data=Secret(files.certificate("administrator").read_bytes())),
-        client_key=Material(data=Secret(files.key("administrator").read_bytes())),
+        certificate_authority=PemSource(data=Secret(files.certificate("authority").read_bytes())),
+        client_certificate=PemSource(data=Secret(files.certificate("administrator").read_bytes())),
+        client_key=PemSource(data=Secret(files.key("administrator").read_bytes())),
     )

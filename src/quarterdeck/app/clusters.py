@@ -30,7 +30,7 @@ DEMO_SAMPLES: tuple[Mapping[str, Any], ...] = (cluster_samples.PVC_USAGE, cluste
 
 async def attach(host: Host) -> None:
     """Register the controllers, and in `up` the local and demo clusters."""
-    settings = host.settings_of(Settings)
+    settings = host.get_settings(Settings)
     folder = None if host.settings.in_memory else host.folder
     state = open_state(settings, folder, clock=host.clock)
     host.stack.push_async_callback(state.aclose)

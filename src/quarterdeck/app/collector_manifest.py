@@ -21,7 +21,7 @@ from quarterdeck.operators.clusters.collector_objects import (
 )
 
 
-class Joining(msgspec.Struct, frozen=True, kw_only=True):
+class JoinOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `quarterdeck clusters join`."""
 
     name: str
@@ -35,7 +35,7 @@ class Joining(msgspec.Struct, frozen=True, kw_only=True):
     """Secret on the cluster with the collector's certificate, where the ingester asks for one."""
 
 
-async def join(hub: Client, wanted: Joining) -> list[dict[str, Any]]:
+async def join(hub: Client, wanted: JoinOptions) -> list[dict[str, Any]]:
     """Issue a token, store its hash on the hub, and build the objects of the collector.
 
     A token that was issued before is refused as soon as the hub has seen the new one.

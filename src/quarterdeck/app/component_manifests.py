@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.app import hub_manifests, ingester_deployment, ingester_manifests, monitoring
-from quarterdeck.app.place import HERE, LABELS, Place
+from quarterdeck.app.installation import DEFAULT_INSTALLATION, LABELS, Installation
 from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
 from quarterdeck.app.workload_manifests import Document
 
@@ -20,55 +20,63 @@ WEBHOOK_PATH = "/etc/quarterdeck/webhooks"
 ISSUER = {"kind": "Issuer", "name": "quarterdeck-selfsigned"}
 
 
-def build_components(place: Place = HERE) -> dict[str, dict[str, Document]]:
+def build_components(
+    installation: Installation = DEFAULT_INSTALLATION,
+) -> dict[str, dict[str, Document]]:
     """The manifests of the optional components, by component and file name."""
     return {
         "prometheus": {
-            "service_monitor": build_service_monitor(place),
-            "alert_rules": _build_alert_rules(place),
-            "pipelines_dashboard": _build_dashboard(place),
+            "service_monitor": build_service_monitor(installation),
+            "alert_rules": _build_alert_rules(installation),
+            "pipelines_dashboard": _build_dashboard(installation),
         },
         "cert-manager": {
-            "certificate": _build_certificate(place),
-            "webhook_certificate": build_webhook_certificate(place, ISSUER),
-            "issuer": build_issuer(place),
+            "certificate": _build_certificate(installation),
+            "webhook_certificate": build_webhook_certificate(installation, ISSUER),
+            "issuer": build_issuer(installation),
         },
-        "hub": hub_manifests.build_hub(place.namespace, place.image),
-        "hub-impersonation": hub_manifests.build_impersonation(place.namespace),
-        "ingester": ingester_manifests.build_ingester(place.namespace, place.labels),
+        "hub": hub_manifests.build_hub(installation.namespace, installation.image),
+        "hub-impersonation": hub_manifests.build_impersonation(installation.namespace),
+        "ingester": ingester_manifests.build_ingester(installation.namespace, installation.labels),
         "ingester-deployment": ingester_deployment.build_ingester_deployment(
-            place.namespace, place.image
+            installation.namespace, installation.image
         ),
     }
 
 
-def build_component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
+def build_component_patches(
+    installation: Installation = DEFAULT_INSTALLATION,
+) -> dict[str, dict[str, Document]]:
     """The patches of the manager's Deployment, by component and file name."""
     return {
         "cert-manager": {
-            "manager_certificate": _mount_certificate(place),
-            "manager_webhook_certificate": _mount_webhook_certificate(place),
+            "manager_certificate": _mount_certificate(installation),
+            "manager_webhook_certificate": _mount_webhook_certificate(installation),
         },
-        "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, place.name)},
+        "hub": {
+            "manager_storage": hub_manifests.build_manager_patch(
+                installation.namespace, installation.name
+            )
+        },
         "ingester": {
             "manager_ingester": ingester_manifests.build_manager_patch(
-                place.namespace, place.name, place.image
+                installation.namespace, installation.name, installation.image
             )
         },
         "ingester-deployment": {
             "manager_ingester": ingester_deployment.build_manager_patch(
-                place.namespace, place.name, place.image
+                installation.namespace, installation.name, installation.image
             )
         },
     }
 
 
-def build_service_monitor(place: Place) -> Document:
+def build_service_monitor(installation: Installation) -> Document:
     """The ServiceMonitor of one process, for the Prometheus operator."""
     return {
-        **place.workload.build_object("monitoring.coreos.com/v1", "ServiceMonitor"),
+        **installation.workload.build_object("monitoring.coreos.com/v1", "ServiceMonitor"),
         "spec": {
-            "selector": {"matchLabels": place.labels},
+            "selector": {"matchLabels": installation.labels},
             "endpoints": [
                 {
                     "port": "metrics",
@@ -82,9 +90,9 @@ def build_service_monitor(place: Place) -> Document:
     }
 
 
-def _build_alert_rules(place: Place) -> Document:
+def _build_alert_rules(installation: Installation) -> Document:
     return {
-        **place.workload.build_object("monitoring.coreos.com/v1", "PrometheusRule"),
+        **installation.workload.build_object("monitoring.coreos.com/v1", "PrometheusRule"),
         "spec": {
             "groups": [
                 {"name": "quarterdeck", "rules": list(_alerts())},
@@ -97,9 +105,11 @@ def _build_alert_rules(place: Place) -> Document:
     }
 
 
-def _build_dashboard(place: Place) -> Document:
+def _build_dashboard(installation: Installation) -> Document:
     """The dashboard as Grafana's sidecar finds it: a labelled ConfigMap."""
-    document = place.workload.build_object("v1", "ConfigMap", "quarterdeck-pipelines-dashboard")
+    document = installation.workload.build_object(
+        "v1", "ConfigMap", "quarterdeck-pipelines-dashboard"
+    )
     document["metadata"]["labels"] = {**LABELS, "grafana_dashboard": "1"}
     board = monitoring.build_dashboard(monitoring.declare_metrics())
     text = msgspec.json.format(msgspec.json.encode(board), indent=2).decode()
@@ -130,10 +140,12 @@ def _alerts() -> Iterator[Document]:
     }
 
 
-def _build_certificate(place: Place) -> Document:
-    names = [f"quarterdeck-{each}.{place.namespace}.svc" for each in ("metrics", "replicas")]
+def _build_certificate(installation: Installation) -> Document:
+    names = [f"quarterdeck-{each}.{installation.namespace}.svc" for each in ("metrics", "replicas")]
     return {
-        **place.workload.build_object("cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
+        **installation.workload.build_object(
+            "cert-manager.io/v1", "Certificate", "quarterdeck-serving"
+        ),
         "spec": {
             "dnsNames": [*names, *(f"{name}.cluster.local" for name in names)],
             "issuerRef": ISSUER,
@@ -142,11 +154,11 @@ def _build_certificate(place: Place) -> Document:
     }
 
 
-def build_webhook_certificate(place: Place, issuer: Any) -> Document:
+def build_webhook_certificate(installation: Installation, issuer: Any) -> Document:
     """The cert-manager Certificate of the webhook Service."""
-    name = f"{WEBHOOK_SERVICE}.{place.namespace}.svc"
+    name = f"{WEBHOOK_SERVICE}.{installation.namespace}.svc"
     return {
-        **place.workload.build_object("cert-manager.io/v1", "Certificate", WEBHOOK_SERVICE),
+        **installation.workload.build_object("cert-manager.io/v1", "Certificate", WEBHOOK_SERVICE),
         "spec": {
             "dnsNames": [name, f"{name}.cluster.local"],
             "issuerRef": issuer,
@@ -155,31 +167,31 @@ def build_webhook_certificate(place: Place, issuer: Any) -> Document:
     }
 
 
-def _mount_certificate(place: Place) -> Document:
+def _mount_certificate(installation: Installation) -> Document:
     """The manager with the certificate; it follows the files when they are renewed."""
-    return _mount(place, "serving", CERTIFICATE_SECRET, path=CERTIFICATE_PATH, env="METRICS")
+    return _mount(installation, "serving", CERTIFICATE_SECRET, path=CERTIFICATE_PATH, env="METRICS")
 
 
-def _mount_webhook_certificate(place: Place) -> Document:
-    return _mount(place, "webhooks", WEBHOOK_SECRET, path=WEBHOOK_PATH, env="WEBHOOK")
+def _mount_webhook_certificate(installation: Installation) -> Document:
+    return _mount(installation, "webhooks", WEBHOOK_SECRET, path=WEBHOOK_PATH, env="WEBHOOK")
 
 
-def _mount(place: Place, name: str, secret: str, *, path: str, env: str) -> Document:
+def _mount(installation: Installation, name: str, secret: str, *, path: str, env: str) -> Document:
     container = {
         "name": "manager",
         "env": [{"name": f"{env}_CERT_PATH", "value": path}],
         "volumeMounts": [{"name": name, "mountPath": path, "readOnly": True}],
     }
     volume = {"name": name, "secret": {"secretName": secret}}
-    document = place.workload.build_object("apps/v1", "Deployment")
+    document = installation.workload.build_object("apps/v1", "Deployment")
     document["metadata"].pop("labels")
     pod = {"containers": [container], "volumes": [volume]}
     return {**document, "spec": {"template": {"spec": pod}}}
 
 
-def build_issuer(place: Place) -> Document:
+def build_issuer(installation: Installation) -> Document:
     """A cert-manager Issuer of self-signed certificates."""
     return {
-        **place.workload.build_object("cert-manager.io/v1", "Issuer", ISSUER["name"]),
+        **installation.workload.build_object("cert-manager.io/v1", "Issuer", ISSUER["name"]),
         "spec": {"selfSigned": {}},
     }

@@ -64,7 +64,7 @@ def _compare_summaries(a: bytes, b: bytes) -> "Sequence[dict[str, Any]]":
     return compare_summaries(a, b)
 
 
-def explain_here(journals: "Callable[[], Sequence[Journal]]") -> "Explain":
+def explain_in_process(journals: "Callable[[], Sequence[Journal]]") -> "Explain":
     """Build a function that explains objects by the journals of operators in this process."""
     from quarterdeck.runtime.reconcile.journal import explain
 
@@ -74,7 +74,7 @@ def explain_here(journals: "Callable[[], Sequence[Journal]]") -> "Explain":
     return find
 
 
-def explain_elsewhere(
+def explain_remotely(
     settings: HubSettings, config: ClusterConfig, *, clock: Clock
 ) -> "Explain | None":
     """Build a function that asks operators in other processes; None without their address.

@@ -21,7 +21,7 @@ from quarterdeck.app.host import Host
 from quarterdeck.app.ingester import IngesterAddress, find_authority
 from quarterdeck.app.inline_kubeconfig import encode_config
 from quarterdeck.client.client import Client
-from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.client.config.cluster import ClusterConfig, PemSource
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit import json
 from quarterdeck.kit.redaction import Secret
@@ -119,8 +119,8 @@ class _Kubelet:
         return msgspec.structs.replace(
             self._admin.config,
             token=Secret(str(answer["status"]["token"])),
-            client_certificate=Material(),
-            client_key=Material(),
+            client_certificate=PemSource(),
+            client_key=PemSource(),
         )
 
     async def _build_environment(self, folder: Path, token: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.option import Port
 from quarterdeck.app.ports import check_port
-from quarterdeck.app.resolution import DEFAULT, Effective, is_unset, list_fields
+from quarterdeck.app.resolution import DEFAULT, EffectiveSettings, is_unset, list_fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import redact
@@ -54,12 +54,12 @@ class Explained(NamedTuple):
     origin: str
 
 
-def explain(effective: Effective, command: str) -> list[Explained]:
+def explain(effective: EffectiveSettings, command: str) -> list[Explained]:
     """Every setting of a command, its value and the source of it; secrets are masked."""
     return [
         Explained(
             field.name,
-            _format_value(field.name, effective.value_of(field), effective.origins[field.name]),
+            _format_value(field.name, effective.get_value(field), effective.origins[field.name]),
             effective.origins[field.name],
         )
         for field in list_fields()
@@ -78,9 +78,9 @@ def _format_value(name: str, value: object, origin: str) -> str:
     return redact(",".join(value) if isinstance(value, tuple) else str(value))
 
 
-def list_certificates(effective: Effective) -> list[Path]:
+def list_certificates(effective: EffectiveSettings) -> list[Path]:
     """The certificate files that settings of any command name; only the user can renew them."""
-    found = {field.name: effective.value_of(field) for field in list_fields()}
+    found = {field.name: effective.get_value(field) for field in list_fields()}
     folders = [found["metrics_cert_path"], found["hub_cert_path"]]
     files = [found[name] for name in _CERTIFICATE_FILES]
     if found["ingester_tls_enabled"]:

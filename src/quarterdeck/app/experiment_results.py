@@ -25,7 +25,7 @@ async def open_results(host: Host, *, metrics_url: str) -> Collector:
     Raises:
         SettingError: naming the setting and what it should be.
     """
-    settings = host.settings_of(Settings)
+    settings = host.get_settings(Settings)
     try:
         url = choose_results_url(settings)
         store = open_store(url, host.client, options=build_storage_options(settings, os.environ))

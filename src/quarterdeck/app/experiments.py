@@ -28,7 +28,7 @@ _DEMO_DELAYS = (1.0, 0.5, 1.5, 0.3)
 
 async def attach(host: Host) -> None:
     """Register the controllers, and in `up` simulators of everything they use."""
-    given = host.settings_of(ExperimentsSettings)
+    given = host.get_settings(ExperimentsSettings)
     settings = build_operator_settings(given, is_embedded=host.is_embedded)
     metrics_url = given.metrics_url
     if not metrics_url and not host.is_embedded:
@@ -57,7 +57,7 @@ async def _open_grafana(host: Host, settings: Settings) -> "Grafana | None":
     from quarterdeck.operators.experiments.drivers.grafana import GrafanaApi
 
     client = await host.stack.enter_async_context(http.Client())
-    given = host.settings_of(ExperimentsSettings)
+    given = host.get_settings(ExperimentsSettings)
     return GrafanaApi(given.grafana_url, given.grafana_token, client=client)
 
 

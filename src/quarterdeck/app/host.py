@@ -95,8 +95,8 @@ class Host:
         """Whether the API server is in this process."""
         return self.api is not None
 
-    def settings_of(self, kind: type[PartSettings]) -> PartSettings:
-        """The settings of one operator; the defaults if none were given."""
+    def get_settings(self, kind: type[PartSettings]) -> PartSettings:
+        """Return the settings of one operator; the defaults if none were given."""
         for each in self._part_settings:
             if isinstance(each, kind):
                 return each

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.console import DASHBOARD
-from quarterdeck.app.dashboard import build_dashboard, explain_here
+from quarterdeck.app.dashboard import build_dashboard, explain_in_process
 from quarterdeck.app.host import TOKEN_FILE, Endpoint, Host, shorten_path
 from quarterdeck.app.hub_identity import build_identity, check_identity_settings
 from quarterdeck.hubstate.ports import History, StateStore
@@ -56,7 +56,7 @@ async def serve_hub_in_up(
                     clock=host.clock,
                     identity=identity,
                     is_loopback=True,
-                    explain=explain_here(lambda: host.manager.journals),
+                    explain=explain_in_process(lambda: host.manager.journals),
                     find_console=host.find_console,
                     hint=f"The administrator's token is in {token_file}.",
                 )

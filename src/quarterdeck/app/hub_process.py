@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.app.bind_address import build_metrics_page, parse_bind
 from quarterdeck.app.clusters_settings import Settings
-from quarterdeck.app.dashboard import build_dashboard, explain_elsewhere
+from quarterdeck.app.dashboard import build_dashboard, explain_remotely
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.hub import build_hub
 from quarterdeck.app.hub_identity import build_identity, check_identity_settings
@@ -70,7 +70,7 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
             pages = await open_metrics(page, registry, client.raw, clock=clock, log=log)
             stack.push_async_callback(pages.close)
             pages.start(tasks)
-            explain = explain_elsewhere(settings, config, clock=clock)
+            explain = explain_remotely(settings, config, clock=clock)
             dashboard = build_dashboard(
                 server.handle, config, identity=identity, clock=clock, explain=explain
             )

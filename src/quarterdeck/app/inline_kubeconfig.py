@@ -3,7 +3,7 @@
 import base64
 
 from quarterdeck.app.kubeconfig import build_document
-from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.client.config.cluster import ClusterConfig, PemSource
 from quarterdeck.kit import json
 
 
@@ -28,5 +28,5 @@ def encode_config(config: ClusterConfig) -> bytes:
     )
 
 
-def _encode_pem(material: Material) -> str:
+def _encode_pem(material: PemSource) -> str:
     return base64.b64encode(material.read()).decode() if material else ""

@@ -10,7 +10,7 @@ NAME = "quarterdeck-manager"
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "manager"}
 
 
-class Place(NamedTuple):
+class Installation(NamedTuple):
     """Namespace, image and names of one process of operators."""
 
     namespace: str = NAMESPACE
@@ -36,4 +36,4 @@ class Place(NamedTuple):
         return "quarterdeck" if self.name == NAME else self.name
 
 
-HERE = Place()
+DEFAULT_INSTALLATION = Installation()

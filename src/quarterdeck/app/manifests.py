@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from quarterdeck import apis
 from quarterdeck.app import bootstrap_manifests, pod_security
 from quarterdeck.app.hub_manifests import LABELS as HUB_LABELS
+from quarterdeck.app.installation import DEFAULT_INSTALLATION, LABELS, Installation
 from quarterdeck.app.parts import PARTS, Part, list_kinds
-from quarterdeck.app.place import HERE, LABELS, Place
 from quarterdeck.app.user_roles import ROLES, build_manifest
 from quarterdeck.app.webhooks import REGISTRATION as WEBHOOK_REGISTRATION
 from quarterdeck.app.webhooks import SECRET as WEBHOOK_SECRET
@@ -38,41 +38,49 @@ FLEET_SECRET = {
 """Environment of the manager, by keys of the Secret that existing guides create."""
 
 
-def build_all(place: Place = HERE, parts: Sequence[Part] = PARTS) -> list[Document]:
+def build_all(
+    installation: Installation = DEFAULT_INSTALLATION, parts: Sequence[Part] = PARTS
+) -> list[Document]:
     """Namespace, definitions, permissions, manager, policies, in the order to apply them."""
     kinds = list(apis.own_scheme().kinds() if parts == PARTS else list_kinds(parts))
     return [
-        build_namespace(place),
+        build_namespace(installation),
         *crd.build_manifests(kinds),
-        *build_permissions(place, parts).values(),
+        *build_permissions(installation, parts).values(),
         *(build_manifest(kind.KIND, role) for kind in kinds for role in ROLES),
-        *build_manager(place).values(),
-        *(bootstrap(place).values() if any(part.name == "machines" for part in parts) else ()),
+        *build_manager(installation).values(),
+        *(
+            bootstrap(installation).values()
+            if any(part.name == "machines" for part in parts)
+            else ()
+        ),
     ]
 
 
-def bootstrap(place: Place) -> dict[str, Document]:
+def bootstrap(installation: Installation) -> dict[str, Document]:
     """The bootstrap service of machines, with an identity and rights of its own, by file name."""
     return {
-        **bootstrap_manifests.build_permissions(place),
-        **bootstrap_manifests.build_workload(place),
+        **bootstrap_manifests.build_permissions(installation),
+        **bootstrap_manifests.build_workload(installation),
     }
 
 
-def build_namespace(place: Place) -> Document:
+def build_namespace(installation: Installation) -> Document:
     """The operators' own namespace, closed to privileged pods."""
     enforced = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {"name": place.namespace, "labels": {**LABELS, **enforced}},
+        "metadata": {"name": installation.namespace, "labels": {**LABELS, **enforced}},
     }
 
 
 # --- permissions
 
 
-def build_permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Document]:
+def build_permissions(
+    installation: Installation, parts: Sequence[Part] = PARTS
+) -> dict[str, Document]:
     """The account and permissions of the manager, by file name."""
     controllers = [each for part in parts for each in part.controllers()]
     rules = rbac.drop_updates(rbac.build_rules(controllers, leader_election=False))
@@ -83,42 +91,47 @@ def build_permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, 
     )
     settings = rbac.Rule("", "configmaps", ("get", "list", "watch"))
     return {
-        "service_account": place.workload.build_object("v1", "ServiceAccount"),
+        "service_account": installation.workload.build_object("v1", "ServiceAccount"),
         "role": {
-            **rbac.build_cluster_role(place.name, rules),
-            "metadata": {"name": place.name, "labels": place.labels},
+            **rbac.build_cluster_role(installation.name, rules),
+            "metadata": {"name": installation.name, "labels": installation.labels},
         },
-        "role_binding": place.workload.bind_cluster_role(),
+        "role_binding": installation.workload.bind_cluster_role(),
         "leader_election_role": {
-            **place.workload.build_object(f"{RBAC}/v1", "Role", f"{place.prefix}-leader"),
+            **installation.workload.build_object(
+                f"{RBAC}/v1", "Role", f"{installation.prefix}-leader"
+            ),
             "rules": rbac.build_cluster_role("", [lease, settings])["rules"],
         },
-        "leader_election_role_binding": place.workload.bind_role(f"{place.prefix}-leader"),
-        "metrics_reader_role": place.workload.build_cluster_role(
-            [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}], f"{place.prefix}-metrics-reader"
+        "leader_election_role_binding": installation.workload.bind_role(
+            f"{installation.prefix}-leader"
         ),
-        **(_build_webhook_permissions(place) if has_webhooks(parts) else {}),
+        "metrics_reader_role": installation.workload.build_cluster_role(
+            [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+            f"{installation.prefix}-metrics-reader",
+        ),
+        **(_build_webhook_permissions(installation) if has_webhooks(parts) else {}),
     }
 
 
-def _build_webhook_permissions(place: Place) -> dict[str, Document]:
+def _build_webhook_permissions(installation: Installation) -> dict[str, Document]:
     """Permissions to share the webhook certificate; `create` cannot be restricted by name."""
-    name = f"{place.prefix}-webhooks"
+    name = f"{installation.prefix}-webhooks"
     secrets = {"apiGroups": [""], "resources": ["secrets"]}
     return {
         "webhook_role": {
-            **place.workload.build_object(f"{RBAC}/v1", "Role", name),
+            **installation.workload.build_object(f"{RBAC}/v1", "Role", name),
             "rules": [
                 {**secrets, "verbs": ["create"]},
                 {**secrets, "resourceNames": [WEBHOOK_SECRET], "verbs": ["get", "update"]},
             ],
         },
-        "webhook_role_binding": place.workload.bind_role(name),
-        **_build_webhook_configurations(place),
+        "webhook_role_binding": installation.workload.bind_role(name),
+        **_build_webhook_configurations(installation),
     }
 
 
-def _build_webhook_configurations(place: Place) -> dict[str, Document]:
+def _build_webhook_configurations(installation: Installation) -> dict[str, Document]:
     """Empty configurations that the operator fills in, so that they are deleted with the manifests.
 
     One that remained would block every write of its kinds, because no webhook answers any more.
@@ -127,7 +140,7 @@ def _build_webhook_configurations(place: Place) -> dict[str, Document]:
         f"{kind.lower()}_webhooks": {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": f"{kind}WebhookConfiguration",
-            "metadata": {"name": WEBHOOK_REGISTRATION, "labels": place.labels},
+            "metadata": {"name": WEBHOOK_REGISTRATION, "labels": installation.labels},
         }
         for kind in ("Mutating", "Validating")
     }
@@ -136,35 +149,35 @@ def _build_webhook_configurations(place: Place) -> dict[str, Document]:
 # --- manager
 
 
-def build_manager(place: Place) -> dict[str, Document]:
+def build_manager(installation: Installation) -> dict[str, Document]:
     """The Deployment and the objects it needs, by file name."""
     return {
-        "manager": _build_deployment(place),
-        "metrics_service": _build_metrics_service(place),
-        "replicas_service": _build_replicas_service(place),
-        "webhook_service": _build_webhook_service(place),
-        "network_policy": _build_network_policy(place),
-        "disruption_budget": place.workload.build_disruption_budget(),
+        "manager": _build_deployment(installation),
+        "metrics_service": _build_metrics_service(installation),
+        "replicas_service": _build_replicas_service(installation),
+        "webhook_service": _build_webhook_service(installation),
+        "network_policy": _build_network_policy(installation),
+        "disruption_budget": installation.workload.build_disruption_budget(),
     }
 
 
-def _build_deployment(place: Place) -> Document:
+def _build_deployment(installation: Installation) -> Document:
     return {
-        **place.workload.build_object("apps/v1", "Deployment"),
+        **installation.workload.build_object("apps/v1", "Deployment"),
         "spec": {
             "replicas": 1,
-            "selector": {"matchLabels": place.labels},
+            "selector": {"matchLabels": installation.labels},
             "template": {
                 "metadata": {
-                    "labels": place.labels,
+                    "labels": installation.labels,
                     "annotations": {"kubectl.kubernetes.io/default-container": "manager"},
                 },
                 "spec": {
-                    "serviceAccountName": place.name,
+                    "serviceAccountName": installation.name,
                     "enableServiceLinks": False,  # QUARTERDECK_*_PORT are settings of ours
                     "terminationGracePeriodSeconds": 40,
                     "securityContext": pod_security.POD,
-                    "containers": [_build_container(place)],
+                    "containers": [_build_container(installation)],
                     "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
                 },
             },
@@ -172,11 +185,11 @@ def _build_deployment(place: Place) -> Document:
     }
 
 
-def _build_container(place: Place) -> Document:
+def _build_container(installation: Installation) -> Document:
     return {
         "name": "manager",
-        "image": place.image,
-        "args": _build_arguments(place),
+        "image": installation.image,
+        "args": _build_arguments(installation),
         "env": [
             {"name": "POD_NAME", "valueFrom": _reference_field("metadata.name")},
             {"name": "POD_NAMESPACE", "valueFrom": _reference_field("metadata.namespace")},
@@ -201,10 +214,16 @@ def _build_container(place: Place) -> Document:
     }
 
 
-def _build_arguments(place: Place) -> list[str]:
-    if not place.operators:
+def _build_arguments(installation: Installation) -> list[str]:
+    if not installation.operators:
         return ["run"]
-    return ["run", "--operators", ",".join(place.operators), "--lease-name", place.name]
+    return [
+        "run",
+        "--operators",
+        ",".join(installation.operators),
+        "--lease-name",
+        installation.name,
+    ]
 
 
 def _reference_secret(key: str) -> Document:
@@ -224,35 +243,35 @@ def _probe(path: str, *, initial: int, period: int) -> Document:
     }
 
 
-def _build_metrics_service(place: Place) -> Document:
+def _build_metrics_service(installation: Installation) -> Document:
     port = build_tcp_port("metrics", METRICS_PORT)
     return {
-        **place.workload.build_object("v1", "Service", f"{place.prefix}-metrics"),
-        "spec": {"selector": place.labels, "ports": [port]},
+        **installation.workload.build_object("v1", "Service", f"{installation.prefix}-metrics"),
+        "spec": {"selector": installation.labels, "ports": [port]},
     }
 
 
-def _build_replicas_service(place: Place) -> Document:
+def _build_replicas_service(installation: Installation) -> Document:
     """A headless Service, by which the hub asks each replica why an object was reconciled."""
     port = build_tcp_port("metrics", METRICS_PORT)
     return {
-        **place.workload.build_object("v1", "Service", f"{place.prefix}-replicas"),
-        "spec": {"clusterIP": "None", "selector": place.labels, "ports": [port]},
+        **installation.workload.build_object("v1", "Service", f"{installation.prefix}-replicas"),
+        "spec": {"clusterIP": "None", "selector": installation.labels, "ports": [port]},
     }
 
 
-def _build_webhook_service(place: Place) -> Document:
+def _build_webhook_service(installation: Installation) -> Document:
     """The Service of webhooks; the API server calls Services on port 443 by default."""
     port = {"name": "webhooks", "port": 443, "protocol": "TCP", "targetPort": "webhooks"}
     return {
-        **place.workload.build_object("v1", "Service", WEBHOOK_SERVICE),
-        "spec": {"selector": place.labels, "ports": [port]},
+        **installation.workload.build_object("v1", "Service", WEBHOOK_SERVICE),
+        "spec": {"selector": installation.labels, "ports": [port]},
     }
 
 
-def _build_network_policy(place: Place) -> Document:
+def _build_network_policy(installation: Installation) -> Document:
     """Allow metrics for labelled namespaces and the hub; health and webhooks for everyone."""
     hub = {"podSelector": {"matchLabels": HUB_LABELS}}
-    return place.workload.build_network_policy(
+    return installation.workload.build_network_policy(
         allow_port(METRICS_PORT, SCRAPERS, hub), allow_port(HEALTH_PORT), allow_port(WEBHOOK_PORT)
     )

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.app import definitions, manifests
+from quarterdeck.app.installation import DEFAULT_INSTALLATION, NAME, NAMESPACE
 from quarterdeck.app.parts import Part
-from quarterdeck.app.place import HERE, NAME, NAMESPACE
 from quarterdeck.client.client import Client
 from quarterdeck.runtime.controller import rbac
 from quarterdeck.runtime.controller.controller import Controller
@@ -26,8 +26,8 @@ _FILLED_BY_OPERATORS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfig
 async def grant_roles(admin: Client, parts: Sequence[Part]) -> None:
     """Apply namespace, service account, roles and bindings of the operators."""
     documents = [
-        manifests.build_namespace(HERE),
-        *manifests.build_permissions(HERE, parts).values(),
+        manifests.build_namespace(DEFAULT_INSTALLATION),
+        *manifests.build_permissions(DEFAULT_INSTALLATION, parts).values(),
     ]
     registrations = [each for each in documents if each["kind"] in _FILLED_BY_OPERATORS]
     await definitions.apply(admin.raw, [each for each in documents if each not in registrations])

@@ -19,7 +19,7 @@ To attach an operator called `clusters`:
    `Annotated[type, Option(...)]` with a default; secrets are `Secret[str]`; names must be unique
    over all operators), and name the module in `Part.settings`. Flags, environment, config file,
    `doctor` and the reference page follow from it. `attach` reads it with
-   `host.settings_of(Settings)`. Keep this module free of other imports: `--help` loads it.
+   `host.get_settings(Settings)`. Keep this module free of other imports: `--help` loads it.
 5. Commands: `cli/commands/clusters/`, see `cli/commands/__init__.py`.
 6. Run `make update`; it rewrites `config/` and `docs/reference/`.
 

@@ -57,7 +57,7 @@ def is_unset(value: object) -> bool:
     return value in ("", None, (), Secret(""))
 
 
-class Effective(NamedTuple):
+class EffectiveSettings(NamedTuple):
     """Settings in force."""
 
     settings: Settings
@@ -66,8 +66,8 @@ class Effective(NamedTuple):
     part_settings: tuple[msgspec.Struct, ...] = ()
     """Settings that operators declare themselves."""
 
-    def value_of(self, field: Field) -> Any:
-        """The value of a setting."""
+    def get_value(self, field: Field) -> Any:
+        """Return the value of a setting."""
         owner = next(
             each for each in (self.settings, *self.part_settings) if type(each) is field.owner
         )
@@ -103,7 +103,7 @@ def resolve(
     environment: Mapping[str, str],
     document: Mapping[str, object] | None = None,
     file: str = "",
-) -> Effective:
+) -> EffectiveSettings:
     """The settings in force for a command; `flags` holds only what was given.
 
     Raises:
@@ -123,7 +123,7 @@ def resolve(
         values[Settings].setdefault("http_port", DEFAULT_HTTP_PORT)
     settings, *others = (owner(**values[owner]) for owner in _list_owners())
     assert isinstance(settings, Settings)
-    return Effective(settings, origins, tuple(others))
+    return EffectiveSettings(settings, origins, tuple(others))
 
 
 def _check_keys(document: Mapping[str, object], file: str) -> None:

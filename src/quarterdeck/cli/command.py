@@ -9,7 +9,7 @@ The first paragraph of the docstring is the description in `--help`. The functio
 coroutine, returns an exit code or None, and raises what `cli.exit_codes` translates into one line.
 
 A command with `settings="up"` or `"run"` also has the flags of `app.settings`; a parameter of type
-`Effective` receives the settings in force, one of type `StartTime` when the command was called.
+`EffectiveSettings` receives the settings in force, one of type `StartTime` the time of the call.
 """
 
 import argparse

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quarterdeck.app.errors import SettingError
-from quarterdeck.app.resolution import Effective, Field, list_fields, resolve
+from quarterdeck.app.resolution import EffectiveSettings, Field, list_fields, resolve
 
 CONFIG_FILE = "quarterdeck.yaml"
 CONFIG_ENV = "QUARTERDECK_CONFIG"
@@ -50,7 +50,7 @@ def resolve_settings(
     flags: argparse.Namespace,
     *,
     environment: Mapping[str, str] = os.environ,
-) -> Effective:
+) -> EffectiveSettings:
     """The settings in force.
 
     Raises:

@@ -29,7 +29,7 @@ _RESOURCES = {
 _FORMATS = ("table", "wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")
 
 
-class Situation(NamedTuple):
+class CommandLine(NamedTuple):
     """The words before the cursor, parsed."""
 
     positionals: tuple[str, ...]
@@ -52,9 +52,9 @@ def complete(words: list[str]) -> list[str]:
 
 
 def _complete_argument(parser: Parser, before: list[str], word: str) -> list[str]:
-    situation = read_situation(parser, before)
-    if situation.pending is not None:
-        return _complete_value(situation.pending, situation)
+    line = parse_command_line(parser, before)
+    if line.pending is not None:
+        return _complete_value(line.pending, line)
     if word.startswith("-"):
         return [
             flag
@@ -63,14 +63,14 @@ def _complete_argument(parser: Parser, before: list[str], word: str) -> list[str
             if flag.startswith("--")
         ]
     declared = parser._get_positional_actions()
-    index = len(situation.positionals)
+    index = len(line.positionals)
     action = declared[min(index, len(declared) - 1)] if declared else None
     if action is None or (index >= len(declared) and action.nargs not in ("*", "+")):
         return []
-    return _complete_positional(action, situation, word)
+    return _complete_positional(action, line, word)
 
 
-def read_situation(parser: Parser, words: list[str]) -> Situation:
+def parse_command_line(parser: Parser, words: list[str]) -> CommandLine:
     """Sort the words before the cursor into flags with values and other arguments."""
     positionals: list[str] = []
     options: dict[str, str] = {}
@@ -88,14 +88,14 @@ def read_situation(parser: Parser, words: list[str]) -> Situation:
             options[action.dest] = value
         elif action.nargs != 0:
             pending = action
-    return Situation(tuple(positionals), options, pending)
+    return CommandLine(tuple(positionals), options, pending)
 
 
-def _complete_value(action: argparse.Action, situation: Situation) -> list[str]:
+def _complete_value(action: argparse.Action, line: CommandLine) -> list[str]:
     if action.dest == "namespace":
-        return _list_names(situation, "namespaces", everywhere=True)
+        return _list_names(line, "namespaces", everywhere=True)
     if action.dest == "context":
-        return _list_contexts(situation)
+        return _list_contexts(line)
     if action.metavar == "FORMAT":
         return list(_FORMATS)
     if isinstance(action.metavar, str) and "|" in action.metavar:
@@ -103,36 +103,36 @@ def _complete_value(action: argparse.Action, situation: Situation) -> list[str]:
     return []
 
 
-def _list_contexts(situation: Situation) -> list[str]:
+def _list_contexts(line: CommandLine) -> list[str]:
     """The contexts of the kubeconfig that the command would read; nothing if it cannot be read."""
     from quarterdeck.cli.connection import list_contexts
     from quarterdeck.client.errors import ClientError
 
     try:
-        return list_contexts(situation.options.get("kubeconfig", ""))
+        return list_contexts(line.options.get("kubeconfig", ""))
     except (ClientError, OSError):
         return []
 
 
-def _complete_positional(action: argparse.Action, situation: Situation, word: str) -> list[str]:
+def _complete_positional(action: argparse.Action, line: CommandLine, word: str) -> list[str]:
     kind = str(action.metavar)
     if kind == "SHELL":
         return ["bash", "zsh", "fish"]
     target, slash, _ = word.partition("/")
     if kind == "KIND" or (slash and kind == "POD|KIND/NAME"):
         if slash:
-            return [f"{target}/{name}" for name in _list_names(situation, target)]
-        return _list_names(situation, "")
-    if kind == "NAME" and situation.positionals and _follows_kind(situation):
-        return _list_names(situation, situation.positionals[0])
-    return _list_names(situation, _RESOURCES[kind]) if kind in _RESOURCES else []
+            return [f"{target}/{name}" for name in _list_names(line, target)]
+        return _list_names(line, "")
+    if kind == "NAME" and line.positionals and _follows_kind(line):
+        return _list_names(line, line.positionals[0])
+    return _list_names(line, _RESOURCES[kind]) if kind in _RESOURCES else []
 
 
-def _follows_kind(situation: Situation) -> bool:
-    return "/" not in situation.positionals[0]
+def _follows_kind(line: CommandLine) -> bool:
+    return "/" not in line.positionals[0]
 
 
-def _list_names(situation: Situation, resource: str, *, everywhere: bool = False) -> list[str]:
+def _list_names(line: CommandLine, resource: str, *, everywhere: bool = False) -> list[str]:
     """Names of objects, or of resources if none is given; nothing if no cluster answers."""
     import asyncio
 
@@ -142,7 +142,7 @@ def _list_names(situation: Situation, resource: str, *, everywhere: bool = False
 
     async def read() -> list[str]:
         async with asyncio.timeout(read_limit(os.environ.get(_LIMIT, ""))):
-            return await _read_names(situation, resource, everywhere=everywhere)
+            return await _read_names(line, resource, everywhere=everywhere)
 
     try:
         found: list[str] = run_loop(read(), fast=False)
@@ -160,10 +160,10 @@ def read_limit(text: str) -> float:
     return limit if limit > 0 else _LIMIT_S
 
 
-async def _read_names(situation: Situation, resource: str, *, everywhere: bool) -> list[str]:
+async def _read_names(line: CommandLine, resource: str, *, everywhere: bool) -> list[str]:
     from quarterdeck.cli.connection import connect
 
-    given = situation.options
+    given = line.options
     async with connect(given.get("kubeconfig", ""), given.get("context", "")) as client:
         if not resource:
             return await _list_kinds(client)

@@ -139,7 +139,7 @@ class Client:
 
     async def resources_in_category(self, category: str) -> list[ApiResource]:
         """What a server lists under a category such as `all`."""
-        return await self._direct.discovery.in_category(category)
+        return await self._direct.discovery.list_category(category)
 
     async def list_resources(self) -> list[ApiResource]:
         """Every resource of the server that can be listed."""
@@ -147,7 +147,7 @@ class Client:
 
     async def resource_named(self, name: str) -> tuple[ResourceClient, ApiResource]:
         """The verbs on dictionaries for a resource as users name it: `pods`, `deploy`, `apps`."""
-        found = await self._direct.discovery.named(name)
+        found = await self._direct.discovery.find_by_name(name)
         return self.resource(found.gvr), found
 
     async def get(

@@ -136,8 +136,8 @@ class Discovery:
             )
         return self._found[gvk]
 
-    async def named(self, name: str) -> ApiResource:
-        """The resource with a name such as `pods`, `deploy`, `apps` or `applications.example.com`.
+    async def find_by_name(self, name: str) -> ApiResource:
+        """Find a resource by a name such as `pods`, `deploy`, `apps` or `applications.example.com`.
 
         Raises:
             NotFound: if no resource has this name.
@@ -150,8 +150,8 @@ class Discovery:
             raise NotFound(f'the server doesn\'t have a resource type "{name}"{hint}')
         return self._names[wanted]
 
-    async def in_category(self, category: str) -> list[ApiResource]:
-        """The resources of a category such as `all`, each once; empty if there is none."""
+    async def list_category(self, category: str) -> list[ApiResource]:
+        """List the resources of a category such as `all`, each once; empty if there is none."""
         await self._load_all()
         return [each for each in self._found.values() if category in each.categories]
 

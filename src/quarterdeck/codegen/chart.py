@@ -22,8 +22,8 @@ from quarterdeck.app.component_manifests import (
     build_service_monitor,
     build_webhook_certificate,
 )
+from quarterdeck.app.installation import Installation
 from quarterdeck.app.parts import PARTS, Part
-from quarterdeck.app.place import Place
 from quarterdeck.app.user_roles import ROLES, build_manifest
 from quarterdeck.codegen import helm_template as helm
 from quarterdeck.codegen.files import File
@@ -80,19 +80,21 @@ def _keep(definition: Mapping[str, Any]) -> dict[str, Any]:
 def _build_operator(part: Part) -> list[Conditional]:
     values = f".Values.operators.{part.name}"
     enabled = f"{values}.enabled"
-    place = Place(NAMESPACE, IMAGE, f"quarterdeck-{part.name}", (part.name,))
-    documents = [*manifests.build_permissions(place, [part]).values()]
-    around = manifests.build_manager(place)
+    installation = Installation(NAMESPACE, IMAGE, f"quarterdeck-{part.name}", (part.name,))
+    documents = [*manifests.build_permissions(installation, [part]).values()]
+    around = manifests.build_manager(installation)
     deployment = dict(around.pop("manager"))
     certified: list[Conditional] = []
     if "webhook_port" not in part.ports:
         around.pop("webhook_service")
     else:
         _open_webhook_certificate(deployment)
-        certified = list(_build_certificates(place, enabled))
+        certified = list(_build_certificates(installation, enabled))
     if part.name == "clusters":
-        _merge_pod(deployment, hub_manifests.build_manager_patch(NAMESPACE, place.name))
-        _merge_pod(deployment, ingester_manifests.build_manager_patch(NAMESPACE, place.name, IMAGE))
+        _merge_pod(deployment, hub_manifests.build_manager_patch(NAMESPACE, installation.name))
+        _merge_pod(
+            deployment, ingester_manifests.build_manager_patch(NAMESPACE, installation.name, IMAGE)
+        )
         _leave_collectors(deployment)
         # without the Secret the operator keeps its state in its own process
         _open_hub_secret(deployment, is_optional=True)
@@ -100,7 +102,7 @@ def _build_operator(part: Part) -> list[Conditional]:
         "network_policy": f"and {enabled} .Values.networkPolicy.enabled",
         "disruption_budget": f"and {enabled} .Values.podDisruptionBudget.enabled",
     }
-    monitor = build_service_monitor(place)
+    monitor = build_service_monitor(installation)
     return [
         *((document, enabled) for document in documents),
         (_open_deployment(deployment, values), enabled),
@@ -119,12 +121,12 @@ def _open_webhook_certificate(deployment: dict[str, Any]) -> None:
         holder[key] = [*holder[key], part]
 
 
-def _build_certificates(place: Place, enabled: str) -> Iterator[Conditional]:
+def _build_certificates(installation: Installation, enabled: str) -> Iterator[Conditional]:
     """The certificate of webhooks, and an issuer unless another one is named."""
     wanted = f"and {enabled} {_CERTIFIED}.enabled"
     issuer = helm.block('(include "quarterdeck.webhook.issuer" . | fromYaml)')
-    yield build_webhook_certificate(place, issuer), wanted
-    yield build_issuer(place), f"{wanted} (not {_CERTIFIED}.issuerRef)"
+    yield build_webhook_certificate(installation, issuer), wanted
+    yield build_issuer(installation), f"{wanted} (not {_CERTIFIED}.issuerRef)"
 
 
 def _build_hub() -> list[Conditional]:
@@ -146,21 +148,21 @@ def _leave_collectors(deployment: Mapping[str, Any]) -> None:
 
 
 def _bootstrap() -> list[Conditional]:
-    place = Place(NAMESPACE, IMAGE, "quarterdeck-machines")
+    installation = Installation(NAMESPACE, IMAGE, "quarterdeck-machines")
     documents = {
-        **bootstrap_manifests.build_permissions(place),
-        **bootstrap_manifests.build_workload(place),
+        **bootstrap_manifests.build_permissions(installation),
+        **bootstrap_manifests.build_workload(installation),
     }
     binding = deepcopy(dict(documents["join_tokens_role_binding"]))
-    binding["subjects"][0]["name"] = place.name  # the operator of machines asks for tokens
+    binding["subjects"][0]["name"] = installation.name  # the operator of machines asks for tokens
     documents["join_tokens_role_binding"] = binding
     return _build_service(documents, "bootstrap", "bootstrap")
 
 
 def _ingester() -> list[Conditional]:
     """The ingester of the clusters operator, or one with a Deployment of its own."""
-    place = Place(NAMESPACE, IMAGE, "quarterdeck-clusters")
-    inside = ingester_manifests.build_ingester(NAMESPACE, place.labels)
+    installation = Installation(NAMESPACE, IMAGE, "quarterdeck-clusters")
+    inside = ingester_manifests.build_ingester(NAMESPACE, installation.labels)
     apart = deepcopy(dict(ingester_deployment.build_ingester_deployment(NAMESPACE, IMAGE)))
     _open_hub_secret(dict(apart["deployment"]), is_optional=False)
     apart["deployment"] = _open_deployment(dict(apart["deployment"]), _INGESTER)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from quarterdeck.app import component_manifests, manifests
+from quarterdeck.app.installation import Installation
 from quarterdeck.app.parts import PARTS, Part
-from quarterdeck.app.place import Place
 from quarterdeck.app.workload_manifests import Document
 from quarterdeck.codegen import roles
 from quarterdeck.codegen.files import File
@@ -17,16 +17,19 @@ _KUSTOMIZE = "kustomize.config.k8s.io/v1beta1"
 
 def build_files() -> Iterator[File]:
     """Permissions, manager, default, components, samples."""
-    place = Place()
-    permissions = manifests.build_permissions(place)
+    installation = Installation()
+    permissions = manifests.build_permissions(installation)
     people = sorted(file.path.rpartition("/")[2] for file in roles.build_files())
     yield from _render_folder("config/rbac", permissions, more=people)
-    around = {"namespace": manifests.build_namespace(place), **manifests.build_manager(place)}
+    around = {
+        "namespace": manifests.build_namespace(installation),
+        **manifests.build_manager(installation),
+    }
     yield from _render_folder("config/manager", around)
-    yield from _render_folder("config/bootstrap", manifests.bootstrap(place))
+    yield from _render_folder("config/bootstrap", manifests.bootstrap(installation))
     yield from _render_samples()
-    patches = component_manifests.build_component_patches(place)
-    for name, component in component_manifests.build_components(place).items():
+    patches = component_manifests.build_component_patches(installation)
+    for name, component in component_manifests.build_components(installation).items():
         yield from _render_component(f"config/components/{name}", component, patches.get(name, {}))
     yield from _render_fleet_overlay()
     yield _render_file(
@@ -44,13 +47,13 @@ def _render_fleet_overlay() -> Iterator[File]:
     """The pipelines operator under the names that guides for Fleet Management use."""
     name = "fleet-management-operator"
     part = next(part for part in PARTS if part.name == "pipelines")
-    place = Place(
+    installation = Installation(
         namespace=f"{name}-system", name=f"{name}-controller-manager", operators=(part.name,)
     )
     documents = {
-        "namespace": manifests.build_namespace(place),
-        **manifests.build_permissions(place, [part]),
-        **manifests.build_manager(place),
+        "namespace": manifests.build_namespace(installation),
+        **manifests.build_permissions(installation, [part]),
+        **manifests.build_manager(installation),
     }
     yield from _render_folder(f"config/overlays/{name}", documents, more=["../../crd"])
 

@@ -24,7 +24,7 @@ from quarterdeck.client import (
     UntrustedServer,
     load_config,
 )
-from quarterdeck.client.config.cluster import Impersonation, Material
+from quarterdeck.client.config.cluster import Impersonation, PemSource
 from quarterdeck.kit import yaml
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import GVR
@@ -97,7 +97,7 @@ async def test_a_client_certificate_authenticates_the_administrator(config: Clus
 
 
 async def test_a_request_without_a_certificate_is_anonymous(config: ClusterConfig) -> None:
-    nobody = msgspec.structs.replace(config, client_certificate=Material(), client_key=Material())
+    nobody = msgspec.structs.replace(config, client_certificate=PemSource(), client_key=PemSource())
     async with Client(nobody) as client:
         assert (await client.version())["gitVersion"].startswith("v1.")
         with pytest.raises(Forbidden, match="system:anonymous"):
@@ -110,7 +110,7 @@ async def test_a_server_of_another_authority_is_not_trusted(
     certificate, _ = generate_self_signed(SystemClock().now())
     other = tmp_path / "other.crt"
     other.write_bytes(certificate)
-    wrong = msgspec.structs.replace(config, certificate_authority=Material(file=other))
+    wrong = msgspec.structs.replace(config, certificate_authority=PemSource(file=other))
     async with Client(wrong) as client:
         with pytest.raises(UntrustedServer):
             await client.version()
@@ -134,8 +134,8 @@ async def test_renewed_certificate_files_are_used(config: ClusterConfig, tmp_pat
     key.write_bytes(strange[1])
     filed = msgspec.structs.replace(
         config,
-        client_certificate=Material(file=certificate),
-        client_key=Material(file=key),
+        client_certificate=PemSource(file=certificate),
+        client_key=PemSource(file=key),
     )
     hurried = SkewedClock(SystemClock(), rate=1000)
     async with Client(filed, clock=hurried) as client:

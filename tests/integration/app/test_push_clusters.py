@@ -23,7 +23,7 @@ from quarterdeck.agents.collector.settings import read_settings
 from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster_factory import EmbeddedClusters
-from quarterdeck.app.collector_manifest import Joining, join
+from quarterdeck.app.collector_manifest import JoinOptions, join
 from quarterdeck.app.enrolment import Enrolment, connect_cluster, enrol
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
@@ -225,7 +225,7 @@ async def test_a_joined_cluster_pushes_to_a_hub_that_cannot_reach_it(tmp_path: P
         manifest = _connection_nobody_answers()
         await definitions.apply(world.hub.raw, manifest)
         await eventually(lambda: _has_failed(world))
-        joining = Joining(
+        joining = JoinOptions(
             name="east",
             namespace="default",
             image="collector:1",

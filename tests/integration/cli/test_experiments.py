@@ -10,7 +10,7 @@ import pytest
 from tests.integration.operators.experiments.world import World, experiment, running, target
 
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
-from quarterdeck.cli.commands.experiments.rerun import RERUN_OF, next_name
+from quarterdeck.cli.commands.experiments.rerun import RERUN_OF, find_free_name
 from quarterdeck.cli.main import run
 from quarterdeck.kit import yaml
 from quarterdeck.operators.experiments.drivers.result_stores import ConfigMaps
@@ -284,7 +284,7 @@ def test_files_of_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFix
     ],
 )
 def test_a_rerun_gets_the_next_free_name(name: str, taken: set[str], expected: str) -> None:
-    assert next_name(name, taken) == expected
+    assert find_free_name(name, taken) == expected
 
 
 def test_plan_follows_the_settings_of_the_operator(

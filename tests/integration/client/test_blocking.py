@@ -16,7 +16,7 @@ from quarterdeck.app.cluster_factory import EmbeddedClusters
 from quarterdeck.cli.loop import run_without_loop
 from quarterdeck.client import Client, ClusterConfig, RequestTimeout
 from quarterdeck.client.blocking import BlockingTransport, LoopNeeded
-from quarterdeck.client.config.cluster import ExecConfig, Material
+from quarterdeck.client.config.cluster import ExecConfig, PemSource
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import Secret
 
@@ -75,7 +75,7 @@ async def test_a_server_is_read_over_tls() -> None:
         config = await clusters.create("one")
         assert config.server.startswith("https://")
         assert (await asyncio.to_thread(read, config))[1]["gitVersion"].startswith("v1.")
-        stranger = msgspec.structs.replace(config, certificate_authority=Material())
+        stranger = msgspec.structs.replace(config, certificate_authority=PemSource())
         with pytest.raises(LoopNeeded):
             await asyncio.to_thread(read, stranger)
 

@@ -10,7 +10,7 @@ import pytest
 
 from quarterdeck.app.certificates import Certificates, ensure
 from quarterdeck.client import Client, ClusterConfig, UntrustedServer
-from quarterdeck.client.config.cluster import Material
+from quarterdeck.client.config.cluster import PemSource
 from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import Exchange
 from quarterdeck.kit import http
@@ -143,9 +143,9 @@ async def test_a_renewed_certificate_is_used_for_new_connections(
     async with listening(server, certificates.server_context()) as url:
         config = ClusterConfig(
             server=url,
-            certificate_authority=Material(file=certificates.certificate("authority")),
-            client_certificate=Material(file=own),
-            client_key=Material(file=key),
+            certificate_authority=PemSource(file=certificates.certificate("authority")),
+            client_certificate=PemSource(file=own),
+            client_key=PemSource(file=key),
         )
         async with Client(config) as client:
             with pytest.raises(Unauthorized):
@@ -163,7 +163,7 @@ async def test_a_server_of_another_authority_is_not_trusted(
     other = ensure(tmp_path / "other", datetime.now(UTC))
     server = Server()
     async with listening(server, certificates.server_context()) as url:
-        authority = Material(file=other.certificate("authority"))
+        authority = PemSource(file=other.certificate("authority"))
         config = ClusterConfig(server=url, certificate_authority=authority)
         async with Client(config) as client:
             with pytest.raises(UntrustedServer, match=f"GET {url}/version: "):

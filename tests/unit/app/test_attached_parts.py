@@ -48,9 +48,9 @@ async def open_host(*part_settings: msgspec.Struct, **settings: Any) -> AsyncIte
 async def test_settings_of_a_part_are_those_given_or_the_defaults() -> None:
     given = clusters_settings.Settings(cache_ttl=77)
     async with open_host(machines_settings.Settings(), given) as host:
-        assert host.settings_of(clusters_settings.Settings) is given
+        assert host.get_settings(clusters_settings.Settings) is given
     async with open_host() as host:
-        found = host.settings_of(clusters_settings.Settings)
+        found = host.get_settings(clusters_settings.Settings)
         assert found == clusters_settings.Settings()
 
 

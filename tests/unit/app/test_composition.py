@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.app import component_manifests, manifests, parts, place
+from quarterdeck.app import component_manifests, installation, manifests, parts
 from quarterdeck.app.activity import ActivityPrinter
 from quarterdeck.app.bind_address import parse_bind
 from quarterdeck.app.console import Console, Started, find_program, format_started
@@ -249,7 +249,7 @@ def test_followed_settings_change_the_level_and_nothing_by_mistake() -> None:
 
 def test_manifests_run_without_privileges() -> None:
     documents = {(each["kind"], each["metadata"]["name"]): each for each in manifests.build_all()}
-    pod = documents["Deployment", place.NAME]["spec"]["template"]["spec"]
+    pod = documents["Deployment", installation.NAME]["spec"]["template"]["spec"]
     container = pod["containers"][0]
     assert pod["securityContext"]["runAsUser"] == 65532
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -258,12 +258,12 @@ def test_manifests_run_without_privileges() -> None:
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    role = documents["ClusterRole", place.NAME]
+    role = documents["ClusterRole", installation.NAME]
     assert not any("*" in rule["verbs"] + rule["resources"] for rule in role["rules"])
 
 
 def test_manifests_take_another_image_and_namespace() -> None:
-    documents = manifests.build_all(place.Place("here", "mine:1"))
+    documents = manifests.build_all(installation.Installation("here", "mine:1"))
     assert not [each for each in documents if "quarterdeck-system" in str(each)]
     assert "mine:1" in str(documents)
 
@@ -280,7 +280,7 @@ def test_certificates_of_a_component_reach_the_manager(
 ) -> None:
     made = component_manifests.build_components()["cert-manager"][certificate]
     patched = component_manifests.build_component_patches()["cert-manager"][patch]
-    deployment = manifests.build_manager(place.HERE)["manager"]
+    deployment = manifests.build_manager(installation.DEFAULT_INSTALLATION)["manager"]
     assert patched["metadata"]["name"] == deployment["metadata"]["name"]
     pod = patched["spec"]["template"]["spec"]
     (container,), (volume,) = pod["containers"], pod["volumes"]

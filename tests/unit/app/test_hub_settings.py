@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.app.clusters_settings import Settings
-from quarterdeck.app.dashboard import explain_elsewhere
+from quarterdeck.app.dashboard import explain_remotely
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.hub_identity import build_identity, check_identity_settings
 from quarterdeck.app.hub_process import serve_hub
@@ -96,13 +96,13 @@ def test_embedded_store_that_cannot_be_opened_is_one_line(tmp_path: Path) -> Non
 
 async def test_operators_elsewhere_are_asked_over_https_only(tmp_path: Path) -> None:
     config, clock = ClusterConfig(server="http://127.0.0.1:9"), VirtualClock()
-    assert explain_elsewhere(Settings(), config, clock=clock) is None
+    assert explain_remotely(Settings(), config, clock=clock) is None
     with pytest.raises(SettingError, match=r"'http://b' \(OPERATORS_URL\): must be https://"):
-        explain_elsewhere(Settings(operators_url="https://a, http://b"), config, clock=clock)
+        explain_remotely(Settings(operators_url="https://a, http://b"), config, clock=clock)
     absent = Settings(operators_url="https://a", operators_ca_file=str(tmp_path / "absent.crt"))
     with pytest.raises(SettingError, match=r"absent\.crt' \(OPERATORS_CA_FILE\)"):
-        explain_elsewhere(absent, config, clock=clock)
-    assert explain_elsewhere(Settings(operators_url="https://a"), config, clock=clock) is not None
+        explain_remotely(absent, config, clock=clock)
+    assert explain_remotely(Settings(operators_url="https://a"), config, clock=clock) is not None
 
 
 async def test_hub_and_ingester_alone_need_a_redis_to_share() -> None:

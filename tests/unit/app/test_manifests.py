@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from quarterdeck.app import manifests, place
+from quarterdeck.app import installation, manifests
 from quarterdeck.app.component_manifests import build_components
 from quarterdeck.app.parts import PARTS
 from quarterdeck.app.webhooks import REGISTRATION, has_webhooks
@@ -25,7 +25,7 @@ def test_no_pod_gets_variables_of_services() -> None:
 
 def test_webhook_configurations_are_deleted_with_the_operator_that_fills_them() -> None:
     for part in PARTS:
-        documents = manifests.build_permissions(place.HERE, [part]).values()
+        documents = manifests.build_permissions(installation.DEFAULT_INSTALLATION, [part]).values()
         names = [each["metadata"]["name"] for each in documents if "Webhook" in each["kind"]]
         assert names == ([REGISTRATION] * 2 if has_webhooks([part]) else [])
         assert not any("webhooks" in each for each in documents), "the operator's are overwritten"

@@ -15,7 +15,7 @@ from quarterdeck.app.clusters_settings import Settings as ClustersSettings
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.option import Option, Port
 from quarterdeck.app.parts import PARTS, Part
-from quarterdeck.app.resolution import DEFAULT, Effective, list_fields, resolve
+from quarterdeck.app.resolution import DEFAULT, EffectiveSettings, list_fields, resolve
 from quarterdeck.app.settings import Settings
 from quarterdeck.cli.settings import add_settings
 from quarterdeck.kit.redaction import Secret
@@ -27,7 +27,7 @@ def settle(
     flags: Mapping[str, object] | None = None,
     env: Mapping[str, str] | None = None,
     file: Mapping[str, object] | None = None,
-) -> Effective:
+) -> EffectiveSettings:
     return resolve(
         command=command, flags=flags or {}, environment=env or {}, document=file, file="q.yaml"
     )
@@ -153,7 +153,7 @@ def test_an_operator_can_declare_settings_of_its_own(monkeypatch: pytest.MonkeyP
         assert own == EngineSettings(engine_speed=9, engine_token=Secret("s3cret"))
         assert found.origins["engine_token"] == "environment ENGINE_TOKEN"
         token = next(field for field in list_fields() if field.name == "engine_token")
-        assert str(found.value_of(token)) == "***"
+        assert str(found.get_value(token)) == "***"
         with pytest.raises(SettingError, match="from 1 to 10"):
             settle(flags={"engine_speed": "11"})
         with pytest.raises(SettingError) as refused:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 
 from quarterdeck.app.errors import Interrupted, NotConfigured, SettingError, StartError
-from quarterdeck.app.resolution import Effective
+from quarterdeck.app.resolution import EffectiveSettings
 from quarterdeck.cli import main
 from quarterdeck.cli.command import Command, StartTime
 from quarterdeck.cli.commands import walk
@@ -217,7 +217,7 @@ def test_a_group_gets_the_flags_of_its_fields(arguments: list[str], expected: Eq
     assert seen.value.values == {"equipment": expected, "started": 7.0}
 
 
-def look(effective: Effective) -> None:
+def look(effective: EffectiveSettings) -> None:
     """Look."""
     raise Seen(dict(locals()))
 

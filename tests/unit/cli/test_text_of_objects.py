@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.cli.changes import format_change, summarize
-from quarterdeck.cli.commands.metrics.preview import aggregation_rows, format_problem
+from quarterdeck.cli.commands.metrics.preview import build_aggregation_rows, format_problem
 from quarterdeck.cli.experiments import describe
 from quarterdeck.cli.flags import Form
 from quarterdeck.cli.main import run
@@ -112,8 +112,8 @@ def test_problem_without_a_place_has_no_mark() -> None:
 
 
 def test_aggregations_without_groups_have_no_column_for_them() -> None:
-    assert aggregation_rows({"total": 3}) == [["AGGREGATION", "VALUE"], ["total", "3"]]
-    assert aggregation_rows({"by": {"b": 1, "a": None}}) == [
+    assert build_aggregation_rows({"total": 3}) == [["AGGREGATION", "VALUE"], ["total", "3"]]
+    assert build_aggregation_rows({"by": {"b": 1, "a": None}}) == [
         ["AGGREGATION", "GROUP", "VALUE"],
         ["by", "a", "<none>"],
         ["by", "b", "1"],

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Material
+from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, PemSource
 from quarterdeck.client.credentials import ExecProvider, TokenFileProvider, build_provider
 from quarterdeck.client.errors import CredentialError
 from quarterdeck.kit.clock import VirtualClock
@@ -109,8 +109,8 @@ async def test_certificate_files_are_read_anew_when_they_are_renewed(tmp_path: P
     config = ClusterConfig(
         server="https://h",
         token=Secret("t"),
-        client_certificate=Material(file=certificate),
-        client_key=Material(file=key),
+        client_certificate=PemSource(file=certificate),
+        client_key=PemSource(file=key),
     )
     provider = build_provider(config, clock)
     with pytest.raises(CredentialError, match=r"cannot read .*tls.crt: No such file"):
@@ -139,7 +139,7 @@ print(json.dumps({{"status": {{"clientCertificateData": "CERT", "clientKeyData":
         plugin(tmp_path, body), provide_cluster_info=True, env=(("EXTRA", "more"),)
     )
     cluster = ClusterConfig(
-        server="https://h", certificate_authority=Material(data=Secret(b"CA")), exec=config
+        server="https://h", certificate_authority=PemSource(data=Secret(b"CA")), exec=config
     )
     provider = build_provider(cluster, VirtualClock())
     found = await provider.credentials()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.app.certificates import Certificates, ensure
-from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.client.config.cluster import ClusterConfig, PemSource
 from quarterdeck.client.errors import ConfigError
 from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit.redaction import Secret
@@ -18,8 +18,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return ensure(tmp_path_factory.mktemp("pki"), datetime.now(UTC))
 
 
-def held(data: bytes) -> Material:
-    return Material(data=Secret(data))
+def held(data: bytes) -> PemSource:
+    return PemSource(data=Secret(data))
 
 
 def test_plain_http_needs_no_context() -> None:
@@ -34,7 +34,7 @@ def test_without_an_authority_the_system_is_trusted() -> None:
 
 
 def test_an_authority_is_the_only_one_trusted(certificates: Certificates) -> None:
-    authority = Material(file=certificates.certificate("authority"))
+    authority = PemSource(file=certificates.certificate("authority"))
     context = build_client_context(
         ClusterConfig(server="https://h", certificate_authority=authority)
     )
@@ -70,8 +70,8 @@ def test_a_client_certificate_is_loaded_from_anywhere(
         case "files":
             config = ClusterConfig(
                 server="https://h",
-                client_certificate=Material(file=paths[0]),
-                client_key=Material(file=paths[1]),
+                client_certificate=PemSource(file=paths[0]),
+                client_key=PemSource(file=paths[1]),
             )
             assert build_client_context(config) is not None
         case "memory":
@@ -90,13 +90,13 @@ def test_a_client_certificate_is_loaded_from_anywhere(
         pytest.param(held(b"nonsense"), "the certificate authority is not PEM", id="no PEM"),
         pytest.param(held(b"\xff"), "the certificate authority is not PEM", id="no text"),
         pytest.param(
-            Material(file=Path("/nonexistent/ca.crt")),
+            PemSource(file=Path("/nonexistent/ca.crt")),
             "cannot read the certificate authority: No such file",
             id="no file",
         ),
     ],
 )
-def test_a_broken_authority_is_named(authority: Material, message: str) -> None:
+def test_a_broken_authority_is_named(authority: PemSource, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         build_client_context(ClusterConfig(server="https://h", certificate_authority=authority))
 
@@ -104,8 +104,8 @@ def test_a_broken_authority_is_named(authority: Material, message: str) -> None:
 def test_a_key_of_somebody_else_is_refused_without_showing_it(certificates: Certificates) -> None:
     config = ClusterConfig(
         server="https://h",
-        client_certificate=Material(file=certificates.certificate("administrator")),
-        client_key=Material(file=certificates.key("authority")),
+        client_certificate=PemSource(file=certificates.certificate("administrator")),
+        client_key=PemSource(file=certificates.key("authority")),
     )
     with pytest.raises(ConfigError, match="does not match its key") as caught:
         build_client_context(config)

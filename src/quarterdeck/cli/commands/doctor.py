@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from quarterdeck.app.resolution import Effective
+from quarterdeck.app.resolution import EffectiveSettings
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, OK
 from quarterdeck.cli.flags import ReportForm, ReportOutput
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from quarterdeck.app.doctor import Explained, Finding
 
 
-def doctor(effective: Effective, output: ReportOutput = ReportForm.TABLE) -> int:
+def doctor(effective: EffectiveSettings, output: ReportOutput = ReportForm.TABLE) -> int:
     """Show the settings of `up` with their sources, and check this machine."""
     from quarterdeck.app.doctor import Health, check, explain, list_certificates
 

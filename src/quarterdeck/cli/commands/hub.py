@@ -1,11 +1,11 @@
 """`quarterdeck hub`: the hub API alone, beside operators that run elsewhere."""
 
-from quarterdeck.app.resolution import Effective
+from quarterdeck.app.resolution import EffectiveSettings
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.loop import run_loop
 
 
-def hub(effective: Effective) -> None:
+def hub(effective: EffectiveSettings) -> None:
     """Serve the hub API from the Redis and the history that `quarterdeck run` writes.
 
     Tokens of viewers are reviewed by the API server of the kubeconfig.

@@ -1,11 +1,11 @@
 """`quarterdeck ingester`: collectors are served alone, beside operators that run elsewhere."""
 
-from quarterdeck.app.resolution import Effective
+from quarterdeck.app.resolution import EffectiveSettings
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.loop import run_loop
 
 
-def ingester(effective: Effective) -> None:
+def ingester(effective: EffectiveSettings) -> None:
     """Serve collectors, and write what they push to the Redis of `quarterdeck run`.
 
     Start the operators with --ingester-external, so that they do not serve collectors themselves.

@@ -31,9 +31,9 @@ def manifests(
     output: Output = Form.YAML,
 ) -> None:
     """Print manifests: `quarterdeck manifests | kubectl apply -f -`."""
+    from quarterdeck.app.installation import IMAGE, NAMESPACE, Installation
     from quarterdeck.app.manifests import build_all
     from quarterdeck.app.parts import choose
-    from quarterdeck.app.place import IMAGE, NAMESPACE, Place
     from quarterdeck.cli.output import format_documents
     from quarterdeck.meta import names
 
@@ -44,8 +44,8 @@ def manifests(
     else:
         if namespace and (problems := names.check_dns1123_label(namespace)):
             raise CommandError(f"invalid --namespace {namespace!r}: {problems[0]}", REFUSED)
-        place = Place(namespace or NAMESPACE, image or IMAGE)
-        found = [dict(each) for each in build_all(place, parts)]
+        installation = Installation(namespace or NAMESPACE, image or IMAGE)
+        found = [dict(each) for each in build_all(installation, parts)]
         left_out = {
             *(["CustomResourceDefinition"] if without_crds else ()),
             *(["Namespace"] if without_namespace else ()),

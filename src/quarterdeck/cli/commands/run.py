@@ -1,12 +1,12 @@
 """`quarterdeck run`: the operators against a cluster."""
 
-from quarterdeck.app.resolution import Effective
+from quarterdeck.app.resolution import EffectiveSettings
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, CommandError
 from quarterdeck.cli.loop import run_loop
 
 
-def run(effective: Effective) -> None:
+def run(effective: EffectiveSettings) -> None:
     """Run the operators against the cluster of a kubeconfig until a signal.
 
     Exits with 1 if the lease is lost.
@@ -17,7 +17,7 @@ def run(effective: Effective) -> None:
         _run(effective)
 
 
-def _run(effective: Effective) -> None:
+def _run(effective: EffectiveSettings) -> None:
     from quarterdeck.app.run import run as run_operators
     from quarterdeck.runtime import LostLeadership
     from quarterdeck.runtime.observability import logging

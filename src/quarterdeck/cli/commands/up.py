@@ -2,12 +2,12 @@
 
 import sys
 
-from quarterdeck.app.resolution import DEFAULT, Effective
+from quarterdeck.app.resolution import DEFAULT, EffectiveSettings
 from quarterdeck.cli.command import Command, StartTime
 from quarterdeck.cli.loop import run_loop
 
 
-def up(effective: Effective, started: StartTime) -> None:
+def up(effective: EffectiveSettings, started: StartTime) -> None:
     """Run the API server and every operator, on loopback, until a signal."""
     from quarterdeck.kit.gc_tuning import pause_gc
 
@@ -15,7 +15,7 @@ def up(effective: Effective, started: StartTime) -> None:
         _up(effective, started)
 
 
-def _up(effective: Effective, started: StartTime) -> None:
+def _up(effective: EffectiveSettings, started: StartTime) -> None:
     from quarterdeck.app.all_in_one import up as run_up
     from quarterdeck.app.console import Console
     from quarterdeck.runtime.observability import logging

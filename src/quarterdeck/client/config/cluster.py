@@ -28,7 +28,7 @@ class ExecConfig(msgspec.Struct, frozen=True, kw_only=True):
     interactive_mode: str = "IfAvailable"
 
 
-class Material(msgspec.Struct, frozen=True, kw_only=True):
+class PemSource(msgspec.Struct, frozen=True, kw_only=True):
     """A PEM document, in a file or in memory; the file is read again when it changes."""
 
     data: Secret[bytes] | None = None
@@ -78,13 +78,13 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = "default"
     name: str = ""
 
-    certificate_authority: Material = Material()
+    certificate_authority: PemSource = PemSource()
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
     proxy_url: str = ""
 
-    client_certificate: Material = Material()
-    client_key: Material = Material()
+    client_certificate: PemSource = PemSource()
+    client_key: PemSource = PemSource()
     token: Secret[str] | None = None
     token_file: FilePath | None = None
     username: str = ""

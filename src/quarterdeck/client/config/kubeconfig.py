@@ -18,7 +18,7 @@ from quarterdeck.client.config.cluster import (
     ExecConfig,
     FilePath,
     Impersonation,
-    Material,
+    PemSource,
 )
 from quarterdeck.client.config.proxy import check_proxy
 from quarterdeck.client.errors import ConfigError
@@ -194,12 +194,12 @@ def _build_cluster_config(
         name=name,
         server=server.rstrip("/"),
         namespace=namespace,
-        certificate_authority=_read_material(cluster, "certificate-authority", name),
+        certificate_authority=_read_pem_source(cluster, "certificate-authority", name),
         insecure_skip_tls_verify=bool(cluster.get("insecure-skip-tls-verify")),
         tls_server_name=str(cluster.get("tls-server-name") or ""),
         proxy_url=_read_proxy(cluster, name),
-        client_certificate=_read_material(user, "client-certificate", name),
-        client_key=_read_material(user, "client-key", name),
+        client_certificate=_read_pem_source(user, "client-certificate", name),
+        client_key=_read_pem_source(user, "client-key", name),
         token=Secret(str(user["token"])) if user.get("token") else None,
         token_file=str(user["tokenFile"]) if user.get("tokenFile") else None,
         username=str(user.get("username") or ""),
@@ -214,18 +214,18 @@ def _read_proxy(cluster: Mapping[str, Any], context: str) -> str:
     return check_proxy(url, f"context {context!r}: proxy-url") if url else ""
 
 
-def _read_material(entry: Mapping[str, Any], member: str, context: str) -> Material:
+def _read_pem_source(entry: Mapping[str, Any], member: str, context: str) -> PemSource:
     if text := entry.get(f"{member}-data"):
         try:
-            return Material(data=Secret(base64.b64decode(str(text), validate=True)))
+            return PemSource(data=Secret(base64.b64decode(str(text), validate=True)))
         except binascii.Error as error:
             raise ConfigError(f"context {context!r}: {member}-data is not base64") from error
     if path := entry.get(member):
         file = str(path)
         if not os.path.isfile(file):
             raise ConfigError(f"context {context!r}: {member} {file} does not exist")
-        return Material(file=file)
-    return Material()
+        return PemSource(file=file)
+    return PemSource()
 
 
 def _read_exec(entry: Mapping[str, Any], context: str) -> ExecConfig:

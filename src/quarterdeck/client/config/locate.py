@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from quarterdeck.client.config import kubeconfig
-from quarterdeck.client.config.cluster import ClusterConfig, FilePath, Material
+from quarterdeck.client.config.cluster import ClusterConfig, FilePath, PemSource
 from quarterdeck.client.config.proxy import find_proxy
 from quarterdeck.client.errors import ConfigError
 
@@ -82,7 +82,7 @@ def load_in_cluster(
         name="in-cluster",
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         namespace=_read_namespace(os.path.join(folder, "namespace")),
-        certificate_authority=Material(file=os.path.join(folder, "ca.crt")),
+        certificate_authority=PemSource(file=os.path.join(folder, "ca.crt")),
         token_file=token,
     )
 

@@ -13,7 +13,7 @@ from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.apis.clusterpulse.registry_connection import RegistryConnection
 from quarterdeck.apis.core.config import Secret as SecretObject
 from quarterdeck.client.config import kubeconfig
-from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.client.config.cluster import ClusterConfig, PemSource
 from quarterdeck.client.errors import ConfigError
 from quarterdeck.client.interfaces import Form
 from quarterdeck.kit.redaction import Secret
@@ -80,7 +80,7 @@ def build_config(
         name=connection.metadata.name,
         server=connection.spec.endpoint.rstrip("/"),
         insecure_skip_tls_verify=is_insecure,
-        certificate_authority=Material() if is_insecure else base.certificate_authority,
+        certificate_authority=PemSource() if is_insecure else base.certificate_authority,
         user_agent="quarterdeck-hub",
         timeout_s=limits.timeout_s,
         connections=_CONNECTIONS,
@@ -142,7 +142,7 @@ def _parse_token(values: Mapping[str, bytes], origin: str) -> ClusterConfig:
     return ClusterConfig(
         server="",
         token=Secret(token),
-        certificate_authority=Material(data=Secret(authority)) if authority else Material(),
+        certificate_authority=PemSource(data=Secret(authority)) if authority else PemSource(),
     )
 
 

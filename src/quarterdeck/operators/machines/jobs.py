@@ -3,7 +3,7 @@
 from typing import Any
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
-from quarterdeck.apis.hypervisor.jobs import busy_runners, name_record, read_jobs
+from quarterdeck.apis.hypervisor.jobs import build_record_name, find_busy_runners, read_jobs
 from quarterdeck.operators.machines.machinespec import build_runner_name
 from quarterdeck.operators.machines.plan.claim import is_busy
 from quarterdeck.operators.machines.records import ConfigRecord
@@ -18,8 +18,8 @@ async def find_job(claim: MachineClaim, ctx: Context[Any]) -> str:
     pool = claim.spec.runner_pool_ref
     if pool is None:
         return ""
-    record = await ctx.find(ConfigRecord, name_record(pool.name), claim.metadata.namespace)
+    record = await ctx.find(ConfigRecord, build_record_name(pool.name), claim.metadata.namespace)
     if record is None:
         return ""
-    job = busy_runners(read_jobs(record.data)).get(build_runner_name(claim))
+    job = find_busy_runners(read_jobs(record.data)).get(build_runner_name(claim))
     return job.id if job is not None else ""

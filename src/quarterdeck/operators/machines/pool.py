@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim, MachineClaimSpec
-from quarterdeck.apis.hypervisor.jobs import Job, busy_runners, name_record, read_jobs
+from quarterdeck.apis.hypervisor.jobs import Job, build_record_name, find_busy_runners, read_jobs
 from quarterdeck.apis.hypervisor.names import CLAIM_FINALIZER, POOL_LABEL, PRESERVE, TEMPLATE_LABEL
 from quarterdeck.apis.hypervisor.pool import PoolJob, PoolLifecycle, RunnerPool
 from quarterdeck.apis.hypervisor.references import ObjectReference
@@ -64,12 +64,12 @@ class Pools:
         unusable = await _find_unusable_secret(pool, ctx)
         report_unsupported(ctx, [*find_unsupported_in_pool(pool), *unusable])
         check_labels(_build_labels(pool))
-        record = await ctx.find(ConfigRecord, name_record(pool.metadata.name))
+        record = await ctx.find(ConfigRecord, build_record_name(pool.metadata.name))
         jobs = [
             job for job in read_jobs(record.data if record else {}) if job.status != "completed"
         ]
         claims = list(await ctx.list_owned(MachineClaim))
-        busy = busy_runners(jobs)
+        busy = find_busy_runners(jobs)
         runners = [observe(claim, busy, ctx.now()) for claim in claims]
         self._note_activity(pool, jobs, ctx)
         desired, change_s = self._build_demand(pool, jobs, ctx)

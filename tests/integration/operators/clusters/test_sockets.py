@@ -14,7 +14,7 @@ from quarterdeck.app.cluster_factory import EmbeddedClusters
 from quarterdeck.app.connection_manifests import build_connection
 from quarterdeck.app.inline_kubeconfig import encode_config
 from quarterdeck.client import Client, ClusterConfig, UntrustedServer
-from quarterdeck.client.config.cluster import Material
+from quarterdeck.client.config.cluster import PemSource
 from quarterdeck.hubstate.embedded.history import open_history
 from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.kit import http
@@ -51,7 +51,7 @@ async def test_only_trusted_clusters_are_read() -> None:
             await populate(client, Profile(nodes=2, pods=3), clock=clock)
         async with Client(hub) as client:
             await definitions.install(client.raw, KINDS)
-            without = msgspec.structs.replace(spoke, certificate_authority=Material())
+            without = msgspec.structs.replace(spoke, certificate_authority=PemSource())
             stranger = msgspec.structs.replace(
                 spoke, certificate_authority=hub.certificate_authority
             )
@@ -93,7 +93,7 @@ async def test_a_certificate_that_has_expired_is_to_be_renewed(tmp_path: Path) -
 
     async with http.Server(refuse) as web:
         url = (await web.listen("127.0.0.1", 0, tls=made.server_context())).url
-        authority = Material(file=made.certificate("authority"))
+        authority = PemSource(file=made.certificate("authority"))
         async with Client(ClusterConfig(server=url, certificate_authority=authority)) as client:
             with pytest.raises(UntrustedServer) as caught:
                 await client.version()

@@ -18,9 +18,9 @@ from quarterdeck.apis.hypervisor.cluster import (
 )
 from quarterdeck.apis.hypervisor.jobs import (
     Job,
-    busy_runners,
-    label_record,
-    name_record,
+    build_record_labels,
+    build_record_name,
+    find_busy_runners,
     read_jobs,
 )
 from quarterdeck.apis.hypervisor.references import ObjectReference
@@ -215,9 +215,9 @@ class Harness:
     def set_jobs(self, pool: str, *jobs: Job) -> None:
         """What the service has noted for a pool."""
         data = {f"job-{job.id}": json.encode(job).decode() for job in jobs}
-        self.fixed[ConfigRecord, name_record(pool)] = ConfigRecord(
+        self.fixed[ConfigRecord, build_record_name(pool)] = ConfigRecord(
             metadata=ObjectMeta(
-                name=name_record(pool), namespace="default", labels=label_record(pool)
+                name=build_record_name(pool), namespace="default", labels=build_record_labels(pool)
             ),
             data=data,
         )
@@ -347,8 +347,8 @@ class Harness:
 
     def _is_busy(self, claim: MachineClaim) -> bool:
         pool = claim.spec.runner_pool_ref
-        record = self.fixed.get((ConfigRecord, name_record(pool.name))) if pool else None
-        return record is not None and build_runner_name(claim) in busy_runners(
+        record = self.fixed.get((ConfigRecord, build_record_name(pool.name))) if pool else None
+        return record is not None and build_runner_name(claim) in find_busy_runners(
             read_jobs(record.data)
         )
 

@@ -19,8 +19,8 @@ from quarterdeck.app.component_manifests import build_components
 from quarterdeck.app.dashboard import build_dashboard
 from quarterdeck.app.hub import build_hub
 from quarterdeck.app.hub_identity import build_identity
+from quarterdeck.app.installation import DEFAULT_INSTALLATION
 from quarterdeck.app.manifests import build_namespace
-from quarterdeck.app.place import HERE
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
@@ -30,7 +30,7 @@ from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.user import User
 
-ACCOUNT = f"system:serviceaccount:{HERE.namespace}:{hub_manifests.NAME}"
+ACCOUNT = f"system:serviceaccount:{DEFAULT_INSTALLATION.namespace}:{hub_manifests.NAME}"
 RBAC = "rbac.authorization.k8s.io"
 TEAM: list[dict[str, Any]] = [
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}},
@@ -121,11 +121,13 @@ async def open_hub(folder: Path, **settings: Any) -> AsyncIterator[World]:
     async with contextlib.AsyncExitStack() as stack:
         provider, ca_file = await stack.enter_async_context(serve_provider(folder))
         cluster = await stack.enter_async_context(Cluster(authenticators=(tokens, PlainPort())))
-        components = build_components(HERE)
+        components = build_components(DEFAULT_INSTALLATION)
         documents = [components["hub"][name] for name in ("role", "role_binding")]
         if settings.pop("may_impersonate", True):
             documents += [*components["hub-impersonation"].values()]
-        await definitions.apply(cluster.client.raw, [build_namespace(HERE), *documents, *TEAM])
+        await definitions.apply(
+            cluster.client.raw, [build_namespace(DEFAULT_INSTALLATION), *documents, *TEAM]
+        )
         config = ClusterConfig(server=cluster.url, token=Secret("hub"))
         api = await stack.enter_async_context(Client(config))
         given = Settings(

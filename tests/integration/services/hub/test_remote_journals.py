@@ -13,10 +13,10 @@ from quarterdeck.app import definitions, hub_manifests
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.component_manifests import build_components
-from quarterdeck.app.dashboard import explain_elsewhere
+from quarterdeck.app.dashboard import explain_remotely
 from quarterdeck.app.errors import SettingError
+from quarterdeck.app.installation import DEFAULT_INSTALLATION
 from quarterdeck.app.manifests import build_namespace
-from quarterdeck.app.place import HERE
 from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.pem import load_identity
@@ -31,7 +31,7 @@ from quarterdeck.services.hub.web.explanations import Explain
 from quarterdeck.services.hub.web.remote_journals import JournalsUnreachable, merge_controllers
 from quarterdeck.testing.poll import eventually
 
-ACCOUNT = f"system:serviceaccount:{HERE.namespace}:{hub_manifests.NAME}"
+ACCOUNT = f"system:serviceaccount:{DEFAULT_INSTALLATION.namespace}:{hub_manifests.NAME}"
 TOKENS = {
     "operator": User(name="operator", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP)),
     "hub": User(name=ACCOUNT, groups=("system:serviceaccounts", AUTHENTICATED_GROUP)),
@@ -52,8 +52,10 @@ async def running_operators(folder: Path) -> AsyncIterator[tuple[Manager, Cluste
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     load_identity(tls, certificate, key)
     async with Cluster(authenticators=(BearerTokens(TOKENS), PlainPort())) as cluster:
-        role = [build_components(HERE)["hub"][name] for name in ("role", "role_binding")]
-        await definitions.apply(cluster.client.raw, [build_namespace(HERE), *role])
+        role = [
+            build_components(DEFAULT_INSTALLATION)["hub"][name] for name in ("role", "role_binding")
+        ]
+        await definitions.apply(cluster.client.raw, [build_namespace(DEFAULT_INSTALLATION), *role])
         config = ClusterConfig(server=cluster.url, token=Secret("operator"))
         async with Client(config) as client:
             page = MetricsPage(BindAddress(tls=tls))
@@ -67,7 +69,7 @@ def build_explain(manager: Manager, cluster: Cluster, ca_file: Path, token: str)
     url = manager.metrics_url.replace("127.0.0.1", "localhost")
     settings = Settings(operators_url=url, operators_ca_file=str(ca_file))
     config = ClusterConfig(server=cluster.url, token=Secret(token))
-    explain = explain_elsewhere(settings, config, clock=SystemClock())
+    explain = explain_remotely(settings, config, clock=SystemClock())
     assert explain is not None
     return explain
 
@@ -122,4 +124,4 @@ def test_reconciles_of_replicas_are_merged_newest_first() -> None:
 )
 def test_wrong_settings_are_refused_at_the_start(settings: Settings, name: str) -> None:
     with pytest.raises(SettingError, match=name):
-        explain_elsewhere(settings, ClusterConfig(server="https://a"), clock=SystemClock())
+        explain_remotely(settings, ClusterConfig(server="https://a"), clock=SystemClock())

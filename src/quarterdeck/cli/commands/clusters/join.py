@@ -58,7 +58,7 @@ async def join(
     """
     import os
 
-    from quarterdeck.app.collector_manifest import Joining
+    from quarterdeck.app.collector_manifest import JoinOptions
     from quarterdeck.app.collector_manifest import join as join_cluster
     from quarterdeck.cli.output import format_documents
     from quarterdeck.inventory.push.address import find_address_problem
@@ -69,7 +69,7 @@ async def join(
     address = ingester.ingester_address
     if address and (problem := find_address_problem(address)):
         raise CommandError(f"--ingester-address {problem}", REFUSED)
-    wanted = Joining(
+    wanted = JoinOptions(
         name=name,
         namespace=namespace,
         image=image,

@@ -52,8 +52,8 @@ async def rerun(
                 f"experiment {where}/{name} is {phase}; wait until it has ended", FAILED
             )
         taken = {each.metadata.name for each in await client.list(Experiment, where)}
-        chosen = new_name or next_name(name, taken)
-        created = await client.create(copy_of(earlier, chosen, repeats=repeats))
+        chosen = new_name or find_free_name(name, taken)
+        created = await client.create(build_copy(earlier, chosen, repeats=repeats))
         print(f"experiment.experiments.illm.io/{created.metadata.name} created", flush=True)
         if not (watch or junit or report):
             return OK
@@ -66,8 +66,8 @@ async def rerun(
 COMMAND = Command(rerun)
 
 
-def next_name(name: str, taken: set[str]) -> str:
-    """The first free name of the form NAME-2, NAME-3; a number at the end is counted on."""
+def find_free_name(name: str, taken: set[str]) -> str:
+    """Find the first free name of the form NAME-2, NAME-3; a number at the end is counted on."""
     from quarterdeck.apis.experiments.v1alpha1 import MAX_NAME
 
     stem, _, digits = name.rpartition("-")
@@ -81,8 +81,8 @@ def next_name(name: str, taken: set[str]) -> str:
         number += 1
 
 
-def copy_of(earlier: "Experiment", name: str, *, repeats: int = 0) -> "Experiment":
-    """The same spec under another name; annotations of simulators stay, others do not."""
+def build_copy(earlier: "Experiment", name: str, *, repeats: int = 0) -> "Experiment":
+    """Build an experiment of the same spec; only annotations of simulators are kept."""
     import msgspec
 
     from quarterdeck.apis.experiments.v1alpha1 import Experiment

@@ -234,10 +234,10 @@ def _print(source: "MetricSource", found: Preview, output: Form, *, is_several: 
         return
     parts = [f"MetricSource {source.metadata.name}:"] if is_several else []
     if found.resources:
-        parts.append(format_columns(resource_rows(found)))
+        parts.append(format_columns(build_resource_rows(found)))
     parts.append(_summarize(found))
     if found.aggregations:
-        parts.append(format_columns(aggregation_rows(found.aggregations)))
+        parts.append(format_columns(build_aggregation_rows(found.aggregations)))
     if found.alerts:
         rows = [[each.rule.name, each.rule.severity, each.describe()] for each in found.alerts]
         parts.append(format_columns([["ALERT", "SEVERITY", "MESSAGE"], *rows]))
@@ -261,7 +261,7 @@ def _summarize(found: Preview) -> str:
     return text
 
 
-def resource_rows(found: Preview) -> list[list[str]]:
+def build_resource_rows(found: Preview) -> list[list[str]]:
     """Objects with their values, head first."""
     has_namespaces = any(resource.namespace for resource in found.resources)
     spec = found.source.spec
@@ -280,7 +280,7 @@ def resource_rows(found: Preview) -> list[list[str]]:
     ]
 
 
-def aggregation_rows(values: Mapping[str, Any]) -> list[list[str]]:
+def build_aggregation_rows(values: Mapping[str, Any]) -> list[list[str]]:
     """Aggregations with their values, one line per group, head first."""
     rows = [["AGGREGATION", "GROUP", "VALUE"]]
     for name, value in values.items():

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.client import Client, ClusterConfig
-from quarterdeck.client.config.cluster import Material
+from quarterdeck.client.config.cluster import PemSource
 from quarterdeck.client.errors import ClientError, UntrustedServer
 from quarterdeck.client.interfaces import PatchType
 from quarterdeck.kit import json
@@ -97,8 +97,8 @@ def to_config(connection: Connection) -> ClusterConfig:
     )
 
 
-def _decode_material(data: str) -> Material:
-    return Material(data=Secret(base64.b64decode(data))) if data else Material()
+def _decode_material(data: str) -> PemSource:
+    return PemSource(data=Secret(base64.b64decode(data))) if data else PemSource()
 
 
 def _decode(body: bytes) -> dict[str, Any]:
