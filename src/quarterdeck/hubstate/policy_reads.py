@@ -11,11 +11,6 @@ from quarterdeck.inventory.policy import CompiledPolicy
 _decoder = msgspec.json.Decoder(CompiledPolicy)
 
 
-async def read_policy(state: StateReader, namespace: str, name: str) -> CompiledPolicy | None:
-    """One policy; None if the store has none, or one that cannot be read."""
-    return await _read(state, keys.policy(namespace, name))
-
-
 async def read_policies(state: StateReader) -> tuple[list[CompiledPolicy], list[str]]:
     """Every enabled policy, and the keys of those that cannot be read."""
     found, unreadable = [], []

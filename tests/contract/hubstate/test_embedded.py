@@ -7,7 +7,7 @@ import pytest
 
 from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
-from quarterdeck.hubstate.writes import AddMembers, SetFields, SetValue
+from quarterdeck.hubstate.writes import AddMembers, Publish, SetFields, SetValue
 from quarterdeck.kit.clock import VirtualClock
 
 
@@ -57,4 +57,27 @@ async def test_a_large_commit_is_seen_whole_or_not_at_all(tmp_path: Path) -> Non
         store.commit([SetValue(f"k:{i}", b"x") for i in range(3000)]),
     )
     assert await looking <= {0, 3000}
+    await store.aclose()
+
+
+async def test_subscribers_read_what_was_published_before_the_store_closed() -> None:
+    store = open_embedded(None, clock=VirtualClock())
+    async with store.subscribe("news") as messages:
+        await store.commit([Publish("news", b"last"), Publish("other", b"no")])
+        await store.aclose()
+        assert [each.data async for each in messages] == [b"last"]
+
+
+async def test_a_closed_store_refuses_writes(tmp_path: Path) -> None:
+    store = open_embedded(tmp_path / "hub.db", clock=VirtualClock())
+    await store.aclose()
+    with pytest.raises(StoreUnavailable, match="the state of the hub is closed"):
+        await store.commit([SetValue("a", b"1")])
+
+
+async def test_keys_are_listed_with_the_one_that_equals_the_prefix() -> None:
+    store = open_embedded(None, clock=VirtualClock())
+    await store.commit([SetValue(key, b"1") for key in ("a", "a:1", "a:2", "b")])
+    assert await store.list_keys("a:") == ["a:1", "a:2"]
+    assert await store.list_keys("a:1") == ["a:1"]
     await store.aclose()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.hubstate.embedded.history import open_history
+from quarterdeck.hubstate.errors import HistoryUnavailable
 from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
 from quarterdeck.kit.clock import VirtualClock
 
@@ -120,3 +121,37 @@ async def test_hub_that_wakes_after_years_answers_at_once(tmp_path: Path) -> Non
     await _fill(path, clock, 2)
     found = await _query(path, clock, ago=timedelta(hours=2), step=timedelta(hours=1))
     assert len(found.points) >= 2
+
+
+async def test_a_range_without_a_step_or_with_a_negative_length_is_refused() -> None:
+    clock = VirtualClock()
+    history = open_history(None, clock=clock)
+    now, hour = clock.now(), timedelta(hours=1)
+    for query in (
+        RangeQuery(name="m", start=now - hour, end=now, step=timedelta(0)),
+        RangeQuery(name="m", start=now, end=now - hour, step=hour),
+    ):
+        with pytest.raises(ValueError, match="the step of a range must be above 0"):
+            await history.query_range(query)
+    await history.aclose()
+
+
+async def test_series_without_samples_in_a_range_are_left_out() -> None:
+    clock = VirtualClock()
+    history = open_history(None, clock=clock)
+    await history.write([Sample("m", (), 1.0, clock.now())])
+    start, hour = clock.now() + timedelta(hours=5), timedelta(hours=1)
+    query = RangeQuery(name="m", start=start, end=start + hour, step=hour)
+    assert await history.query_range(query) == []
+    await history.aclose()
+
+
+async def test_a_history_that_cannot_be_opened_or_is_closed_says_so(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    (tmp_path / "h.db").write_bytes(b"not a database, but long enough to be read as one" * 100)
+    with pytest.raises(HistoryUnavailable, match="cannot open the history"):
+        open_history(tmp_path / "h.db", clock=clock)
+    history = open_history(tmp_path / "other.db", clock=clock)
+    await history.aclose()
+    with pytest.raises(HistoryUnavailable, match="cannot write the history"):
+        await history.write([Sample("m", (), 1.0, clock.now())])

@@ -39,6 +39,28 @@ async def test_absent_keys_read_as_none_or_empty(states: Open) -> None:
     await store.aclose()
 
 
+async def test_empty_questions_and_writes_are_answered_without_effect(states: Open) -> None:
+    store = states()
+    assert await store.get_many([]) == []
+    await store.commit([])
+    await store.commit([PushItem("l", b"1", 2), SetFields("h", {"a": "1"})])
+    assert await store.get_items("l", limit=0) == []
+    await store.commit(
+        [
+            SetFields("h", {}),
+            AddMembers("m", ()),
+            RemoveMembers("m", ()),
+            AddScored("z", {}),
+            RemoveScored("z", ()),
+            ReplaceMembers("m", ()),
+            DeleteKeys(()),
+        ]
+    )
+    assert await store.list_keys("") == ["h", "l"]
+    assert await store.get_fields("h") == {"a": "1"}
+    await store.aclose()
+
+
 async def test_values_of_every_type_read_back(states: Open) -> None:
     store = states()
     await store.commit(

@@ -39,6 +39,9 @@ def test_credentials_are_kept_and_not_shown() -> None:
         ("redis+sentinel://r", "master"),
         ("redis+cluster://r/1", "must be 0"),
         ("redis://r?color=red", "color"),
+        ("redis://r?replicas=many", "replicas in the Redis URL must be a number from 0 to 16"),
+        ("redis://r?replicas=17", "must be a number from 0 to 16, not '17'"),
+        ("redis+cluster://r?replicas=1", "cannot be used with redis.cluster"),
     ],
 )
 def test_a_bad_url_says_what_is_wrong(url: str, why: str) -> None:

@@ -60,7 +60,7 @@ class VictoriaMetrics:
         try:
             found = json.decode(body)["data"]["result"]
             series = [_parse_series(query.name, each) for each in found]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise HistoryUnavailable(
                 f"cannot decode the series of {self._endpoint}: {error}"
             ) from error
