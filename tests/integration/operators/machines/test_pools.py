@@ -14,6 +14,7 @@ from tests.integration.operators.machines.world import (
 )
 
 from quarterdeck.apis.core.config import Secret
+from quarterdeck.apis.hypervisor.names import PRESERVE
 from quarterdeck.kit import http
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.machinespec import build_runner_name
@@ -214,3 +215,61 @@ async def test_pool_names_the_secret_that_its_webhook_lacks() -> None:
         metadata = ObjectMeta(name="hook", namespace="default")
         await world.client.create(Secret(metadata=metadata, string_data={"secret": SECRET}))
         await world.until(lambda: has("False"))
+
+
+async def test_failed_runner_is_replaced_unless_somebody_keeps_it() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        (first,) = await runners(world, 1)
+        await world.patch(
+            MachineClaim, first.metadata.name, {"metadata": {"annotations": {PRESERVE: "true"}}}
+        )
+        world.lab.vms[world.vms[first.metadata.name].id].name = "taken"
+
+        async def is_replaced() -> bool:
+            claims = {each.metadata.name: each for each in await world.list_all(MachineClaim)}
+            ready = [each for each in claims.values() if each.status.phase == "Ready"]
+            return claims[first.metadata.name].status.phase == "Failed" and len(ready) == 1
+
+        await world.until(is_replaced)
+        await world.patch(
+            MachineClaim, first.metadata.name, {"metadata": {"annotations": {PRESERVE: None}}}
+        )
+        await world.gone(MachineClaim, first.metadata.name)
+        assert (await world.get(RunnerPool, "ci")).status.failures == 1
+
+
+async def test_paused_pool_changes_nothing() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        await runners(world, 1)
+        patch = {"spec": {"paused": True, "scaling": {"minReplicas": 3}}}
+        await world.patch(RunnerPool, "ci", patch)
+        await world.advance(120)
+        assert len(await world.list_all(MachineClaim)) == 1
+        await world.patch(RunnerPool, "ci", {"spec": {"paused": False}})
+        await runners(world, 3)
+
+
+@pytest.mark.parametrize(
+    ("webhook", "text"),
+    [
+        pytest.param({"secretRef": None}, "spec.webhook.secretRef is not set", id="none"),
+        pytest.param(
+            {"secretRef": {"name": "hook", "namespace": "other"}},
+            "Secret other/hook is in another namespace",
+            id="another namespace",
+        ),
+        pytest.param({"secretRef": {"name": "gone"}}, "Secret default/gone not found", id="gone"),
+    ],
+)
+async def test_webhook_without_a_usable_secret_is_named(webhook: dict[str, Any], text: str) -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        await world.patch(RunnerPool, "ci", {"spec": {"webhook": webhook}})
+
+        async def is_named() -> bool:
+            found = (await world.get(RunnerPool, "ci")).status.conditions
+            return any(text in each.message for each in found)
+
+        await world.until(is_named)

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from quarterdeck.operators.machines.drivers.proxmox import vmconfig
 from quarterdeck.operators.machines.drivers.proxmox.failure import classify, read_failure
-from quarterdeck.operators.machines.drivers.proxmox.records import Upid
+from quarterdeck.operators.machines.drivers.proxmox.records import Resource, Upid
+from quarterdeck.operators.machines.drivers.proxmox.templates import choose_templates
 from quarterdeck.operators.machines.drivers.proxmox.trust import read_fingerprint
 from quarterdeck.operators.machines.errors import Code, HypervisorError
-from quarterdeck.operators.machines.machine import Nic
+from quarterdeck.operators.machines.machine import Nic, TemplateRef
 
 TAGS = st.lists(st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,20}", fullmatch=True), max_size=8)
 
@@ -99,3 +100,40 @@ def test_a_fingerprint_is_told_from_a_certificate() -> None:
     digits = "ab" * 32
     assert read_fingerprint(":".join(["AB"] * 32)) == read_fingerprint(f" {digits}\n") == digits
     assert read_fingerprint("-----BEGIN CERTIFICATE-----") == read_fingerprint("ab:cd") == ""
+
+
+ROWS = (
+    Resource(vmid=100, node="a", name="web", template=0, tags="linux"),
+    Resource(vmid=900, node="a", name="base", template=1, tags="linux;golden"),
+    Resource(vmid=901, node="b", name="base", template=1, tags="linux;golden"),
+    Resource(vmid=902, node="a", name="other", template=1, tags="linux"),
+    Resource(vmid=903, node="a", type="lxc", name="base", template=1),
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        pytest.param(TemplateRef(id=902), [902], id="id"),
+        pytest.param(TemplateRef(name="base"), [900, 901], id="name on two nodes"),
+        pytest.param(TemplateRef(tags=("Linux", "golden")), [900, 901], id="tags"),
+    ],
+)
+def test_templates_are_found_by_id_name_and_tags(wanted: TemplateRef, found: list[int]) -> None:
+    assert [row.vmid for row in choose_templates(ROWS, wanted)] == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        pytest.param(TemplateRef(id=100), Code.NOT_A_TEMPLATE, id="a VM"),
+        pytest.param(TemplateRef(id=7), Code.TEMPLATE_NOT_FOUND, id="unknown id"),
+        pytest.param(TemplateRef(name="web"), Code.TEMPLATE_NOT_FOUND, id="name of a VM"),
+        pytest.param(TemplateRef(tags=("linux",)), Code.AMBIGUOUS, id="two on one node"),
+        pytest.param(TemplateRef(), Code.TEMPLATE_NOT_FOUND, id="nothing"),
+    ],
+)
+def test_references_without_one_template_are_refused(wanted: TemplateRef, code: Code) -> None:
+    with pytest.raises(HypervisorError) as caught:
+        choose_templates(ROWS, wanted)
+    assert caught.value.code is code
