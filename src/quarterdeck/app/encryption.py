@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from quarterdeck.app.errors import StartError
-from quarterdeck.storage.encryption import Cipher, SealingKey
+from quarterdeck.storage.encryption import Cipher, EncryptionKey
 
 _API_VERSION = "apiserver.config.k8s.io/v1"
 _SIZES = (16, 24, 32)
@@ -41,8 +41,8 @@ def parse_configuration(document: Any) -> Cipher:
         raise ConfigurationError("expected an object of kind EncryptionConfiguration")
     if document.get("apiVersion") != _API_VERSION:
         raise ConfigurationError(f"apiVersion must be {_API_VERSION}")
-    sealing: dict[str, SealingKey | None] = {}
-    keys: list[SealingKey] = []
+    sealing: dict[str, EncryptionKey | None] = {}
+    keys: list[EncryptionKey] = []
     for index, entry in enumerate(document.get("resources") or ()):
         found = _parse_providers(entry.get("providers") or [], f"resources[{index}].providers")
         names = entry.get("resources") or []
@@ -55,9 +55,9 @@ def parse_configuration(document: Any) -> Cipher:
     return Cipher(sealing, keys)
 
 
-def _parse_providers(providers: list[Any], field: str) -> list[SealingKey | None]:
+def _parse_providers(providers: list[Any], field: str) -> list[EncryptionKey | None]:
     """The keys in order; None means unencrypted."""
-    found: list[SealingKey | None] = []
+    found: list[EncryptionKey | None] = []
     for index, provider in enumerate(providers):
         match provider:
             case {"aesgcm": {"keys": list(keys)}}:
@@ -73,7 +73,7 @@ def _parse_providers(providers: list[Any], field: str) -> list[SealingKey | None
     return found
 
 
-def _parse_key(key: Any, field: str) -> SealingKey:
+def _parse_key(key: Any, field: str) -> EncryptionKey:
     name, secret = (key.get("name"), key.get("secret")) if isinstance(key, dict) else (None, None)
     if not isinstance(name, str) or not name or ":" in name:
         raise ConfigurationError(f"{field}: every key needs a name without a colon")
@@ -85,4 +85,4 @@ def _parse_key(key: Any, field: str) -> SealingKey:
         raise ConfigurationError(
             f"{field}: the secret of {name!r} has {len(raw)} bytes; expected 16, 24 or 32"
         )
-    return SealingKey(name, raw)
+    return EncryptionKey(name, raw)

@@ -17,7 +17,7 @@ _PREFIX = MARK + b"aesgcm:v1:"
 _NONCE_BYTES = 12
 
 
-class SealingKey(NamedTuple):
+class EncryptionKey(NamedTuple):
     """A key and its name."""
 
     name: str
@@ -33,7 +33,7 @@ class Cipher:
     """
 
     def __init__(
-        self, sealing: Mapping[str, SealingKey | None], keys: Sequence[SealingKey]
+        self, sealing: Mapping[str, EncryptionKey | None], keys: Sequence[EncryptionKey]
     ) -> None:
         """`sealing` maps a resource to the key for its writes; `keys` are all keys for reads."""
         self._sealing = dict(sealing)
@@ -69,7 +69,7 @@ class Cipher:
         name, _, rest = value.removeprefix(_PREFIX).partition(b":")
         known = self._keys.get(name.decode(errors="replace"))
         if known is None:
-            raise build_locked(key, name.decode(errors="replace"))
+            raise build_unknown_key_error(key, name.decode(errors="replace"))
         nonce, sealed = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
         try:
             found: bytes = self._get_cipher(known).decrypt(nonce, sealed, _bind(key))
@@ -87,7 +87,7 @@ class Cipher:
             return not value.startswith(MARK)
         return value.startswith(_PREFIX + sealing.name.encode() + b":")
 
-    def _get_cipher(self, key: SealingKey) -> Any:
+    def _get_cipher(self, key: EncryptionKey) -> Any:
         if key.name not in self._ciphers:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -95,7 +95,7 @@ class Cipher:
         return self._ciphers[key.name]
 
 
-def build_locked(key: StoreKey, name: str) -> OpenFailed:
+def build_unknown_key_error(key: StoreKey, name: str) -> OpenFailed:
     """The error for a value whose key is not known."""
     return OpenFailed(
         f"cannot decrypt {_show(key)}: it was encrypted with the key {name!r}; add that key to the "

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.storage import OpenFailed, StoreKey, open_sqlite
-from quarterdeck.storage.encryption import MARK, Cipher, SealingKey
-from quarterdeck.storage.sqlite.rotation import seal_values
+from quarterdeck.storage.encryption import MARK, Cipher, EncryptionKey
+from quarterdeck.storage.sqlite.rotation import reencrypt_values
 
-OLD, NEW = SealingKey("old", b"o" * 32), SealingKey("new", b"n" * 32)
+OLD, NEW = EncryptionKey("old", b"o" * 32), EncryptionKey("new", b"n" * 32)
 SECRET, POD = StoreKey("secrets", "a", "x"), StoreKey("pods", "a", "x")
 
 
@@ -69,11 +69,11 @@ async def test_sealing_counts_rows_and_overwrites_what_stood_there(database: Pat
     connection = sqlite3.connect(database, isolation_level=None)
     cipher = Cipher({"secrets": OLD, "pods": OLD}, [OLD])
     try:
-        assert seal_values(connection, cipher) == 2
+        assert reencrypt_values(connection, cipher) == 2
         log = database.with_name(f"{database.name}-wal")
         for file in (database, log):  # still open: nothing waits for the end of the connection
             assert not file.exists() or b"plain text" not in file.read_bytes()
-        assert seal_values(connection, cipher) == 0
+        assert reencrypt_values(connection, cipher) == 0
     finally:
         connection.close()
 
@@ -87,7 +87,7 @@ async def test_sealing_that_fails_changes_nothing(database: Path) -> None:
     )
     try:
         with pytest.raises(sqlite3.IntegrityError, match="refused"):
-            seal_values(connection, Cipher({"pods": OLD, "secrets": OLD}, [OLD]))
+            reencrypt_values(connection, Cipher({"pods": OLD, "secrets": OLD}, [OLD]))
         assert not connection.in_transaction
     finally:
         connection.close()

@@ -3,9 +3,9 @@
 import pytest
 
 from quarterdeck.storage import OpenFailed, StoreKey
-from quarterdeck.storage.encryption import Cipher, SealingKey
+from quarterdeck.storage.encryption import Cipher, EncryptionKey
 
-OLD, NEW = SealingKey("old", b"o" * 32), SealingKey("new", b"n" * 32)
+OLD, NEW = EncryptionKey("old", b"o" * 32), EncryptionKey("new", b"n" * 32)
 KEY = StoreKey("secrets", "a", "x")
 CIPHER = Cipher({"secrets": NEW}, [NEW, OLD])
 

@@ -37,17 +37,17 @@ class BodyBuffer:
         return body_buffer
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         """Nothing more will be fed."""
         return self._done or self._error is not None
 
     @property
-    def failed(self) -> bool:
+    def is_failed(self) -> bool:
         """The body broke off."""
         return self._error is not None
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether the buffer holds more than its limit."""
         return self.size > self._high
 
@@ -68,7 +68,7 @@ class BodyBuffer:
 
     def fail(self, error: HttpError) -> None:
         """The reader gets what is held, then the error."""
-        if not self.ended:
+        if not self.is_ended:
             self._error = error
             if self._waiter is not None:
                 self._wake(self._waiter)

@@ -154,7 +154,7 @@ class ClientConnection(asyncio.Protocol):
             self.abort()
         finally:
             self._pump = None
-            if self._body_buffer is not None and self._body_buffer.ended:
+            if self._body_buffer is not None and self._body_buffer.is_ended:
                 self._complete()
 
     def abandon(self, response: ClientResponse) -> None:
@@ -344,7 +344,7 @@ class ClientConnection(asyncio.Protocol):
         if self._waiter is None and self._response is None:
             return
         now = self._time()
-        if self._body_buffer is not None and self._body_buffer.full:
+        if self._body_buffer is not None and self._body_buffer.is_full:
             self._heard_at = now  # it is our side that is slow
         if (due := self._next_deadline()) > now:
             self._timer.arm(due)

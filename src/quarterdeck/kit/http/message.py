@@ -155,7 +155,7 @@ class Request:
         try:
             if length is not None and int(length) > limit:
                 raise BodyTooLarge(limit)
-            if not body_buffer.ended:
+            if not body_buffer.is_ended:
                 self.carrier.want_body(self)
             return await body_buffer.take_all(limit)
         except HttpError as error:
@@ -181,7 +181,7 @@ class Request:
         if body_buffer is None:
             return
         limit = self.carrier.body_limit
-        if not body_buffer.ended:
+        if not body_buffer.is_ended:
             self.carrier.want_body(self)
         total = 0
         try:

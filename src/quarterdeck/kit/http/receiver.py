@@ -30,7 +30,7 @@ class Owner(Protocol):
         """The peer sent something else than a request; nothing more will be parsed."""
         ...
 
-    def body_dropped(self) -> None:
+    def on_body_discarded(self) -> None:
         """The unread body of an answered request has been read and dropped."""
         ...
 
@@ -146,7 +146,9 @@ class Receiver:
         """Pause or resume reading from the socket, as the queue and the body buffer require."""
         incoming = self.incoming
         wanted = self._owner.waiting >= self._state.limits.pipeline or (
-            incoming is not None and incoming.body_buffer is not None and incoming.body_buffer.full
+            incoming is not None
+            and incoming.body_buffer is not None
+            and incoming.body_buffer.is_full
         )
         if wanted == self.is_paused:
             return
@@ -243,4 +245,4 @@ class Receiver:
         elif self._discard_left is not None:
             self._discard_left = None
             if not self.is_closed:
-                self._owner.body_dropped()
+                self._owner.on_body_discarded()

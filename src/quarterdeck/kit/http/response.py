@@ -94,14 +94,14 @@ class ClientResponse:
 
     async def aclose(self) -> None:
         """Drop the rest of the body; a connection that still carries it is closed."""
-        if not self._body_buffer.ended:
+        if not self._body_buffer.is_ended:
             self._source.abandon(self)
             await asyncio.sleep(0)  # so that the transport can close the connection
 
     @property
     def is_complete(self) -> bool:
         """The whole body has arrived."""
-        return self._body_buffer.ended
+        return self._body_buffer.is_ended
 
     async def __aenter__(self) -> Self:
         return self

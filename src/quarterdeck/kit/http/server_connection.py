@@ -160,7 +160,7 @@ class ServerConnection(asyncio.Protocol):
         else:
             self._queue.append(problem)
 
-    def body_dropped(self) -> None:
+    def on_body_discarded(self) -> None:
         """Continue with the next request after a dropped body."""
         if self.phase is Phase.DISCARD:
             self._await_next_request()
@@ -186,7 +186,7 @@ class ServerConnection(asyncio.Protocol):
         unread = self._receiver.incoming is request
         if self._responder.is_last:
             self._close(
-                linger=unread or (request.body_buffer is not None and request.body_buffer.failed)
+                linger=unread or (request.body_buffer is not None and request.body_buffer.is_failed)
             )
         elif unread:
             self.phase = Phase.DISCARD

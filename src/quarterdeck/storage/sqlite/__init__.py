@@ -30,7 +30,7 @@ from quarterdeck.storage.sqlite.loader import Loaded, load
 from quarterdeck.storage.sqlite.log import SqliteLog
 from quarterdeck.storage.sqlite.mark import Mark, get_mark_path, read_mark
 from quarterdeck.storage.sqlite.repair import check_complete, drop_lost_writes, find_problems
-from quarterdeck.storage.sqlite.rotation import seal_values
+from quarterdeck.storage.sqlite.rotation import reencrypt_values
 from quarterdeck.storage.store import Store
 from quarterdeck.storage.types import Derive, defer_facts
 
@@ -77,7 +77,7 @@ def open_sqlite(
             loaded = _keep_complete(path, loaded, durability=durability, accept_loss=accept_loss)
             connection = file.connect(path, durability, max_bytes=max_bytes)
             if cipher is not None:
-                seal_values(connection, cipher)
+                reencrypt_values(connection, cipher)
             writer = Mark(get_mark_path(path), loaded.revision)
     except BaseException:
         lock.release()

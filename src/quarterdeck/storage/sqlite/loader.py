@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quarterdeck.kit.gc_tuning import pause_gc
-from quarterdeck.storage.encryption import MARK, Cipher, build_locked
+from quarterdeck.storage.encryption import MARK, Cipher, build_unknown_key_error
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.sqlite.checksum import compute_checksum
 from quarterdeck.storage.sqlite.file import connect_read_only
@@ -58,7 +58,9 @@ def load(path: Path, derive: Derive | None, *, keep: int, cipher: Cipher | None 
             key = StoreKey(intern(resource), intern(namespace), name)
             if value.startswith(MARK):
                 if cipher is None:
-                    raise build_locked(key, value.split(b":", 5)[4].decode(errors="replace"))
+                    raise build_unknown_key_error(
+                        key, value.split(b":", 5)[4].decode(errors="replace")
+                    )
                 value = cipher.decrypt(key, value)
             before = entries.get(key)
             if number > compacted and replaced != (before.revision if before else 0):

@@ -13,7 +13,7 @@ _ROWS = "SELECT * FROM log WHERE resource = ?"
 _UPDATE = "UPDATE log SET value = ?, checksum = ? WHERE revision = ?"
 
 
-def seal_values(connection: sqlite3.Connection, cipher: Cipher) -> int:
+def reencrypt_values(connection: sqlite3.Connection, cipher: Cipher) -> int:
     """Rewrite values that are not sealed as new ones would be; returns how many changed."""
     changed = []
     for resource in cipher.resources:

@@ -319,7 +319,7 @@ async def test_a_consumer_that_does_not_read_holds_the_server_back() -> None:
     client = http.Client(limits=limits, read_timeout_s=10, clock=clock)
     async with pair(handler, client=client) as (_, url, _server):
         response = await client.request("GET", url)
-        await eventually(lambda: response._body_buffer.full)
+        await eventually(lambda: response._body_buffer.is_full)
         await clock.advance(100)  # a full buffer is our slowness, not the server's
         assert not response.is_complete
         assert len(await response.read()) == 16 << 20

@@ -13,7 +13,7 @@ async def test_all_that_is_held_is_taken_in_one_piece_and_makes_room() -> None:
         buffer.feed(piece)
     assert calls == ["full"]
     assert await buffer.take_held() == b"abcdef"
-    assert (buffer.size, buffer.full, calls) == (0, False, ["full", "room"])
+    assert (buffer.size, buffer.is_full, calls) == (0, False, ["full", "room"])
     buffer.feed(b"g")
     assert await buffer.take_held() == b"g"
     buffer.finish()
