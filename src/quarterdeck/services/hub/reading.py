@@ -32,72 +32,72 @@ class HubReader:
     def __init__(self, state: StateReader) -> None:
         self.state = state
 
-    async def cluster_names(self) -> list[str]:
-        """Every cluster, by name."""
+    async def list_clusters(self) -> list[str]:
+        """List the names of all clusters."""
         return sorted(await self.state.get_members(keys.CLUSTERS))
 
-    async def labels(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Labels of clusters, by name."""
+    async def get_labels(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return the labels of clusters, by name."""
         found = await self.state.get_many([keys.cluster(name, "labels") for name in names])
         return {name: decode_labels(data) for name, data in zip(names, found, strict=True)}
 
     async def get_cluster_labels(self, name: str) -> dict[str, str] | None:
-        """Labels of a cluster; None if there is no such cluster in the store."""
+        """Return the labels of a cluster; None if there is no such cluster in the store."""
         is_known = name in await self.state.get_members(keys.CLUSTERS)
         found = await self.state.get(keys.cluster(name, "labels")) if is_known else None
         return decode_labels(found) if is_known else None
 
-    async def clusters(self, names: Sequence[str]) -> list[StoredCluster]:
-        """The parts of several clusters, in one round trip."""
+    async def get_clusters(self, names: Sequence[str]) -> list[StoredCluster]:
+        """Return the parts of several clusters, in one round trip."""
         wanted = [keys.cluster(name, part) for name in names for part in PARTS]
         found = iter(await self.state.get_many(wanted))
         return [StoredCluster(name, {part: next(found) for part in PARTS}) for name in names]
 
-    async def part(self, name: str, part: str) -> Any:
-        """One part of a cluster, decoded."""
+    async def get_part(self, name: str, part: str) -> Any:
+        """Return one part of a cluster, decoded."""
         return decode(await self.state.get(keys.cluster(name, part)))
 
-    async def rows(self, name: str, part: str) -> list[dict[str, Any]]:
-        """A list of a cluster; empty if it is absent."""
-        found = await self.part(name, part)
+    async def get_rows(self, name: str, part: str) -> list[dict[str, Any]]:
+        """Return a list of a cluster; empty if it is absent."""
+        found = await self.get_part(name, part)
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
-    async def namespaces(self, name: str) -> list[str]:
-        """Names of the namespaces of a cluster, sorted."""
+    async def list_namespaces(self, name: str) -> list[str]:
+        """List the namespaces of a cluster, sorted."""
         return sorted(await self.state.get_members(keys.cluster(name, "namespaces:set")))
 
-    async def node(self, cluster: str, node: str) -> dict[str, Any] | None:
-        """The facts of a node; None if there is no such node in the store."""
+    async def get_node(self, cluster: str, node: str) -> dict[str, Any] | None:
+        """Return the facts of a node; None if there is no such node in the store."""
         found = decode((await self.state.get_fields(keys.node(cluster, node))).get("current"))
         return found if isinstance(found, dict) else None
 
-    async def nodes(self, cluster: str) -> list[dict[str, Any]]:
-        """Every node of a cluster, by name."""
+    async def list_nodes(self, cluster: str) -> list[dict[str, Any]]:
+        """List the nodes of a cluster, by name."""
         names = sorted(await self.state.get_members(keys.cluster(cluster, "nodes")))
-        found = await asyncio.gather(*(self.node(cluster, name) for name in names))
+        found = await asyncio.gather(*(self.get_node(cluster, name) for name in names))
         return [each for each in found if each is not None]
 
-    async def node_points(self, cluster: str, node: str, limit: int) -> list[Any]:
-        """The newest points of a node, oldest first."""
+    async def get_node_points(self, cluster: str, node: str, limit: int) -> list[Any]:
+        """Return the newest points of a node, oldest first."""
         found = await self.state.get_scored_members(keys.node(cluster, node, "metrics"))
         return [decode(member) for member, _ in found[-limit:]]
 
-    async def node_conditions(self, cluster: str, node: str) -> dict[str, Any]:
-        """Conditions of a node by type."""
+    async def get_node_conditions(self, cluster: str, node: str) -> dict[str, Any]:
+        """Return the conditions of a node by type."""
         found = await self.state.get_fields(keys.node(cluster, node, "conditions"))
         return {type_: decode(text) for type_, text in found.items()}
 
-    async def events(self, name: str, limit: int) -> list[Any]:
-        """Events of a cluster or registry, newest first."""
+    async def list_events(self, name: str, limit: int) -> list[Any]:
+        """List the events of a cluster or registry, newest first."""
         return [decode(each) for each in await self.state.get_items(keys.events(name), limit=limit)]
 
-    async def alerts(self, cluster: str) -> list[dict[str, str]]:
-        """Alerts that other programs put into the store."""
+    async def list_alerts(self, cluster: str) -> list[dict[str, str]]:
+        """List the alerts that other programs put into the store."""
         names = await self.state.list_keys(f"alerts:{cluster}:")
         return [dict(await self.state.get_fields(key)) for key in sorted(names)]
 
-    async def registries(self) -> list[dict[str, Any]]:
-        """Every registry with spec and status, by name."""
+    async def list_registries(self) -> list[dict[str, Any]]:
+        """List the registries with spec and status, by name."""
         names = sorted(await self.state.get_members(keys.REGISTRIES))
         parts = [keys.registry(name, part) for name in names for part in ("spec", "status")]
         found = iter(await self.state.get_many(parts))

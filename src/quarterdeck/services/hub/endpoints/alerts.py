@@ -50,8 +50,8 @@ class AlertEndpoints:
     async def fleet(self, call: Call) -> Page:
         """Alerts of the clusters that may be seen, worst first."""
         wanted = call.parameters(FleetAlertParameters)
-        names = await self._reader.cluster_names()
-        labels = await self._reader.labels(names)
+        names = await self._reader.list_clusters()
+        labels = await self._reader.get_labels(names)
         visible = [
             (name, access)
             for name in names
@@ -75,14 +75,14 @@ class AlertEndpoints:
         reader = self._reader
         found = find_alerts(
             name,
-            status=views.hide_message(await reader.part(name, "status") or {}, access),
-            conditions=views.keep_conditions(await reader.rows(name, "conditions"), access),
-            nodes=views.keep_nodes(await reader.nodes(name), access.get_filter("nodes")),
+            status=views.hide_message(await reader.get_part(name, "status") or {}, access),
+            conditions=views.keep_conditions(await reader.get_rows(name, "conditions"), access),
+            nodes=views.keep_nodes(await reader.list_nodes(name), access.get_filter("nodes")),
             cluster_operators=views.keep_operators(
-                await reader.rows(name, "cluster_operators"), access.get_filter("operators")
+                await reader.get_rows(name, "cluster_operators"), access.get_filter("operators")
             ),
-            info=await reader.part(name, "info"),
-            others=await reader.alerts(name),
+            info=await reader.get_part(name, "info"),
+            others=await reader.list_alerts(name),
             rules=await self._rules(viewer, name, labels),
         )
         filter_ = access.get_filter("alerts")

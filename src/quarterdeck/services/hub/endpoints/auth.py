@@ -144,8 +144,8 @@ class AuthEndpoints:
     async def permissions(self, call: Call) -> Permissions:
         """What may be done with which clusters."""
         viewer = call.viewer
-        names = await self._reader.cluster_names()
-        labels = await self._reader.labels(names)
+        names = await self._reader.list_clusters()
+        labels = await self._reader.get_labels(names)
         found = {}
         for name in names:
             access = viewer.decide_cluster(name, labels[name])

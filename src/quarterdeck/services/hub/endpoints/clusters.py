@@ -72,15 +72,15 @@ class ClusterEndpoints:
     async def list(self, call: Call) -> Page:
         """Every cluster that may be seen, by name."""
         viewer = call.viewer
-        names = await self._reader.cluster_names()
-        labels = await self._reader.labels(names)
+        names = await self._reader.list_clusters()
+        labels = await self._reader.get_labels(names)
         visible = [
             (name, access)
             for name in names
             if (access := viewer.decide_cluster(name, labels[name])).is_visible
         ]
         page = slice_page(visible, call.parameters(Paging))
-        stored = await self._reader.clusters([name for name, _ in page.items])
+        stored = await self._reader.get_clusters([name for name, _ in page.items])
         items = [
             await self._build_item(each, access)
             for each, (_, access) in zip(stored, page.items, strict=True)
@@ -91,7 +91,7 @@ class ClusterEndpoints:
         """One cluster."""
         name = call.values["name"]
         access = await require_cluster(call, self._reader)
-        (stored,) = await self._reader.clusters([name])
+        (stored,) = await self._reader.get_clusters([name])
         item = await self._build_item(stored, access)
         info, spec = stored.read("info"), stored.read("spec")
         if isinstance(spec, dict) and isinstance(info, dict | None):
@@ -100,7 +100,7 @@ class ClusterEndpoints:
         return ClusterDetail(
             **{field: getattr(item, field) for field in ClusterItem.__struct_fields__},
             resource_collection=_build_collection_state(
-                await self._reader.part(name, "resource_metadata")
+                await self._reader.get_part(name, "resource_metadata")
             ),
         )
 
@@ -139,7 +139,7 @@ class ClusterEndpoints:
         metrics = _build_raw(stored.parts["metrics"])
         if views.is_restricted(access):
             metrics = await self._recount(stored, access)
-        operators = await self._reader.rows(stored.name, "operators")
+        operators = await self._reader.get_rows(stored.name, "operators")
         count = len(views.keep_operators(operators, access.get_filter("operators")))
         found = stored.read("status")
         if not isinstance(found, dict):
@@ -160,10 +160,10 @@ class ClusterEndpoints:
         found = views.recount_metrics(
             metrics,
             access,
-            nodes=await self._reader.nodes(name),
-            namespaces=await self._reader.namespaces(name),
-            pods=await self._reader.rows(name, "pods"),
-            deployments=await self._reader.rows(name, "deployments"),
+            nodes=await self._reader.list_nodes(name),
+            namespaces=await self._reader.list_namespaces(name),
+            pods=await self._reader.get_rows(name, "pods"),
+            deployments=await self._reader.get_rows(name, "deployments"),
         )
         return msgspec.Raw(json.encode(found))
 

@@ -71,7 +71,7 @@ class ContentEndpoints:
         wanted = call.parameters(NodeParameters)
         access = await require_cluster(call, self._reader)
         rows = views.keep_nodes(
-            await self._reader.nodes(call.values["name"]), access.get_filter("nodes")
+            await self._reader.list_nodes(call.values["name"]), access.get_filter("nodes")
         )
         if wanted.role:
             rows = [row for row in rows if wanted.role in (row.get("roles") or ())]
@@ -83,7 +83,7 @@ class ContentEndpoints:
         """One node, with its newest points if `include_metrics` is set."""
         name, node = call.values["name"], call.values["node"]
         access = await require_cluster(call, self._reader)
-        found = await self._reader.node(name, node)
+        found = await self._reader.get_node(name, node)
         if not access.get_filter("nodes").allows(
             views.build_node_item(found) if found is not None else Item(name=node)
         ):
@@ -94,8 +94,8 @@ class ContentEndpoints:
         if call.parameters(NodeDetailParameters).include_metrics:
             if not access.view_metrics:
                 raise AccessDenied(f"Access denied to metrics of cluster '{name}'")
-            answer["metrics_history"] = await self._reader.node_points(name, node, NODE_POINTS)
-        answer["current_conditions"] = await self._reader.node_conditions(name, node)
+            answer["metrics_history"] = await self._reader.get_node_points(name, node, NODE_POINTS)
+        answer["current_conditions"] = await self._reader.get_node_conditions(name, node)
         return answer
 
     async def operators(self, call: Call) -> Page:
@@ -124,7 +124,7 @@ class ContentEndpoints:
         """Events of a cluster, newest first."""
         wanted = call.parameters(EventParameters)
         access = await require_cluster(call, self._reader)
-        found = await self._reader.events(call.values["name"], wanted.limit)
+        found = await self._reader.list_events(call.values["name"], wanted.limit)
         filter_ = access.get_filter("events")
         shown = [
             each
@@ -134,11 +134,11 @@ class ContentEndpoints:
         return slice_page(shown, wanted)
 
     async def _list_operators(self, name: str, access: ClusterAccess) -> list[views.Row]:
-        rows = await self._reader.rows(name, "operators")
+        rows = await self._reader.get_rows(name, "operators")
         return views.keep_operators(rows, access.get_filter("operators"))
 
     async def _list_namespaces(self, name: str, access: ClusterAccess) -> list[str]:
-        names = await self._reader.namespaces(name)
+        names = await self._reader.list_namespaces(name)
         return views.keep_namespaces(names, access.get_filter("namespaces"))
 
     async def _count(
@@ -153,7 +153,7 @@ class ContentEndpoints:
         counts: dict[str, Counter[str]] = {}
         if wanted.with_resource_counts:
             for kind in KINDS:
-                rows: list[Any] = await self._reader.rows(name, kind)
+                rows: list[Any] = await self._reader.get_rows(name, kind)
                 if kind == "pods":
                     rows = views.keep_objects(rows, access.get_filter("pods"))
                 counts[kind] = views.count_by_namespace(rows)

@@ -195,7 +195,7 @@ class CustomEndpoints:
 
     async def _list_visible_clusters(self, viewer: Viewer) -> dict[str, dict[str, str]]:
         """Labels of the clusters that may be seen, by name."""
-        labels = await self._reader.labels(await self._reader.cluster_names())
+        labels = await self._reader.get_labels(await self._reader.list_clusters())
         return {
             name: each
             for name, each in labels.items()
@@ -219,7 +219,7 @@ class CustomEndpoints:
             with_data = [
                 name
                 for name in clusters
-                if await self._reader.part(name, f"custom:{source.id}:meta") is not None
+                if await self._reader.get_part(name, f"custom:{source.id}:meta") is not None
             ]
             item = msgspec.structs.replace(item, clusters_with_data=with_data)
         return item

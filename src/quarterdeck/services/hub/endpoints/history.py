@@ -106,7 +106,7 @@ class HistoryEndpoints:
         metric = _choose(call.parameters(RangeParameters).metric, series.NODE)
         filter_ = access.get_filter("nodes")
         if not filter_.is_open:
-            found = await self._reader.node(name, node)
+            found = await self._reader.get_node(name, node)
             if not filter_.allows(views.build_node_item(found) if found else Item(name=node)):
                 raise AccessDenied(_DENIED)
         labels = {"cluster": (name,), "node": (node,)}
@@ -156,8 +156,8 @@ class HistoryEndpoints:
         """One metric of every cluster whose metrics may be seen."""
         wanted = call.parameters(FleetRange)
         metric = _choose(wanted.metric, CLUSTER_METRICS)
-        names = await self._reader.cluster_names()
-        labels = await self._reader.labels(names)
+        names = await self._reader.list_clusters()
+        labels = await self._reader.get_labels(names)
         chosen = [
             name
             for name in names

@@ -66,13 +66,13 @@ class RegistryEndpoints:
     async def status(self, call: Call) -> Page:
         """Registries, without names of Secrets; empty for viewers who may see no cluster."""
         viewer = call.viewer
-        names = await self._reader.cluster_names()
-        labels = await self._reader.labels(names)
+        names = await self._reader.list_clusters()
+        labels = await self._reader.get_labels(names)
         if not viewer.principal.is_master and not any(
             viewer.decide_cluster(name, labels[name]).is_visible for name in names
         ):
             return slice_page([], call.parameters(Paging))
-        found = await self._reader.registries()
+        found = await self._reader.list_registries()
         items = [
             RegistryItem(
                 name=each["name"],
